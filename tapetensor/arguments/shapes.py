@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from tapetensor.arguments.numbers import as_int, as_size
-from tapetensor.errors import ArgumentTypeError, AxisError, ShapeError
+from tapetensor.errors import ArgumentTypeError, AxisError
+from tapetensor.rules.dims import Dim, sized, written
+from tapetensor.rules.rearranging import reshape
+from tapetensor.rules.refusals import refusal
 
 
 def as_shape(op: str, shape: object) -> tuple[int, ...]:
@@ -32,10 +35,7 @@ def as_target_shape(op: str, shape: object, size: int, source: tuple[int, ...]) 
         return tuple(size // known if dim == -1 else dim for dim in dims)
     if min(dims, default=0) >= 0 and known == size:
         return dims
-    raise ShapeError(
-        f"{op}: {source} holds {size} elements, which do not fill {dims}; "
-        "the product of the dims must stay the same, and at most one of them may be -1"
-    )
+    raise refusal(lambda: reshape(op, sized(source), sized(dims)))
 
 
 def broadcasts_to(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -46,7 +46,7 @@ def broadcasts_to(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
     )
 
 
-def normalize_axis(op: str, axis: object, shape: tuple[int, ...], extra: int = 0) -> int:
+def normalize_axis(op: str, axis: object, shape: Sequence[Dim | int], extra: int = 0) -> int:
     """Return `axis` counted from the front.
 
     Args:
@@ -63,11 +63,13 @@ def normalize_axis(op: str, axis: object, shape: tuple[int, ...], extra: int = 0
     rank = len(shape) + extra
     if not -rank <= index < rank:
         allowed = f"{-rank} to {rank - 1}" if rank else "none, a 0-d tensor has no axes"
-        raise AxisError(f"{op}: axis {index} is outside the shape {shape}; allowed: {allowed}")
+        raise AxisError(
+            f"{op}: axis {index} is outside the shape {written(shape)}; allowed: {allowed}"
+        )
     return index % rank
 
 
-def normalize_axes(op: str, axis: object, shape: tuple[int, ...]) -> tuple[int, ...]:
+def normalize_axes(op: str, axis: object, shape: Sequence[Dim | int]) -> tuple[int, ...]:
     """Return the axes that `axis` names (None names all), counted from the front, in order.
 
     Raises:
@@ -80,7 +82,7 @@ def normalize_axes(op: str, axis: object, shape: tuple[int, ...]) -> tuple[int, 
         return (normalize_axis(op, axis, shape),)
     axes = tuple(normalize_axis(op, one, shape) for one in axis)
     if len(set(axes)) != len(axes):
-        raise AxisError(f"{op}: axes {axis} name one axis of {shape} twice")
+        raise AxisError(f"{op}: axes {axis} name one axis of {written(shape)} twice")
     return tuple(sorted(axes))
 
 

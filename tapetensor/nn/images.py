@@ -14,11 +14,11 @@ from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import Kernel, W
+from tapetensor.rules.windows import check_rank
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, pixel_shuffle, pixel_unshuffle, upscale2d
 from tapetensor.tensor.base import check_not_spent, check_tensor
 from tapetensor.tensor.upscale import Mode
-from tapetensor.tensor.windows import check_rank
 from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T
 
 
@@ -110,7 +110,7 @@ class Upscale2dBy(Module, Generic[Kernel]):
             ShapeError: if `x` has fewer than three axes, or no pixels.
         """
         check_tensor("Upscale2dBy", "the input", x)
-        check_rank("Upscale2dBy", x.array.shape, "C, H, W")
+        check_rank("Upscale2dBy", x.array.shape, 2)
         *_, height, width = x.array.shape
         size = (self.factor * height, self.factor * width)
         return upscale2d(x, size, self.mode, align_corners=self.align_corners)
@@ -228,7 +228,7 @@ class Bias2d(Module, Generic[N, W]):
         """
         check_input("Bias2d", x, self.bias)
         shape: tuple[int, ...] = x.array.shape
-        check_rank("Bias2d", shape, "C, H, W")
+        check_rank("Bias2d", shape, 2)
         if shape[-3] != self.channels:
             raise ShapeError(
                 f"Bias2d: the input must have shape (..., {self.channels}, H, W), got {shape}"

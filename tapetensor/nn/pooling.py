@@ -10,9 +10,9 @@ from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import KERNEL, ZERO, Kernel, Padding, PoolStride
+from tapetensor.rules.windows import check_rank
 from tapetensor.tensor import Tensor, avg_pool2d, max_pool2d, min_pool2d
 from tapetensor.tensor.base import check_tensor
-from tapetensor.tensor.windows import check_rank
 from tapetensor.typing import Ds, F, K, M, N, T
 
 
@@ -167,7 +167,7 @@ class GlobalPool2d(Module):
                 smallest of.
         """
         check_tensor(type(self).__name__, "the input", x)
-        check_rank(type(self).__name__, x.array.shape, "C, H, W")
+        check_rank(type(self).__name__, x.array.shape, 2)
         return self.reduction(x, axis=(-2, -1))
 
 

@@ -11,6 +11,9 @@ from tapetensor.arguments import as_flag, as_number, broadcasts_to
 from tapetensor.arrays.array import Array
 from tapetensor.errors import DTypeError, ShapeError
 from tapetensor.kernels import attention as kernels
+from tapetensor.rules.broadcasting import check_scores
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
@@ -223,6 +226,4 @@ def check_broadcasts(op: str, name: str, shape: tuple[int, ...], scores: tuple[i
         ShapeError: if it does not.
     """
     if not broadcasts_to(shape, scores):
-        raise ShapeError(
-            f"{op}: a {name} of shape {shape} does not broadcast to the scores {scores}"
-        )
+        raise refusal(lambda: check_scores(op, name, sized(shape), sized(scores)))

@@ -12,7 +12,10 @@ from typing_extensions import override
 from tapetensor.arguments import as_flag, normalize_axes
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_one_library
-from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
+from tapetensor.errors import ArgumentValueError, DTypeError
+from tapetensor.rules.broadcasting import broadcast
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import (
@@ -245,7 +248,7 @@ def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs
     try:
         return combine(lhs, rhs)
     except ValueError as error:
-        raise ShapeError(f"{op}: shapes {lhs.shape} and {rhs.shape} do not broadcast") from error
+        raise refusal(lambda: broadcast(op, [sized(lhs.shape), sized(rhs.shape)])) from error
     except OverflowError as error:
         raise ArgumentValueError(
             f"{op}: the number is outside the range of dtype {lhs.dtype}"

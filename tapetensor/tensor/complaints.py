@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,20 +17,24 @@ from tapetensor.errors import (
     ShapeError,
     TapeTensorError,
 )
+from tapetensor.rules.broadcasting import broadcast
+from tapetensor.rules.dims import ONE, Dims, sized
+from tapetensor.rules.joining import concat, stack
+from tapetensor.rules.products import matmul, solve
 from tapetensor.tape import Kernel
 from tapetensor.tape.recorder import op_name
 from tapetensor.tensor.base import TensorBase
 
 _CURES = {
-    "matmul": "the leading axes must broadcast",
     "linear": "the last axis of the input must have the size in_features of the layer",
-    "concat": "all axes but the concatenated one must have equal sizes",
-    "stack": "all shapes must be equal",
     "max": "there is no largest element of none",
     "min": "there is no smallest element of none",
     "median": "there is no middle element of none",
     "quantile": "there is no element of none",
 }
+
+
+_OF_TWO: Final[dict[str, Callable[[str, Dims, Dims], object]]] = {"matmul": matmul, "solve": solve}
 
 
 def explained(
@@ -50,19 +56,26 @@ def explained(
     shapes = [operand.array.shape for operand in operands]
     if isinstance(error, np.linalg.LinAlgError):
         return ArgumentValueError(f"{op}: no answer for {' and '.join(map(str, shapes))} ({error})")
-    if op == "matmul" and len(shapes[0]) >= 1 and len(shapes[1]) >= 1:
-        lhs, rhs = shapes
-        inner = rhs[-2] if len(rhs) > 1 else rhs[0]
-        if lhs[-1] != inner:
-            return ShapeError(
-                f"matmul: inner dims differ: {lhs} @ {rhs}, {lhs[-1]} != {inner}; "
-                "transpose() swaps the last two axes"
-            )
-    cure = _CURES.get(op)
-    if cure is None:
-        is_broadcast = "broadcast" in str(error)
-        cure = "reshape or broadcast_to one of them" if is_broadcast else str(error)
+    is_broadcast = "broadcast" in str(error)
+    try:
+        _ask_rule(kernel, [sized(shape) for shape in shapes], broadcasts=is_broadcast)
+    except ShapeError as refused:
+        return refused
+    other = "reshape or broadcast_to one of them" if is_broadcast else str(error)
+    cure = _CURES.get(op, other)
     return ShapeError(f"{op}: shapes {' and '.join(map(str, shapes))} do not fit; {cure}")
+
+
+def _ask_rule(kernel: Kernel, shapes: list[Dims], *, broadcasts: bool) -> None:
+    """Raise ShapeError if the rule of an op that numpy has refused says why."""
+    op = op_name(kernel)
+    if op in _OF_TWO:
+        _OF_TWO[op](op, *shapes)
+    elif op in ("concat", "stack") and isinstance(kernel, partial):
+        axis: int = kernel.keywords["axis"]
+        _ = concat(op, shapes, axis) if op == "concat" else stack(op, shapes, axis, ONE)
+    elif broadcasts:
+        broadcast(op, shapes)
 
 
 def no_higher_order(op: str, error: UnrecordedError) -> str:

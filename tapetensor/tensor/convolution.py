@@ -193,9 +193,7 @@ def conv1d(
     Tensor([[1., 2.]], shape=(1, 2), dtype=float32, NoneTape)
     """
     operands = operands_of("conv1d", x, weight, bias)
-    window, count = convolution_window(
-        "conv1d", operands, "C, L", stride, padding, dilation, groups
-    )
+    window, count = convolution_window("conv1d", operands, 1, stride, padding, dilation, groups)
     absent = () if bias is not None else (None,)
     return apply(convolution.conv1d, operands, (*absent, window, count))
 
@@ -379,8 +377,6 @@ def conv2d(
     Tensor([[[-3.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
     operands = operands_of("conv2d", x, weight, bias)
-    window, count = convolution_window(
-        "conv2d", operands, "C, H, W", stride, padding, dilation, groups
-    )
+    window, count = convolution_window("conv2d", operands, 2, stride, padding, dilation, groups)
     absent = () if bias is not None else (None,)
     return apply(convolution.conv2d, operands, (*absent, window, count))

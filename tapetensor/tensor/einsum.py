@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import string
 from functools import partial
 from typing import Any, Literal, TypeAlias, overload
 
 from tapetensor.arguments import check_kind
-from tapetensor.errors import (
-    ArgumentValueError,
-    ShapeError,
-)
 from tapetensor.kernels import (
     linear_algebra,
 )
+from tapetensor.rules import products
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_numeric, check_same_dtype
@@ -61,7 +56,10 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     (2, 4)
     """
     tensors = as_operands("einsum", operands)
-    inputs, output, sizes = _explicit_subscripts(subscripts, [x.array.shape for x in tensors])
+    check_kind("einsum", "subscripts", subscripts, str, "a string")
+    inputs, output, sizes = products.einsum(
+        "einsum", subscripts, [x.array.shape for x in tensors], _shared
+    )
     check_same_dtype("einsum", tensors)
     check_numeric("einsum", tensors[0])
     shapes = [tuple([sizes[letter] for letter in letters]) for letters in inputs]
@@ -71,57 +69,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     )
 
 
-def _explicit_subscripts(
-    subscripts: str, shapes: list[tuple[int, ...]]
-) -> tuple[list[str], str, dict[str, int]]:
-    """Return one string of letters per operand, that of the output, and the size of each letter."""
-    check_kind("einsum", "subscripts", subscripts, str, "a string")
-    left, arrow, output = subscripts.replace(" ", "").partition("->")
-    groups = left.split(",")
-    letters = [character for character in subscripts if character.isalpha()]
-    if re.fullmatch(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*", output) is None or any(
-        re.fullmatch(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*", group) is None for group in groups
-    ):
-        raise ArgumentValueError(
-            f"einsum: cannot read {subscripts!r}; write groups of letters, 'ij,jk->ik'"
-        )
-    if len(groups) != len(shapes):
-        raise ShapeError(
-            f"einsum: {subscripts!r} names {len(groups)} operands, {len(shapes)} were given"
-        )
-    spare = [letter for letter in string.ascii_letters if letter not in letters]
-    named = [len(group.replace("...", "")) for group in groups]
-    extra = max(
-        [
-            len(shape) - count
-            for shape, count, group in zip(shapes, named, groups, strict=True)
-            if "..." in group
-        ],
-        default=0,
-    )
-    if not arrow:
-        once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
-        output = ("..." if extra else "") + "".join(once)
-    inputs: list[str] = []
-    sizes: dict[str, int] = {}
-    for group, shape, count in zip(groups, shapes, named, strict=True):
-        own = len(shape) - count if "..." in group else 0
-        expanded = group.replace("...", "".join(spare[max(extra - own, 0) : extra]))
-        if own < 0 or len(expanded) != len(shape):
-            raise ShapeError(f"einsum: {group!r} in {subscripts!r} does not fit shape {shape}")
-        for letter, size in zip(expanded, shape, strict=True):
-            known = sizes.setdefault(letter, size)
-            if known != size and letter in spare and 1 in (known, size):
-                sizes[letter] = max(known, size)
-            elif known != size:
-                raise ShapeError(
-                    f"einsum: {letter!r} in {subscripts!r} has sizes {known} and {size} "
-                    f"in shapes {' and '.join(map(str, shapes))}"
-                )
-        inputs.append(expanded)
-    output = output.replace("...", "".join(spare[:extra]))
-    if len(set(output)) != len(output) or not set(output) <= set(sizes):
-        raise ArgumentValueError(
-            f"einsum: the output of {subscripts!r} must name letters of the operands, each once"
-        )
-    return inputs, output, sizes
+def _shared(known: int, size: int, broadcasts: bool) -> int | None:
+    if known == size or (broadcasts and size == 1):
+        return known
+    return size if broadcasts and known == 1 else None

@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Never, overload
 
 from tapetensor.arguments import as_int
-from tapetensor.errors import AxisError, ShapeError
+from tapetensor.errors import AxisError
 from tapetensor.kernels import linear_algebra, masking
+from tapetensor.rules import products
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric, check_tensor
@@ -98,10 +101,8 @@ class LinearAlgebra(TensorBase[S, T, D]):
         check_tensor("matmul", "the right operand", rhs)
         check_numeric("matmul", self)
         if not self.array.shape or not rhs.array.shape:
-            raise ShapeError(
-                f"matmul: shapes {self.array.shape} and {rhs.array.shape}: "
-                "a 0-d tensor has no axis to contract; multiply with *"
-            )
+            shapes = [sized(one.array.shape) for one in (self, rhs)]
+            raise refusal(lambda: products.matmul("matmul", *shapes))
         return apply(linear_algebra.matmul, (self, rhs))
 
     def __rmatmul__(self, lhs: Never, /) -> Never:

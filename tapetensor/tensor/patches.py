@@ -6,12 +6,15 @@ import math
 from typing import Any
 
 from tapetensor.arguments import as_size
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import patches
+from tapetensor.rules import windows as rules
+from tapetensor.rules.dims import Size, sized
+from tapetensor.rules.refusals import refusal
+from tapetensor.rules.windows import check_rank
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_floating, check_tensor
 from tapetensor.tensor.tensor import Tensor
-from tapetensor.tensor.windows import Ints, as_window, check_fits, check_rank, per_axis
+from tapetensor.tensor.windows import Ints, as_window, check_fits, per_axis
 from tapetensor.typing import D, Ds, F, K, M, N, P, Q, T
 
 
@@ -55,7 +58,7 @@ def unfold(
     check_tensor("unfold", "the input", x)
     check_floating("unfold", x)
     shape: tuple[int, ...] = x.array.shape
-    check_rank("unfold", shape, "C, H, W")
+    check_rank("unfold", shape, 2)
     sizes = per_axis("unfold", "kernel_size", kernel_size, 2)
     window = as_window("unfold", sizes, stride, padding, dilation)
     check_fits("unfold", shape, window)
@@ -110,10 +113,8 @@ def fold(
     check_fits("fold", sizes, window)
     count = math.prod(window.counts(sizes))
     if len(shape) < 2 or shape[-2] % window.area or shape[-1] != count:
-        raise ShapeError(
-            f"fold: for images of size {sizes} and windows of {kernel} the input must have shape "
-            f"(..., C * {window.area}, {count}), got {shape}"
-        )
+        asked = rules.Window(*map(sized, window))
+        raise refusal(lambda: rules.fold("fold", sized(shape), sized(sizes), asked))
     return apply(patches.fold, (x,), (window, sizes))
 
 
@@ -146,13 +147,10 @@ def pixel_shuffle(
     """
     check_tensor("pixel_shuffle", "the input", x)
     shape: tuple[int, ...] = x.array.shape
-    check_rank("pixel_shuffle", shape, "C, H, W")
+    check_rank("pixel_shuffle", shape, 2)
     times = as_size("pixel_shuffle", "factor", factor, low=1)
     if shape[-3] % times**2:
-        raise ShapeError(
-            f"pixel_shuffle: the {shape[-3]} channels of shape {shape} are no multiple of "
-            f"{times**2}, the pixels of a square"
-        )
+        raise refusal(lambda: rules.pixel_shuffle("pixel_shuffle", sized(shape), Size.of(times)))
     return apply(patches.pixel_shuffle, (x,), (times,))
 
 
@@ -179,11 +177,9 @@ def pixel_unshuffle(
     """
     check_tensor("pixel_unshuffle", "the input", x)
     shape: tuple[int, ...] = x.array.shape
-    check_rank("pixel_unshuffle", shape, "C, H, W")
+    check_rank("pixel_unshuffle", shape, 2)
     times = as_size("pixel_unshuffle", "factor", factor, low=1)
     if shape[-2] % times or shape[-1] % times:
-        raise ShapeError(
-            f"pixel_unshuffle: the height and the width of shape {shape} are no multiples of "
-            f"{times}"
-        )
+        asked = Size.of(times)
+        raise refusal(lambda: rules.pixel_unshuffle("pixel_unshuffle", sized(shape), asked))
     return apply(patches.pixel_unshuffle, (x,), (times,))

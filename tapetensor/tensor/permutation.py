@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 from tapetensor.arguments import check_kind, normalize_axis
 from tapetensor.errors import AxisError
 from tapetensor.kernels import shape as kernels
+from tapetensor.rules import rearranging
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase
 from tapetensor.typing import B, D, Ds, K, M, N, P, S, T
@@ -226,9 +229,8 @@ class Permutation(TensorBase[S, T, D]):
         shape = self.array.shape
         order = tuple([normalize_axis("permute_dims", axis, shape) for axis in axes])
         if sorted(order) != list(range(len(shape))):
-            raise AxisError(
-                f"permute_dims: axes {axes} must name every axis of shape {shape} exactly once"
-            )
+            given = sized(shape)
+            raise refusal(lambda: rearranging.permute_dims("permute_dims", axes, order, given))
         return apply(kernels.permute_dims, (self,), (order,))
 
     def transpose(

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, overload
 from typing import Literal as L
 
-from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import pooling
+from tapetensor.rules import windows as rules
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
+from tapetensor.rules.windows import check_rank, holds_padding_alone
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_floating, check_tensor
@@ -14,9 +17,6 @@ from tapetensor.tensor.tensor import Tensor
 from tapetensor.tensor.windows import (
     Ints,
     as_window,
-    check_fits,
-    check_inside,
-    check_rank,
     per_axis,
 )
 from tapetensor.typing import Ds, F, K, M, N, T
@@ -191,15 +191,20 @@ def _pooled(
     op = kernel.__name__
     check_tensor(op, "the input", x)
     check_floating(op, x)
-    check_rank(op, x.array.shape, "C, H, W")
+    check_rank(op, x.array.shape, 2)
     sizes = per_axis(op, "kernel_size", kernel_size, 2)
     window = as_window(op, sizes, sizes if stride is None else stride, padding, dilation)
-    for size, extra, spread in zip(sizes, window.padding, window.dilation, strict=True):
-        if 2 * extra > spread * (size - 1) + 1:
-            raise ArgumentValueError(
-                f"{op}: padding {window.padding} is more than half of the window {sizes}; "
-                "a window would hold nothing but padding"
-            )
-    check_fits(op, x.array.shape, window)
-    check_inside(op, x.array.shape, window)
+    shape = x.array.shape
+    along = zip(shape[-2:], window.counts(shape[-2:]), *window, strict=True)
+    if not all(_fits(*numbers) for numbers in along):
+        asked = rules.Window(*map(sized, window))
+        raise refusal(lambda: rules.pooling(op, sized(shape), asked))
     return apply(kernel, (x,), (window,))
+
+
+def _fits(size: int, count: int, kernel: int, stride: int, padding: int, dilation: int) -> bool:
+    """Tell whether there are windows along an axis, each of which holds some of the image."""
+    is_narrow = 2 * padding <= dilation * (kernel - 1) + 1
+    return (
+        count > 0 and is_narrow and not holds_padding_alone(size, count, stride, padding, dilation)
+    )

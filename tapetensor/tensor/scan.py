@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -13,6 +14,9 @@ import numpy as np
 from tapetensor.arguments import broadcasts_to, normalize_axis
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import scan
+from tapetensor.rules.broadcasting import check_coefficient
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric, check_tensor
@@ -145,8 +149,6 @@ def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
         )
     for name, coefficient in (("a", a), ("b", b)):
         if not broadcasts_to(coefficient.array.shape, shape):
-            raise ShapeError(
-                f"ssm_scan: {name} of shape {coefficient.array.shape} does not broadcast to the "
-                f"shape {shape} of x; give it that shape, or (channels,)"
-            )
+            own = sized(coefficient.array.shape)
+            raise refusal(partial(check_coefficient, "ssm_scan", name, own, sized(shape)))
     return apply(scan.ssm_scan, (x, a, b))

@@ -22,10 +22,13 @@ from tapetensor.arguments import (
 )
 from tapetensor.errors import (
     ArgumentTypeError,
-    ShapeError,
 )
 from tapetensor.kernels import indexing
 from tapetensor.kernels import shape as kernels
+from tapetensor.rules import rearranging
+from tapetensor.rules.broadcasting import broadcast_to
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_usable
 from tapetensor.tensor.ownership import forks
@@ -122,10 +125,7 @@ class Shape(TensorBase[S, T, D]):
         target = as_shape("broadcast_to", shape)
         source = self.array.shape
         if not broadcasts_to(source, target):
-            raise ShapeError(
-                f"broadcast_to: shape {source} does not broadcast to {target}; aligned at the last "
-                "axis every dim must be equal or 1"
-            )
+            raise refusal(lambda: broadcast_to("broadcast_to", sized(source), sized(target)))
         return apply(kernels.broadcast_to, (self,), (target,))
 
     @overload
@@ -175,7 +175,7 @@ class Shape(TensorBase[S, T, D]):
             raise ArgumentTypeError("squeeze: name the axis, an int or a tuple of ints, not None")
         dropped = normalize_axes("squeeze", axis, shape)
         if any(shape[one] != 1 for one in dropped):
-            raise ShapeError(f"squeeze: axis {axis} of shape {shape} does not have size 1")
+            raise refusal(lambda: rearranging.squeeze("squeeze", sized(shape), dropped))
         rest = tuple([size for one, size in enumerate(shape) if one not in dropped])
         return apply(kernels.squeeze, (self,), (rest,))
 
@@ -346,16 +346,9 @@ def _section_sizes(sections: object, shape: tuple[int, ...], axis: int) -> list[
     whole = shape[axis]
     if isinstance(sections, Sequence) and not isinstance(sections, str):
         sizes = [as_size("split", "a section", size) for size in sections]
-        if sum(sizes) != whole:
-            raise ShapeError(
-                f"split: sections {sizes} add up to {sum(sizes)}, axis {axis} of shape {shape} "
-                f"has size {whole}"
-            )
+        rearranging.check_sections("split", sized(shape), axis, sizes)
         return sizes
     count = as_size("split", "sections", sections, low=1)
     if whole % count:
-        raise ShapeError(
-            f"split: axis {axis} of shape {shape} does not divide into {count} equal parts; "
-            "give the sizes of the parts"
-        )
+        raise refusal(lambda: rearranging.split("split", sized(shape), axis, count))
     return [whole // count] * count

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import solving
+from tapetensor.rules import products
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
@@ -146,10 +148,7 @@ class Solving(TensorBase[S, T, D]):
         shape, other = self.array.shape, b.array.shape
         is_vector = len(shape) == 2 and len(other) == 1
         if other[-1 if is_vector else -2 :][:1] != shape[-1:] or len(other) < 2 - is_vector:
-            raise ShapeError(
-                f"solve: matrices of shape {shape} need right-hand sides of shape (N,) or "
-                f"(*Ds, N, K) with N = {shape[-1]}, not {other}"
-            )
+            raise refusal(lambda: products.solve("solve", sized(shape), sized(other)))
         return apply(solving.solve, (self, b))
 
 
@@ -158,4 +157,4 @@ def check_square(op: str, x: TensorBase[Any, Any, Any]) -> None:
     check_floating(op, x)
     shape = x.array.shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ShapeError(f"{op}: needs square matrices (*Ds, N, N), the shape is {shape}")
+        raise refusal(lambda: products.side_of_squares(op, sized(shape)))

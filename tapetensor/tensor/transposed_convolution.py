@@ -10,16 +10,18 @@ from typing import Any, overload
 from typing import Literal as L
 
 from tapetensor.arguments import as_size
-from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import convolution
+from tapetensor.rules import windows as rules
+from tapetensor.rules.dims import Size, sized
+from tapetensor.rules.refusals import refusal
+from tapetensor.rules.windows import check_rank
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.tensor.windows import (
     Ints,
-    check_bias,
-    check_rank,
     kernel_window,
     operands_of,
     per_axis,
@@ -150,8 +152,8 @@ def conv_transpose2d(
     op = "conv_transpose2d"
     operands = operands_of(op, x, weight, bias)
     shape, weight_shape = x.array.shape, weight.array.shape
-    check_rank(op, shape, "C, H, W")
-    window = kernel_window(op, weight_shape, "(C, O / groups, kh, kw)", stride, padding, dilation)
+    check_rank(op, shape, 2)
+    window = kernel_window(op, weight_shape, 2, stride, padding, dilation, transposed=True)
     extra = per_axis(op, "output_padding", output_padding, 2, low=0)
     if any(more >= max(s, d) for more, s, d in zip(extra, window.stride, window.dilation)):  # noqa: B905
         raise ArgumentValueError(
@@ -159,27 +161,21 @@ def conv_transpose2d(
             f"or the dilation {window.dilation}"
         )
     count = as_size(op, "groups", groups, low=1)
-    channels = shape[-3]
-    if channels % count:
-        raise ArgumentValueError(
-            f"{op}: {count} groups do not divide the {channels} channels of shape {shape}"
-        )
-    if weight_shape[0] != channels:
-        raise ShapeError(
-            f"{op}: channels differ: the input of shape {shape} has {channels}, "
-            f"the weight of shape {weight_shape} takes {weight_shape[0]}"
-        )
-    check_bias(op, operands, weight_shape[1] * count)
     sizes = tuple(
         [
             (size - 1) * s - 2 * p + d * (k - 1) + more + 1
             for size, k, s, p, d, more in zip(shape[-2:], *window, extra, strict=True)
         ]
     )
-    if min(sizes) < 1 or min(shape[-2:]) < 1:
-        raise ShapeError(
-            f"{op}: padding {window.padding} leaves nothing of the output for an input of shape "
-            f"{shape} and a kernel of {window.kernel}"
-        )
+    fits = (
+        weight_shape[0] == shape[-3]
+        and shape[-3] % count == 0
+        and (bias is None or bias.array.shape == (weight_shape[1] * count,))
+        and min(*sizes, *shape[-2:]) > 0
+    )
+    if not fits:
+        dims = [sized(operand.array.shape) for operand in operands]
+        asked, added = rules.Window(*map(sized, window)), sized(extra)
+        raise refusal(lambda: rules.transposed_convolution(op, dims, asked, Size.of(count), added))
     absent = () if bias is not None else (None,)
     return apply(convolution.conv_transpose2d, operands, (*absent, window, count, sizes))

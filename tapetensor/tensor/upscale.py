@@ -7,10 +7,11 @@ from typing import Any, Literal, TypeAlias
 from tapetensor.arguments import as_flag, check_choice
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import upscale
+from tapetensor.rules.windows import check_rank
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_floating, check_tensor
 from tapetensor.tensor.tensor import Tensor
-from tapetensor.tensor.windows import check_rank, per_axis
+from tapetensor.tensor.windows import per_axis
 from tapetensor.typing import Ds, F, K, M, N, P, Q, T
 
 Mode: TypeAlias = Literal["nearest", "bilinear", "bicubic"]
@@ -117,7 +118,7 @@ def _checked(op: str, x: Any, size: object, mode: object) -> tuple[int, ...]:
     """Return the height and the width, after a look at the arguments."""
     check_tensor(op, "the input", x)
     check_floating(op, x)
-    check_rank(op, x.array.shape, "C, H, W")
+    check_rank(op, x.array.shape, 2)
     sizes = per_axis(op, "size", size, 2)
     check_choice(op, "mode", mode, ("nearest", "bilinear", "bicubic"))
     if min(x.array.shape[-2:]) < 1:

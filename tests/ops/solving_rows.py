@@ -112,7 +112,7 @@ SOLVING = (
             refused(tt.ShapeError, r"N = 3, not \(2, 3\)", _square(3, 3), spaced(2, 3)),
             refused(tt.ShapeError, r"N = 3, not \(3,\)", _square(2, 3, 3), spaced(3)),
             refused(tt.ShapeError, r"N = 3, not \(\)", _square(3, 3), spaced()),
-            refused(tt.ShapeError, "do not fit", _square(2, 3, 3), spaced(4, 3, 1)),
+            refused(tt.ShapeError, "leading axes", _square(2, 3, 3), spaced(4, 3, 1)),
             refused(tt.DTypeError, "dtypes differ", _square(3, 3), tt.ones((3,))),
             refused(tt.ArgumentValueError, "Singular", np.ones((2, 2)), spaced(2)),
         ),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tapetensor.mypy_plugin.shapes.dims import (
+from tapetensor.rules.dims import (
     ANY,
     INT,
     ONE,

@@ -12,8 +12,8 @@ from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
 from tapetensor.mypy_plugin.modules.calling import has_forward
 from tapetensor.mypy_plugin.modules.sequential import in_words, output_of
 from tapetensor.mypy_plugin.modules.wording import module_in_words
-from tapetensor.mypy_plugin.shapes.dims import Dims, cannot_be_equal, written
 from tapetensor.mypy_plugin.shapes.reading import read_tensor
+from tapetensor.rules.dims import Dims, cannot_be_equal, written
 
 _ROOM: Final = "tapetensor.nn.branches."
 # The first keep the shape of their input; the modules of the others make one shape.

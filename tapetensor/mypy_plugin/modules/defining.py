@@ -21,8 +21,8 @@ from tapetensor.mypy_plugin.kinds import is_module
 from tapetensor.mypy_plugin.modules.classes import with_constructor
 from tapetensor.mypy_plugin.modules.fields import assignments, declared, fields_of
 from tapetensor.mypy_plugin.modules.sizes import LIBRARY, refused
-from tapetensor.mypy_plugin.shapes.dims import is_negative
 from tapetensor.mypy_plugin.shapes.reading import read_shape
+from tapetensor.rules.dims import is_negative
 
 # The plugin looks into the classes of these files. A change further away would go unnoticed, as
 # mypy would not check the class again.

@@ -30,8 +30,8 @@ from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, wit
 from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.computed import respelled
-from tapetensor.mypy_plugin.shapes.dims import Size
-from tapetensor.mypy_plugin.shapes.reading import is_none, read_dim, read_int
+from tapetensor.mypy_plugin.shapes.reading import is_absent, read_dim, read_int
+from tapetensor.rules.dims import Size
 
 # The layers of the library are defined here.
 LIBRARY = "tapetensor.nn."
@@ -67,7 +67,7 @@ def _constructed(call: Call, item: CallableType, owner: TypeInfo) -> Instance:
     for variable in owner.defn.type_vars:
         name = arguments.get(variable.id)
         given = None if name is None else get_proper_type(call.argument(name))
-        if given is None or is_none(given):
+        if given is None or is_absent(given):
             found[variable.id] = expand_type(variable.default, found)
         else:
             literal = given.last_known_value if isinstance(given, Instance) else None

@@ -30,9 +30,9 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.blocks import statements
 from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.shapes.dims import differ
 from tapetensor.mypy_plugin.shapes.reading import read_dim
 from tapetensor.mypy_plugin.shapes.unions import distributed
+from tapetensor.rules.dims import differ
 
 
 class _Values:

@@ -31,9 +31,9 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, refused_result, type_of
-from tapetensor.mypy_plugin.shapes.dims import INT, differ
 from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
 from tapetensor.mypy_plugin.shapes.signatures import settled
+from tapetensor.rules.dims import INT, differ
 
 
 def agreeing(context: Context) -> CallableType:

@@ -29,9 +29,9 @@ from mypy.types import Instance, get_proper_type
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError, type_of
-from tapetensor.mypy_plugin.shapes.dims import Dims, Open, Size, are_other_numbers, written
 from tapetensor.mypy_plugin.shapes.reading import read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import value_of
+from tapetensor.rules.dims import Dims, Open, Size, are_other_numbers, written
 
 _MAKERS: Final = ("zeros", "ones", "empty", "full")
 # The methods of numpy's generators, and the place of the size among their arguments.

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from mypy.types import Type
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_same, is_bool
 from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_tensor
+from tapetensor.rules.dims import ONE, Dims, differ, written
 
 
 def attention(call: Call) -> Answer:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mypy.types import Instance, LiteralType, Type, get_proper_type
 
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes
-from tapetensor.mypy_plugin.shapes.dims import ANY, INT, ONE, Dim, Dims, Size, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import is_bool
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
@@ -18,49 +15,8 @@ from tapetensor.mypy_plugin.shapes.reading import (
     merged,
     read_tensor,
 )
-
-
-def broadcast(shapes: Sequence[Dims], of: str = "") -> Dims | None:
-    """Return the shape to which shapes broadcast; None where nothing is certain.
-
-    Args:
-        of: what a message says before it names the shapes.
-
-    Raises:
-        MismatchError: if they do not.
-    """
-    rank = max(len(shape) for shape in shapes)
-    result: list[Dim] = [ONE] * rank
-    for shape in shapes:
-        for axis, dim in enumerate(shape, rank - len(shape)):
-            joined = joined_dim(result[axis], dim)
-            if joined is None:
-                if differ(result[axis], dim):
-                    named = " and ".join(map(written, shapes))
-                    raise MismatchError(
-                        f"{of}shapes {named} do not broadcast, {result[axis]} != {dim}"
-                    )
-                return None
-            result[axis] = joined
-    return tuple(result)
-
-
-def joined_dim(lhs: Dim, rhs: Dim) -> Dim | None:
-    """Return the dim to which two broadcast; None if they do not, or nothing is certain."""
-    if lhs == rhs or rhs == ONE:
-        return lhs
-    if lhs == ONE:
-        return rhs
-    if isinstance(lhs, Size) and isinstance(rhs, Size):
-        return None
-    if ANY in (lhs, rhs) and INT in (lhs, rhs):
-        return ANY
-    # An open dim is 1 or that of the other operand: where the other is a literal, it is that.
-    known, unknown = (lhs, rhs) if isinstance(lhs, Size) else (rhs, lhs)
-    assert isinstance(known, Size)
-    if known.literal is not None:
-        return known
-    return ANY if unknown is ANY else None
+from tapetensor.rules.broadcasting import broadcast, check_coefficient
+from tapetensor.rules.dims import written
 
 
 @of_all_shapes
@@ -81,7 +37,7 @@ def comparison(call: Call) -> Answer:
     lhs, rhs, result = call.receiver, call.operand(0), call.result
     shapes = [lhs.dims, rhs.dims]
     common_dtype(lhs.dtype, rhs.dtype)
-    return call.like(result, known(broadcast(shapes)))
+    return call.like(result, known(broadcast(call.op, shapes)))
 
 
 @of_all_shapes
@@ -115,31 +71,24 @@ def ssm_scan(call: Call) -> Answer:
     """Return the result of `ssm_scan`, whose coefficients broadcast to the sequence."""
     x = call.operand(0)
     if len(x.dims) < 2:
-        raise MismatchError(f"x must have shape (..., length, channels), got {written(x.dims)}")
+        raise MismatchError(
+            f"x must have shape (..., length, channels), got {written(x.dims)}; expand_dims() adds "
+            "an axis"
+        )
     operands = [x]
     for index, name in enumerate("ab", 1):
         one = call.operand(index)
-        if broadcast([x.dims, one.dims]) != x.dims:
-            if len(one.dims) > len(x.dims) or _stretches(x.dims, one.dims):
-                raise MismatchError(
-                    f"{name} of shape {written(one.dims)} does not broadcast to the shape "
-                    f"{written(x.dims)} of x"
-                )
+        check_coefficient(call.op, name, one.dims, x.dims)
+        if broadcast(call.op, [x.dims, one.dims]) != x.dims:
             return None
         operands.append(one)
     return _merged(call, operands)
 
 
-def _stretches(shape: Dims, other: Dims) -> bool:
-    """Tell whether broadcasting with `other` surely repeats something in `shape`."""
-    aligned = zip(reversed(shape), reversed(other), strict=False)
-    return any(have == ONE and differ(have, want) for have, want in aligned)
-
-
 def _merged(call: Call, tensors: list[Operand], mask: Operand | None = None) -> Answer:
     shapes = [one.dims for one in (tensors if mask is None else [mask, *tensors])]
     tape, dtype = merged(tensors)
-    return call.tensor(known(broadcast(shapes)), tape, dtype)
+    return call.tensor(known(broadcast(call.op, shapes)), tape, dtype)
 
 
 def _is_mask(operand: Operand) -> bool:

@@ -2,7 +2,8 @@
 
 mypy asks for the signature of a call before it has checked the arguments, once for each overload.
 A rule reads the operands' types, and answers with the type of the result, with None or an
-`UndecidedError` (plain typing decides), or by raising `MismatchError`.
+`UndecidedError` (plain typing decides), or by raising `MismatchError` or, where a rule of the run
+time is asked, what that raises.
 """
 
 from __future__ import annotations
@@ -47,12 +48,22 @@ from mypy.types import (
     get_proper_type,
 )
 
+from tapetensor.errors import (
+    ArgumentTypeError,
+    AxisError,
+    DTypeError,
+    TapeTensorError,
+)
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
+from tapetensor.mypy_plugin.codes import (
+    ARGUMENT_KIND,
+    AXIS_RANGE,
+    DTYPE_MISMATCH,
+    SHAPE_MISMATCH,
+)
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.kinds import ANYTHING, is_int, members
 from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.shapes.dims import Dims
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     UndecidedError,
@@ -64,6 +75,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
     write_tensor,
 )
 from tapetensor.mypy_plugin.symbols import class_of
+from tapetensor.rules.dims import Dims
 
 _REFUSED: Final = AnyType(TypeOfAny.from_error)
 _OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
@@ -80,6 +92,20 @@ class MismatchError(Exception):
     def __init__(self, message: str, code: ErrorCode = SHAPE_MISMATCH) -> None:
         super().__init__(message)
         self.code = code
+
+    @classmethod
+    def of(cls, error: TapeTensorError) -> MismatchError:
+        """Return what a rule of the run time's says, but for the name of the op."""
+        codes = [code for kind, code in _CODES.items() if isinstance(error, kind)]
+        return cls(str(error).partition(": ")[2], *codes[:1])
+
+
+# A rule raises what the run time raises; where no class says more, the shapes do not fit.
+_CODES: Final = {
+    AxisError: AXIS_RANGE,
+    DTypeError: DTYPE_MISMATCH,
+    ArgumentTypeError: ARGUMENT_KIND,
+}
 
 
 class Unknown(Enum):
@@ -367,6 +393,8 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
             result = _answer(rule, call)
         except MismatchError as mismatch:
             return call.refused(mismatch)
+        except TapeTensorError as error:
+            return call.refused(MismatchError.of(error))
         if isinstance(result, Unknown):
             return call.opened()
         if result is None or (opens_in_displays and is_displayed(context.context, call.api)):

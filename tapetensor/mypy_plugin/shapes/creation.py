@@ -13,9 +13,9 @@ from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.arrays import check_values
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions
-from tapetensor.mypy_plugin.shapes.dims import INT, Size, is_negative
 from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
+from tapetensor.rules.dims import INT, Size, is_negative
 
 NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_array")
 

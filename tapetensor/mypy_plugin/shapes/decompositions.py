@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes
 from tapetensor.mypy_plugin.shapes.contraction import side_of
-from tapetensor.mypy_plugin.shapes.dims import ANY, Dim, Dims, Size, written
+from tapetensor.rules.dims import ANY, Dim, Dims, Size, written
 
 
 @of_all_shapes

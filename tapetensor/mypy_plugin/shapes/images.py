@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.convolution import check_rank
-from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, is_negative, product, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
-    all_known,
+    is_absent,
     is_floating,
-    is_none,
     known,
     read_shape,
     read_tensor,
 )
-from tapetensor.mypy_plugin.shapes.windows import Window, read_number, read_numbers
+from tapetensor.mypy_plugin.shapes.windows import read_number, read_numbers
+from tapetensor.rules import windows as rules
+from tapetensor.rules.dims import ONE, Dims, is_negative, product, written
+from tapetensor.rules.windows import Window
 
 
 def pooling(call: Call) -> Answer:
@@ -25,13 +25,12 @@ def pooling(call: Call) -> Answer:
     (kernel,) = read_numbers(call, {"kernel_size": 2})
     x = known(image)
     # By default windows stand as far apart as they are large.
-    moved = () if step is None or is_none(step) else ("stride",)
+    moved = () if is_absent(step) else ("stride",)
     *stride, padding, dilation = read_numbers(
         call, dict.fromkeys((*moved, "padding", "dilation"), 2)
     )
     window = Window(kernel, stride[0] if stride else kernel, padding, dilation)
-    _check_padding(window)
-    return call.like(x, (*x.dims[:-2], *settled_dims(_counts(x.dims, window), x.dims, call.api)))
+    return _reduced(call, x, window)
 
 
 def pooling_layer(call: Call) -> Answer:
@@ -39,7 +38,12 @@ def pooling_layer(call: Call) -> Answer:
     x = known(image_of(call))
     kernel, stride, padding = [(read_number(one),) * 2 for one in call.layer]
     window = Window(kernel, stride, padding, (ONE, ONE))
-    return call.like(x, (*x.dims[:-2], *settled_dims(_counts(x.dims, window), x.dims, call.api)))
+    return _reduced(call, x, window)
+
+
+def _reduced(call: Call, x: Operand, window: Window) -> Answer:
+    found = rules.pooling(call.op, x.dims, window)
+    return call.like(x, (*found[:-2], *settled_dims(found[-2:], x.dims, call.api)))
 
 
 def upscale2d(call: Call) -> Answer:
@@ -82,41 +86,8 @@ def image_of(call: Call) -> Operand | None:
     check_floating(x)
     if not is_floating(x.dtype):
         return None
-    check_rank(x.shape, 2)
+    rules.check_rank(call.op, x.shape, 2)
     return x
-
-
-def _check_padding(window: Window) -> None:
-    for sizes in zip(window.kernel, window.padding, window.dilation, strict=True):
-        numbers = all_known([one.literal for one in sizes])
-        if numbers is None:
-            continue
-        kernel, padding, dilation = numbers
-        if 2 * padding > dilation * (kernel - 1) + 1:
-            raise MismatchError(
-                f"padding {written(window.padding)} is more than half of the window "
-                f"{written(window.kernel)}; a window would hold nothing but padding"
-            )
-
-
-def _counts(shape: Dims, window: Window) -> Dims:
-    """Return how many windows there are along each axis, each of which holds some of the image."""
-    counts = window.counts(shape)
-    axes = zip(shape[-2:], counts, window.stride, window.padding, window.dilation, strict=True)
-    for sizes in axes:
-        numbers = all_known([one.literal for one in sizes])
-        if numbers is None:
-            continue
-        size, count, stride, padding, dilation = numbers
-        # A window that begins before the image may have its next element behind it.
-        starts = range(-padding, 0, stride)[:count]
-        if any(start % dilation >= size for start in starts):
-            raise MismatchError(
-                f"a window of {written(window.kernel)} with padding {written(window.padding)} and "
-                f"dilation {written(window.dilation)} holds nothing but padding of the input of "
-                f"shape {written(shape)}"
-            )
-    return counts
 
 
 def _stretched(call: Call, x: Operand, size: Dims) -> Answer:

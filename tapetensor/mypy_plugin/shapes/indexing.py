@@ -12,9 +12,21 @@ from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin.codes import AXIS_RANGE
 from tapetensor.mypy_plugin.kinds import is_int
-from tapetensor.mypy_plugin.shapes.broadcasting import broadcast
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, type_of
-from tapetensor.mypy_plugin.shapes.dims import (
+from tapetensor.mypy_plugin.shapes.joining import is_integer
+from tapetensor.mypy_plugin.shapes.own_names import settled_dims
+from tapetensor.mypy_plugin.shapes.reading import (
+    UndecidedError,
+    all_known,
+    is_absent,
+    is_plain,
+    known,
+    read_dim,
+    read_int,
+    read_tensor,
+)
+from tapetensor.rules.broadcasting import broadcast
+from tapetensor.rules.dims import (
     ANY,
     ONE,
     Dim,
@@ -24,18 +36,6 @@ from tapetensor.mypy_plugin.shapes.dims import (
     is_negative,
     stepped,
     written,
-)
-from tapetensor.mypy_plugin.shapes.joining import is_integer
-from tapetensor.mypy_plugin.shapes.own_names import settled_dims
-from tapetensor.mypy_plugin.shapes.reading import (
-    UndecidedError,
-    all_known,
-    is_none,
-    is_plain,
-    known,
-    read_dim,
-    read_int,
-    read_tensor,
 )
 
 _Bounds: TypeAlias = tuple[Dim | None, Dim | None, Dim | None]
@@ -80,7 +80,7 @@ def _read(call: Call, expression: Expression) -> _Index:
         parts = (expression.begin_index, expression.end_index, expression.stride)
         return _Index(_Kind.SLICE, bounds=_bounds(call, parts))
     found = get_proper_type(type_of(expression, call.api))
-    if is_none(found):
+    if is_absent(found):
         return _Index(_Kind.NEW_AXIS)
     if read_int(found) is not None or is_int(found):
         return _Index(_Kind.POSITION, position=read_int(found))
@@ -104,7 +104,7 @@ def _bounds(call: Call, parts: tuple[Expression | None, ...]) -> _Bounds:
     values: list[Dim | None] = []
     for part in parts:
         found: Type | None = None if part is None else type_of(part, call.api)
-        values.append(None if found is None or is_none(found) else _bound(found))
+        values.append(None if found is None or is_absent(found) else _bound(found))
     start, stop, step = values
     return start, stop, step
 
@@ -153,7 +153,7 @@ def _read_shape(indices: list[_Index], shape: Dims) -> Dims:
         axis += 1
     if not tensors:
         return tuple(result)
-    joined = known(broadcast(tensors))
+    joined = known(broadcast("getitem", tensors))
     # Tensors side by side put their axes where they stand, others in front.
     adjacent = places[-1] - places[0] == len(places) - 1
     start = front if adjacent else 0

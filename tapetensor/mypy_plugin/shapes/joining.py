@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 
 from mypy.nodes import ListExpr
 from mypy.types import AnyType, Instance, Type, get_proper_type
 
-from tapetensor.mypy_plugin.shapes.axes import axis_of_receiver, given_axis, normal_axis
-from tapetensor.mypy_plugin.shapes.broadcasting import joined_dim
+from tapetensor.arguments.shapes import normalize_axis
+from tapetensor.mypy_plugin.shapes.axes import axis_of_receiver, given_axis
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
-from tapetensor.mypy_plugin.shapes.dims import (
-    ONE,
-    Dim,
-    Dims,
-    differ,
-    product,
-    total,
-    unified,
-    written,
-)
 from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.lists import length_of
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
@@ -31,6 +22,17 @@ from tapetensor.mypy_plugin.shapes.reading import (
     merged,
     read_dim,
     read_tensor,
+)
+from tapetensor.rules import joining
+from tapetensor.rules.broadcasting import joined_dim
+from tapetensor.rules.dims import (
+    ONE,
+    Dim,
+    Dims,
+    differ,
+    product,
+    total,
+    written,
 )
 
 
@@ -44,11 +46,10 @@ def _is_open(call: Call) -> bool:
 def concat(call: Call) -> Answer:
     """Return the result of `concat`."""
     shapes, counts, tape, dtype = _operands(call)
-    position = normal_axis(given_axis(call, 0), shapes[0])
-    result = _joined(shapes, position)
-    sizes = [shape[position] for shape in shapes]
-    result[position] = total(map(_times, sizes, counts))
-    dims = settled_dims(tuple(result), (*chain(*shapes), total(sizes)), call.api)
+    axis = normalize_axis(call.op, given_axis(call, 0), shapes[0])
+    size = total(shape[axis] for shape in shapes)
+    joined = joining.concat(call.op, list(map(partial(_repeated, axis=axis), shapes, counts)), axis)
+    dims = settled_dims(joined, (*chain(*shapes), size), call.api)
     return call.tensor(dims, tape, dtype)
 
 
@@ -56,15 +57,17 @@ def concat(call: Call) -> Answer:
 def stack(call: Call) -> Answer:
     """Return the result of `stack`."""
     shapes, counts, tape, dtype = _operands(call)
-    position = normal_axis(given_axis(call, 0), shapes[0], extra=1)
-    result = _joined(shapes, None)
-    result.insert(position, total(counts))
-    dims = settled_dims(tuple(result), tuple(chain(*shapes)), call.api)
+    axis = normalize_axis(call.op, given_axis(call, 0), shapes[0], extra=1)
+    joined = joining.stack(call.op, shapes, axis, total(counts))
+    dims = settled_dims(joined, tuple(chain(*shapes)), call.api)
     return call.tensor(dims, tape, dtype)
 
 
-def _times(size: Dim, count: Dim) -> Dim:
-    return size if count == ONE else product((size, count))
+def _repeated(shape: Dims, count: Dim, axis: int) -> Dims:
+    """Return a shape with an axis as long as several of them."""
+    if count == ONE:
+        return shape
+    return (*shape[:axis], product((shape[axis], count)), *shape[axis + 1 :])
 
 
 def _operands(call: Call) -> tuple[list[Dims], list[Dim], Type, Type]:
@@ -83,22 +86,6 @@ def _operands(call: Call) -> tuple[list[Dims], list[Dim], Type, Type]:
     shapes = [one.dims for one in operands]
     check_same(operands)
     return (shapes, counts, *merged(operands))
-
-
-def _joined(shapes: list[Dims], apart_from: int | None) -> list[Dim]:
-    """Return the shape that shapes must have in common, apart from an axis."""
-    named = " and ".join(map(written, shapes))
-    result = list(shapes[0])
-    for shape in shapes[1:]:
-        if len(shape) != len(result):
-            raise MismatchError(f"the ranks of shapes {named} differ")
-        for index, dim in enumerate(shape):
-            if index != apart_from and differ(result[index], dim):
-                raise MismatchError(
-                    f"shapes {named} differ along axis {index}, {result[index]} != {dim}"
-                )
-            result[index] = unified(result[index], dim)
-    return result
 
 
 @of_all_shapes

@@ -7,8 +7,8 @@ tape, and it says so once for each. The sentences are those of the run time.
 from __future__ import annotations
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import ANY, Dim, Dims, differ, written
 from tapetensor.mypy_plugin.shapes.reading import read_dim
+from tapetensor.rules.dims import ANY, Dim, Dims, differ, written
 
 
 def batch_norm_1d(call: Call) -> Answer:

@@ -44,9 +44,9 @@ from mypy.types import TupleType, UnpackType, get_proper_type
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.blocks import statements
 from tapetensor.mypy_plugin.shapes.calls import type_of
-from tapetensor.mypy_plugin.shapes.dims import ANY, Dim, Size, computed, total
 from tapetensor.mypy_plugin.shapes.reading import read_tensor
 from tapetensor.mypy_plugin.shapes.sizes import size_of
+from tapetensor.rules.dims import ANY, Dim, Size, computed, total
 
 # What looks at the items of a list, and leaves it as it is.
 _LOOKING = (

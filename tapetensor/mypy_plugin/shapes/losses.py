@@ -10,8 +10,8 @@ from typing import Final
 
 from tapetensor.mypy_plugin.shapes.axes import given_axis
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import INT, Dim, Dims, Size, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_integers, check_same
+from tapetensor.rules.dims import INT, Dim, Dims, Size, differ, written
 
 # The names of the operands, by the place where a loss is defined.
 PAIRS: Final = {

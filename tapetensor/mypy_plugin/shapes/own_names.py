@@ -15,8 +15,8 @@ from mypy.types import CallableType, Instance, Type, TypeVarType, get_proper_typ
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import is_endless, is_int
 from tapetensor.mypy_plugin.shapes.computed import parts
-from tapetensor.mypy_plugin.shapes.dims import ANY, Atom, Dims, Size
 from tapetensor.mypy_plugin.shapes.reading import read_dim
+from tapetensor.rules.dims import ANY, Atom, Dims, Size
 
 
 def settled_dims(found: Dims, given: Dims, api: TypeChecker) -> Dims:

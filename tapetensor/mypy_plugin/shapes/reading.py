@@ -27,8 +27,8 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin.kinds import ANYTHING, bounded, is_int
 from tapetensor.mypy_plugin.names import COMPUTED, NONE_TAPE, OWNED_TAPE, TENSOR, TENSOR_BASE
-from tapetensor.mypy_plugin.shapes.dims import ANY, INT, Atom, Dim, Dims, Open, Size, is_negative
 from tapetensor.mypy_plugin.shapes.spelling import write_known
+from tapetensor.rules.dims import ANY, INT, Atom, Dim, Dims, Open, Size, is_negative
 
 # Computed dims are spelled with these.
 OPERATIONS: Final[dict[str, Callable[[Size, Size], Size | None]]] = {
@@ -190,9 +190,9 @@ def read_ints(found: Type | None) -> tuple[int, ...] | None:
     return all_known(map(read_int, proper.items)) if isinstance(proper, TupleType) else None
 
 
-def is_none(found: Type | None) -> bool:
-    """Tell whether a type is that of None."""
-    return isinstance(get_proper_type(found), NoneType)
+def is_absent(found: Type | None) -> bool:
+    """Tell whether an argument is not given, or is None."""
+    return found is None or isinstance(get_proper_type(found), NoneType)
 
 
 def merged(operands: Sequence[Operand]) -> tuple[Type, Type]:

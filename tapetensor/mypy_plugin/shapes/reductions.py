@@ -4,39 +4,35 @@ from __future__ import annotations
 
 from mypy.nodes import StrExpr
 
+from tapetensor.arguments.shapes import normalize_axis
 from tapetensor.mypy_plugin.shapes.axes import (
     axis_of_receiver,
+    given_axes,
     given_axis,
-    normal_axes,
-    normal_axis,
 )
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
-from tapetensor.mypy_plugin.shapes.dims import ONE, Open, Size, is_negative, product, written
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
-    is_none,
+    is_absent,
     known,
     read_dim,
     read_literal,
     read_tensor,
 )
+from tapetensor.rules.dims import ONE, Open, Size, is_negative, product, written
 
 
 def _is_whole(call: Call) -> bool:
     """Tell whether a reduction is one of all axes."""
-    axis = call.argument("axis")
-    return axis is None or is_none(axis)
+    return is_absent(call.argument("axis"))
 
 
 @opening(lambda call: call.receiver.fits_all and not _is_whole(call))
 def reduction(call: Call) -> Answer:
     """Return the result of a reduction with `axis` and `keepdims`."""
-    x, axis, keepdims = call.receiver, call.argument("axis"), call.argument("keepdims")
+    x, keepdims = call.receiver, call.argument("keepdims")
     shape = x.dims
-    if axis is None or _is_whole(call):
-        axes = set(range(len(shape)))
-    else:
-        axes = normal_axes(axis, shape)
+    axes = tuple(range(len(shape))) if _is_whole(call) else given_axes(call, shape)
     if keepdims is not None and known(read_literal(keepdims, bool)):
         return call.like(x, tuple(ONE if at in axes else dim for at, dim in enumerate(shape)))
     return call.like(x, tuple(dim for at, dim in enumerate(shape) if at not in axes))
@@ -98,5 +94,5 @@ def _check_single(x: Operand) -> None:
 
 def along_axis(call: Call) -> Answer:
     """Refuse an axis that is not there, of an op that keeps the shape."""
-    normal_axis(given_axis(call, -1), call.receiver.dims)
+    normalize_axis(call.op, given_axis(call, -1), call.receiver.dims)
     return None

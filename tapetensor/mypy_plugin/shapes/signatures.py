@@ -29,10 +29,10 @@ from tapetensor.mypy_plugin.kinds import ANYTHING, is_endless
 from tapetensor.mypy_plugin.names import COMPUTED
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
 from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, parts, replaced
-from tapetensor.mypy_plugin.shapes.dims import Atom, Dim, Open, Size
 from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
 from tapetensor.mypy_plugin.shapes.spelling import write_known
 from tapetensor.mypy_plugin.symbols import class_of
+from tapetensor.rules.dims import Atom, Dim, Open, Size
 
 
 def compute_dims(context: Context) -> FunctionLike:

@@ -30,8 +30,8 @@ from mypy.server.subexpr import get_subexpressions
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.shapes.calls import type_of
-from tapetensor.mypy_plugin.shapes.dims import ANY, INT, Dim, Dims, Open, Size
 from tapetensor.mypy_plugin.shapes.reading import read_dim
+from tapetensor.rules.dims import ANY, INT, Dim, Dims, Open, Size
 
 # So many names are followed: `n = m`, `m = k`, ...
 _MOST_NAMES = 10

@@ -13,8 +13,8 @@ from mypy.types import Instance, LiteralType, Type
 
 from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import COMPUTED
-from tapetensor.mypy_plugin.shapes.dims import Atom, Dim, Open, Size
 from tapetensor.mypy_plugin.symbols import class_of
+from tapetensor.rules.dims import Atom, Dim, Open, Size
 
 
 def write_known(dim: Dim, integer: Instance) -> Type:

@@ -1,69 +1,16 @@
-"""The arithmetic of windows over images, and how the numbers of a window are read."""
+"""How the numbers of a window are read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
 
 from mypy.types import TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Size, computed, stepped, written
 from tapetensor.mypy_plugin.shapes.reading import all_known, known, read_dim, read_int
-
-_TWO: Final = Size.of(2)
-
-
-@dataclass(frozen=True)
-class Window:
-    """The numbers of a window, one of each kind per axis; ANY for one that is not known."""
-
-    kernel: Dims
-    stride: Dims
-    padding: Dims
-    dilation: Dims
-
-    def counts(self, shape: Dims) -> Dims:
-        """Return how many windows fit along each axis of an image.
-
-        Raises:
-            MismatchError: if none does.
-        """
-        sizes = shape[-len(self.kernel) :]
-        numbers = zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        found = tuple(computed(_count, *one) for one in numbers)
-        if any(map(is_nothing, found)):
-            padded = [computed(_padded, *one) for one in zip(sizes, self.padding, strict=True)]
-            wide = any((one.literal or 0) > 1 for one in self.dilation)
-            spread = f" with dilation {written(self.dilation)}" if wide else ""
-            raise MismatchError(
-                f"a kernel of {written(self.kernel)}{spread} is larger than the padded input "
-                f"{written(padded)} of shape {written(shape)}"
-            )
-        return found
-
-    def extents(self, shape: Dims, more: Dims) -> Dims:
-        """Return the sizes of an image in which every pixel of another has written a window.
-
-        Args:
-            more: what is added at the end of each axis.
-
-        Raises:
-            MismatchError: if nothing is left of it.
-        """
-        sizes = shape[-len(self.kernel) :]
-        numbers = zip(
-            sizes, self.kernel, self.stride, self.padding, self.dilation, more, strict=True
-        )
-        found = tuple(computed(_extent, *one) for one in numbers)
-        if any(map(is_nothing, found)):
-            raise MismatchError(
-                f"the padding leaves nothing of the output for an input of shape {written(shape)}"
-            )
-        return found
+from tapetensor.rules.dims import ANY, Dim, Dims, Size
 
 
 def read_numbers(call: Call, axes: Mapping[str, int]) -> list[Dims]:
@@ -100,23 +47,3 @@ def read_number(found: Type) -> Dim:
     """Return the number that a type names, be it by a name; ANY where it names none."""
     dim = read_dim(found)
     return dim if isinstance(dim, Size) else ANY
-
-
-def is_nothing(size: Dim) -> bool:
-    """Tell whether a computed size is a number below 1."""
-    return size.literal is not None and size.literal < 1
-
-
-def _count(size: Size, kernel: Size, stride: Size, padding: Size, dilation: Size) -> Dim:
-    fitting = _TWO * padding - dilation * (kernel - ONE) - ONE + stride
-    return stepped(size, fitting, stride)
-
-
-def _extent(
-    size: Size, kernel: Size, stride: Size, padding: Size, dilation: Size, more: Size
-) -> Size:
-    return (size - ONE) * stride + dilation * (kernel - ONE) - _TWO * padding + more + ONE
-
-
-def _padded(size: Size, padding: Size) -> Size:
-    return size + _TWO * padding

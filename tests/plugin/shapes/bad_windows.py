@@ -43,7 +43,7 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.conv_transpose2d(x, kd),  # E: dtypes differ: float32 and float64; convert one with a
     lambda: tt.conv2d(x, kd),  # E: conv2d: dtypes differ: float32 and float64; convert one with ast
     lambda: tt.max_pool2d(xi, 2),  # E: max_pool2d: not defined for dtype int64; convert first with
-    lambda: tt.conv_transpose2d(x, kt, padding=6),  # E: conv_transpose2d: the padding leaves nothin
+    lambda: tt.conv_transpose2d(x, kt, padding=6),  # E: conv_transpose2d: padding (6, 6) leaves not
     lambda: tt.max_pool2d(x, 9),  # E: max_pool2d: a kernel of (9, 9) is larger than the padded inpu
     lambda: tt.avg_pool2d(x, 2, padding=2),  # E: padding (2, 2) is more than half of the window (2,
     lambda: tt.max_pool2d(x, 2, padding=8, dilation=17),  # E: max_pool2d: a window of (2, 2) with p

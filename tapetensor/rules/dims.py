@@ -226,6 +226,11 @@ INT: Final = Open.INT
 ONE: Final = Size.of(1)
 
 
+def sized(shape: Iterable[int]) -> Dims:
+    """Return a shape of the run time, all of whose sizes are known."""
+    return tuple(map(Size.of, shape))
+
+
 def computed(function: Callable[..., Dim], *dims: Dim) -> Dim:
     """Return what a function makes of dims; ANY where one is open."""
     known = [dim for dim in dims if isinstance(dim, Size)]
@@ -292,7 +297,7 @@ def unified(lhs: Dim, rhs: Dim) -> Dim:
     return rhs if isinstance(lhs, Open) and lhs is not rhs else lhs
 
 
-def written(shape: Iterable[Dim]) -> str:
+def written(shape: Iterable[Dim | int]) -> str:
     """Return a shape as users write it: ``(32, B, ?)``."""
     dims = [str(dim) for dim in shape]
     return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"

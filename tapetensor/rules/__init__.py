@@ -1,0 +1,6 @@
+"""Shape rules: what an op makes of shapes, or one sentence that says why it makes nothing of them.
+
+A rule is a pure function of the name of the op, of shapes and of options. A dim is a size, a name,
+what is computed from names, or open: the mypy plugin asks with what it has read from types, the run
+time with sizes, where numpy or a quick check has refused them already. So both say one sentence.
+"""

@@ -1,0 +1,90 @@
+"""Shapes that broadcast by numpy's rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapetensor.errors import ShapeError
+from tapetensor.rules.dims import ANY, INT, ONE, Dim, Dims, Size, differ, written
+
+
+def broadcast(op: str, shapes: Sequence[Dims], of: str = "") -> Dims | None:
+    """Return the shape to which shapes broadcast; None where nothing is certain.
+
+    Args:
+        op: the name for the message.
+        shapes: one or more.
+        of: what a message says before it names the shapes.
+
+    Raises:
+        ShapeError: if they do not.
+    """
+    rank = max(len(shape) for shape in shapes)
+    result: list[Dim] = [ONE] * rank
+    for shape in shapes:
+        for axis, dim in enumerate(shape, rank - len(shape)):
+            joined = joined_dim(result[axis], dim)
+            if joined is None:
+                if differ(result[axis], dim):
+                    raise ShapeError(
+                        f"{op}: {of}shapes {' and '.join(map(written, shapes))} do not broadcast, "
+                        f"{result[axis]} != {dim}; reshape or broadcast_to one of them"
+                    )
+                return None
+            result[axis] = joined
+    return tuple(result)
+
+
+def joined_dim(lhs: Dim, rhs: Dim) -> Dim | None:
+    """Return the dim to which two broadcast; None if they do not, or nothing is certain."""
+    if lhs == rhs or rhs == ONE:
+        return lhs
+    if lhs == ONE:
+        return rhs
+    if isinstance(lhs, Size) and isinstance(rhs, Size):
+        return None
+    if ANY in (lhs, rhs) and INT in (lhs, rhs):
+        return ANY
+    # An open dim is 1 or that of the other operand: where the other is a literal, it is that.
+    known, unknown = (lhs, rhs) if isinstance(lhs, Size) else (rhs, lhs)
+    assert isinstance(known, Size)
+    if known.literal is not None:
+        return known
+    return ANY if unknown is ANY else None
+
+
+def broadcast_to(op: str, shape: Dims, target: Dims) -> Dims:
+    """Return the shape that was asked for.
+
+    Raises:
+        ShapeError: if `shape` is surely not repeated to it.
+    """
+    if _stays_apart(shape, target):
+        raise ShapeError(
+            f"{op}: shape {written(shape)} does not broadcast to {written(target)}; aligned at the "
+            "last axis every dim must be equal or 1"
+        )
+    return target
+
+
+def check_scores(op: str, name: str, shape: Dims, scores: Dims) -> None:
+    """Raise ShapeError if a mask or a bias surely does not broadcast to the scores."""
+    if _stays_apart(shape, scores):
+        raise ShapeError(
+            f"{op}: a {name} of shape {written(shape)} does not broadcast to the scores "
+            f"{written(scores)}"
+        )
+
+
+def check_coefficient(op: str, name: str, shape: Dims, x: Dims) -> None:
+    """Raise ShapeError if a coefficient of a scan surely does not broadcast to `x`."""
+    if _stays_apart(shape, x):
+        raise ShapeError(
+            f"{op}: {name} of shape {written(shape)} does not broadcast to the shape {written(x)} "
+            "of x; give it that shape, or (channels,)"
+        )
+
+
+def _stays_apart(shape: Dims, target: Dims) -> bool:
+    aligned = zip(reversed(shape), reversed(target), strict=False)
+    return len(shape) > len(target) or any(one != ONE and differ(one, to) for one, to in aligned)

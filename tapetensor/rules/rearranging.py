@@ -1,0 +1,115 @@
+"""Shapes of ops that keep the elements and change the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tapetensor.errors import AxisError, ShapeError
+from tapetensor.rules.dims import (
+    ANY,
+    ONE,
+    Dim,
+    Dims,
+    Open,
+    Size,
+    cannot_be_equal,
+    differ,
+    is_negative,
+    product,
+    written,
+)
+
+_HIDDEN: Final = Size.of(-1)
+
+
+def reshape(op: str, shape: Dims, target: Dims) -> Dims:
+    """Return the shape that is asked for, a ``-1`` in it worked out.
+
+    Raises:
+        ShapeError: if the elements surely do not fill it.
+    """
+    elements, filled = product(shape), product(dim for dim in target if dim != _HIDDEN)
+    hidden = target.count(_HIDDEN)
+    rest: Dim | None = ANY
+    if hidden == 1:
+        rest = _quotient(elements, filled)
+    elif hidden > 1 or cannot_be_equal(elements, filled):
+        rest = None
+    if rest is None or any(is_negative(dim) and dim != _HIDDEN for dim in target):
+        raise ShapeError(
+            f"{op}: {written(shape)} holds {elements} elements, which do not fill "
+            f"{written(target)}; the product of the dims must stay the same, and at most one of "
+            "them may be -1"
+        )
+    return tuple(rest if dim == _HIDDEN else dim for dim in target)
+
+
+def _quotient(elements: Dim, filled: Dim) -> Dim | None:
+    """Return the size that a ``-1`` stands for; None if there is none."""
+    if isinstance(elements, Open) or isinstance(filled, Open):
+        return ANY
+    quotient = elements / filled
+    if elements.literal is not None and filled.literal is not None:
+        return None if quotient is None or quotient.literal is None else quotient
+    # Nothing is certain where dims have names: B * 3 elements fill (2, -1) if B is even.
+    return ANY if quotient is None else quotient
+
+
+def permute_dims(op: str, axes: Sequence[int], order: Sequence[int], shape: Dims) -> Dims:
+    """Return the shape with its axes in another order.
+
+    Args:
+        op: the name for the message.
+        axes: as they were given.
+        order: the axes counted from the front.
+        shape: whose axes they are.
+
+    Raises:
+        AxisError: if not every axis is named once.
+    """
+    if sorted(order) != list(range(len(shape))):
+        raise AxisError(
+            f"{op}: axes {tuple(axes)} must name every axis of shape {written(shape)} exactly once"
+        )
+    return tuple(shape[axis] for axis in order)
+
+
+def squeeze(op: str, shape: Dims, axes: Sequence[int]) -> Dims:
+    """Return the shape without axes of size 1.
+
+    Raises:
+        ShapeError: if one surely has another size.
+    """
+    for axis in sorted(axes):
+        if differ(shape[axis], ONE):
+            raise ShapeError(
+                f"{op}: axis {axis} of shape {written(shape)} has size {shape[axis]}, not 1"
+            )
+    return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+
+
+def split(op: str, shape: Dims, axis: int, count: int) -> Dim:
+    """Return the size of each of `count` equal parts along an axis.
+
+    Raises:
+        ShapeError: if it does not divide into them.
+    """
+    whole = shape[axis]
+    if isinstance(whole, Open):
+        return ANY
+    if whole.literal is not None and whole.literal % count:
+        raise ShapeError(
+            f"{op}: axis {axis} of shape {written(shape)} does not divide into {count} equal "
+            "parts; give the sizes of the parts"
+        )
+    return whole / Size.of(count) or ANY
+
+
+def check_sections(op: str, shape: Dims, axis: int, sizes: Sequence[int]) -> None:
+    """Raise ShapeError if the sizes of parts do not add up to an axis."""
+    if shape[axis].literal not in (None, sum(sizes)):
+        raise ShapeError(
+            f"{op}: sections {tuple(sizes)} add up to {sum(sizes)}, axis {axis} of shape "
+            f"{written(shape)} has size {shape[axis]}"
+        )

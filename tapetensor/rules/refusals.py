@@ -1,0 +1,16 @@
+"""What the run time says of shapes that it has found not to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tapetensor.errors import TapeTensorError
+
+
+def refusal(rule: Callable[[], object]) -> TapeTensorError:
+    """Return the error that a rule raises for shapes that do not fit."""
+    try:
+        result = rule()
+    except TapeTensorError as error:
+        return error
+    raise AssertionError(f"these shapes fit, and give {result}")
