@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import plain, run_check
 from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
 from tapetensor.kernels.numerics.reduction import Reduction
+from tapetensor.rules import losses as rules
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.base import (
     TensorBase,
     check_floating,
@@ -42,10 +45,7 @@ def check_pair(
     check_target(op, prediction, target, target_name, prediction_name)
     shape = prediction.array.shape
     if target.array.shape != shape:
-        raise ShapeError(
-            f"{op}: {prediction_name} of shape {shape} and {target_name} of shape "
-            f"{target.array.shape} differ; nothing is broadcast, reshape or broadcast_to one"
-        )
+        _refuse_unlike(op, {prediction_name: prediction, target_name: target})
     if prediction.array.size == 0 or len(shape) < rank:
         raise ShapeError(
             f"{op}: shape {shape} leaves nothing to take the mean of; "
@@ -65,17 +65,18 @@ def check_alike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]], rank
     for name, operand in operands.items():
         check_tensor(op, name, operand)
         check_floating(op, operand)
-    (first, one), *others = operands.items()
+    one, *others = operands.values()
     shape = one.array.shape
-    for name, other in others:
-        if other.array.shape != shape:
-            raise ShapeError(
-                f"{op}: {first} of shape {shape} and {name} of shape {other.array.shape} differ; "
-                "nothing is broadcast, reshape or broadcast_to one"
-            )
+    if any(other.array.shape != shape for other in others):
+        _refuse_unlike(op, operands)
     if one.array.size == 0 or len(shape) < rank:
         raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of")
     check_same_dtype(op, tuple(operands.values()))
+
+
+def _refuse_unlike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]]) -> Never:
+    shapes = {name: sized(operand.array.shape) for name, operand in operands.items()}
+    raise refusal(lambda: rules.check_alike(op, shapes))
 
 
 def check_signs(
@@ -94,10 +95,7 @@ def check_signs(
     (name, operand), *_ = operands.items()
     check_target(op, operand, signs, "signs", name)
     if signs.array.shape != operand.array.shape:
-        raise ShapeError(
-            f"{op}: {name} of shape {operand.array.shape} and signs of shape "
-            f"{signs.array.shape} differ; there is a sign for each element"
-        )
+        _refuse_unlike(op, {name: operand, "signs": signs})
     check_each_sign(op, signs)
 
 
@@ -182,13 +180,14 @@ def check_labels_of(
         place = as_int(op, "axis", axis)
         if place != 1:
             raise ArgumentValueError(f"{op}: axis must be -1 or 1, got {axis!r}")
-    fits = 0 <= place < len(shape) and labels.array.shape == shape[:place] + shape[place + 1 :]
-    if not fits or scores.array.size == 0:
-        expected = "(B, N, *Ds) go with labels (B, *Ds)" if axis == 1 else "(*Ds, N) go with (*Ds)"
-        images = "" if axis == 1 else "; for classes on axis 1, as of images, write axis=1"
+    if not (0 <= place < len(shape) and labels.array.shape == shape[:place] + shape[place + 1 :]):
+        of_scores, of_labels = sized(shape), sized(labels.array.shape)
+        along = place if axis != -1 else -1
+        raise refusal(lambda: rules.check_labels(op, scores_name, of_scores, of_labels, along))
+    if scores.array.size == 0:
         raise ShapeError(
-            f"{op}: {scores_name} of shape {shape} and labels of shape {labels.array.shape} "
-            f"do not fit; {scores_name} {expected}, and there is at least one{images}"
+            f"{op}: {scores_name} of shape {shape} leave nothing to take the mean of; give at "
+            "least one row and one class"
         )
     cure = f"for targets that are probabilities use {other}"
     check_labels(op, labels, shape[place], cure, ignored=ignored)

@@ -8,6 +8,9 @@ from tapetensor.arguments import as_number
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import check_each_sign, check_target
+from tapetensor.rules.dims import sized
+from tapetensor.rules.losses import check_signed_pairs
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_same_dtype, check_tensor
@@ -66,11 +69,11 @@ def cosine_embedding(lhs: Any, rhs: Any, signs: Any, margin: float = 0.0) -> Any
     check_target(op, lhs, signs, "signs", "lhs")
     check_tensor(op, "rhs", rhs)
     shapes = lhs.array.shape, rhs.array.shape, signs.array.shape
-    if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]) or lhs.size == 0:
-        raise ShapeError(
-            f"{op}: lhs of shape {shapes[0]}, rhs of shape {shapes[1]} and signs of shape "
-            f"{shapes[2]} do not fit; (*Ds, N) and (*Ds, N) go with (*Ds), one pair at least"
-        )
+    if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]):
+        dims = list(map(sized, shapes))
+        raise refusal(lambda: check_signed_pairs(op, *dims))
+    if lhs.size == 0:
+        raise ShapeError(f"{op}: shape {shapes[0]} leaves nothing to take the mean of")
     check_same_dtype(op, (lhs, rhs))
     check_each_sign(op, signs)
     return apply(losses.cosine_embedding, (lhs, rhs, signs), (bound,), keeps_dtype=False)

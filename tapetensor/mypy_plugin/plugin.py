@@ -16,7 +16,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from mypy.nodes import MypyFile
 from mypy.options import Options
@@ -163,8 +163,13 @@ class TapeTensorPlugin(Plugin):
         return run
 
 
+# What the answers of the plugin depend on.
+SOURCES: Final = ("mypy_plugin/**/*.py", "rules/*.py", "arguments/*.py", "errors.py")
+
+
 @cache
 def _digest() -> str:
-    """Return a fingerprint of the sources of the plugin."""
-    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    """Return a fingerprint of the sources of the plugin, and of the rules that it asks."""
+    library = Path(__file__).parents[1]
+    sources = sorted(one for pattern in SOURCES for one in library.glob(pattern))
     return sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()

@@ -7,6 +7,10 @@ from typing import Any
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
 from tapetensor.nn.module import Module
+from tapetensor.rules import attention
+from tapetensor.rules.dims import Size, sized
+from tapetensor.rules.layers import check_features
+from tapetensor.rules.refusals import refusal
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
 
@@ -42,9 +46,8 @@ def check_input(
     check_tensor(layer, "the input", x)
     shape, dtype = x.array.shape, x.array.dtype
     if features is not None and shape[-1:] != (features,):
-        raise ShapeError(
-            f"{layer}: the last axis of the input must have size {features}, got shape {shape}"
-        )
+        wanted = Size.of(features)
+        raise refusal(lambda: check_features(layer, sized(shape), wanted))
     # Equal dtypes are one object but for rare ones, and every layer asks.
     if dtype is not weight.array.dtype and dtype != weight.dtype:
         cure = f"convert it with x.astype(np.{weight.dtype})"
@@ -66,10 +69,7 @@ def check_sequences(
         check_input(layer, x, weight, weight.shape[-1])
     shape, beside = [x.array.shape for x in inputs]
     if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
-        raise ShapeError(
-            f"{layer}: {names[0]} {shape} and {names[1]} {beside} do not fit; they are "
-            "(*Ds, length, features) with equal leading axes"
-        )
+        raise refusal(lambda: attention.check_sequences(layer, names, sized(shape), sized(beside)))
 
 
 def check_sequence(

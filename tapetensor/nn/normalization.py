@@ -19,6 +19,9 @@ from tapetensor.nn.fields import buffer
 from tapetensor.nn.inference_view import is_training
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
+from tapetensor.rules.dims import Size, sized
+from tapetensor.rules.layers import batch_norm_1d, batch_norm_2d
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D
 from tapetensor.tensor.apply import apply
@@ -209,10 +212,8 @@ class BatchNorm1d(BatchNorm[N, W]):
         check_input("BatchNorm1d", x, self.weight)
         shape = x.array.shape
         if len(shape) not in (2, 3) or shape[1] != self.num_features:
-            raise ShapeError(
-                f"BatchNorm1d: the input must have shape (B, {self.num_features}) or "
-                f"(B, {self.num_features}, L), got {shape}"
-            )
+            features = Size.of(self.num_features)
+            raise refusal(lambda: batch_norm_1d("BatchNorm1d", sized(shape), features))
         return self._normalized(x, batched=True)
 
 
@@ -280,8 +281,6 @@ class BatchNorm2d(BatchNorm[N, W]):
         check_input("BatchNorm2d", x, self.weight)
         shape = x.array.shape
         if len(shape) not in (3, 4) or shape[-3] != self.num_features:
-            raise ShapeError(
-                f"BatchNorm2d: the input must have shape (B, {self.num_features}, H, W) or "
-                f"({self.num_features}, H, W), got {shape}"
-            )
+            features = Size.of(self.num_features)
+            raise refusal(lambda: batch_norm_2d("BatchNorm2d", sized(shape), features))
         return self._normalized(x, batched=len(shape) == 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic
 
 import numpy as np
@@ -11,7 +11,7 @@ from typing_extensions import TypeAliasType
 
 from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.dtypes import as_floating_dtype
-from tapetensor.errors import ArgumentTypeError, ShapeError
+from tapetensor.errors import ArgumentTypeError, ShapeError, TapeTensorError
 from tapetensor.kernels import indexing
 from tapetensor.kernels.linear_algebra import linear, unbiased_linear
 from tapetensor.nn import init
@@ -19,6 +19,9 @@ from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import In, Out, W
+from tapetensor.rules.dims import Dim, Dims, Size, sized
+from tapetensor.rules.layers import recurrent
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
@@ -77,10 +80,13 @@ class Recurrent(Module, Generic[In, Out, W]):
     def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
         """Raise ShapeError if `x` has not the axes that the layer takes."""
         if x.ndim != 3 or x.shape[1] == 0:
-            raise ShapeError(
-                f"{type(self).__name__}: the input must have shape (batch, steps, features) with "
-                f"one step or more, got {x.shape}"
-            )
+            raise self._refusal(recurrent, x)
+
+    def _refusal(
+        self, rule: Callable[[str, Dims, Dim], None], x: Tensor[Any, Any, Any]
+    ) -> TapeTensorError:
+        size = Size.of(self.input_size)
+        return refusal(lambda: rule(type(self).__name__, sized(x.array.shape), size))
 
     def _states(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
         """Return the states after every step, those of a cell after its one."""

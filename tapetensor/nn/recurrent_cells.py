@@ -7,10 +7,10 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.nn.recurrence import Memory, Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
+from tapetensor.rules.layers import recurrent_cell
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.typing import B, T
@@ -29,8 +29,7 @@ class RecurrentStep(Recurrent[In, Out, W]):
     @override
     def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
         if x.ndim != 2:
-            name = type(self).__name__
-            raise ShapeError(f"{name}: the input must have shape (batch, features), got {x.shape}")
+            raise self._refusal(recurrent_cell, x)
 
 
 class RecurrentCell(RecurrentStep[In, Out, W]):

@@ -59,7 +59,7 @@ def broadcast_to(op: str, shape: Dims, target: Dims) -> Dims:
     Raises:
         ShapeError: if `shape` is surely not repeated to it.
     """
-    if _stays_apart(shape, target):
+    if stays_apart(shape, target):
         raise ShapeError(
             f"{op}: shape {written(shape)} does not broadcast to {written(target)}; aligned at the "
             "last axis every dim must be equal or 1"
@@ -67,24 +67,16 @@ def broadcast_to(op: str, shape: Dims, target: Dims) -> Dims:
     return target
 
 
-def check_scores(op: str, name: str, shape: Dims, scores: Dims) -> None:
-    """Raise ShapeError if a mask or a bias surely does not broadcast to the scores."""
-    if _stays_apart(shape, scores):
-        raise ShapeError(
-            f"{op}: a {name} of shape {written(shape)} does not broadcast to the scores "
-            f"{written(scores)}"
-        )
-
-
 def check_coefficient(op: str, name: str, shape: Dims, x: Dims) -> None:
     """Raise ShapeError if a coefficient of a scan surely does not broadcast to `x`."""
-    if _stays_apart(shape, x):
+    if stays_apart(shape, x):
         raise ShapeError(
             f"{op}: {name} of shape {written(shape)} does not broadcast to the shape {written(x)} "
             "of x; give it that shape, or (channels,)"
         )
 
 
-def _stays_apart(shape: Dims, target: Dims) -> bool:
+def stays_apart(shape: Dims, target: Dims) -> bool:
+    """Tell whether a shape is surely not repeated to another one."""
     aligned = zip(reversed(shape), reversed(target), strict=False)
     return len(shape) > len(target) or any(one != ONE and differ(one, to) for one, to in aligned)

@@ -9,9 +9,9 @@ import numpy as np
 
 from tapetensor.arguments import as_flag, as_number, broadcasts_to
 from tapetensor.arrays.array import Array
-from tapetensor.errors import DTypeError, ShapeError
+from tapetensor.errors import DTypeError
 from tapetensor.kernels import attention as kernels
-from tapetensor.rules.broadcasting import check_scores
+from tapetensor.rules import attention as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
@@ -188,10 +188,8 @@ def scores_shape(
         and key[-2] == value[-2]
     )
     if not fit:
-        raise ShapeError(
-            f"{op}: query {query}, key {key} and value {value} do not fit; they are "
-            "(*Ds, M, K), (*Ds, N, K) and (*Ds, N, P) with equal leading axes"
-        )
+        shapes = [sized(one) for one in (query, key, value)]
+        raise refusal(lambda: rules.scores(op, *shapes))
     return (*query[:-1], key[-2])
 
 
@@ -226,4 +224,4 @@ def check_broadcasts(op: str, name: str, shape: tuple[int, ...], scores: tuple[i
         ShapeError: if it does not.
     """
     if not broadcasts_to(shape, scores):
-        raise refusal(lambda: check_scores(op, name, sized(shape), sized(scores)))
+        raise refusal(lambda: rules.check_broadcasts(op, name, sized(shape), sized(scores)))

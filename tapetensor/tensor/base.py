@@ -15,9 +15,11 @@ from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
     MovedTensorError,
-    ShapeError,
     UntracedTensorError,
 )
+from tapetensor.rules.dims import sized
+from tapetensor.rules.indexing import check_single
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.ids import TensorId, next_id
 from tapetensor.tape.origins import Origins
@@ -163,10 +165,8 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     def _check_single(self) -> None:
         if self.array.size != 1:
-            raise ShapeError(
-                f"item: a tensor of shape {self.array.shape} has {self.array.size} elements, "
-                "not one; reduce it first (mean(), sum(), ...), or read numpy()"
-            )
+            shape = sized(self.array.shape)
+            raise refusal(lambda: check_single("item", shape))
 
     def __float__(self) -> float:
         """Return the only element as a float."""

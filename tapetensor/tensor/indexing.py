@@ -26,6 +26,9 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.kernels import indexing
+from tapetensor.rules import indexing as rules
+from tapetensor.rules.dims import Size, sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
@@ -123,6 +126,7 @@ class Indexing(TensorBase[S, T, D]):
         try:
             return apply(indexing.getitem, (self,), (plain,))
         except (ShapeError, DTypeError) as error:
+            _ask_rule(plain if isinstance(plain, tuple) else (plain,), self.array.shape)
             if isinstance(error.__cause__, IndexError):
                 raise AxisError(
                     f"getitem: the index does not fit shape {self.array.shape} ({error.__cause__})"
@@ -304,11 +308,14 @@ class Indexing(TensorBase[S, T, D]):
         """
         shape = self.array.shape
         position = _positions("take_along_axis", shape, indices, axis)
-        if indices.array.ndim != len(shape):
-            raise ShapeError(
-                f"take_along_axis: indices of shape {indices.array.shape} must have as many axes "
-                f"as the shape {shape}; expand_dims() them"
-            )
+        beside, size = list(zip(shape, indices.array.shape, strict=False)), indices.array.shape
+        if len(size) != len(shape) or any(
+            mine != its and 1 not in (mine, its)
+            for place, (mine, its) in enumerate(beside)
+            if place != position
+        ):
+            own, given = sized(shape), sized(size)
+            raise refusal(lambda: rules.take_along_axis("take_along_axis", own, given, position))
         operands = (self, indices)
         return apply(indexing.take_along_axis, operands, (position,), keeps_dtype=False)
 
@@ -376,10 +383,8 @@ class Indexing(TensorBase[S, T, D]):
             or beside != (*shape[:position], *shape[position + 1 :])
             or held != size
         ):
-            raise ShapeError(
-                f"{op}: indices and values have one shape, that of {shape} but for axis {axis}; "
-                f"got {size} and {held}"
-            )
+            own, given, put = sized(shape), sized(size), sized(held)
+            raise refusal(lambda: rules.check_places(op, own, given, put, position))
         if not accumulate:
             run_check(_refuse_twice, indices.array, op, position, shape[position])
         operands = (self, values, indices)
@@ -445,3 +450,27 @@ def _index_array(array: Any) -> Any:
     if array.dtype.kind not in "iub":
         raise DTypeError(f"getitem: an index tensor holds integers or bools, not {array.dtype}")
     return array
+
+
+def _ask_rule(indices: tuple[object, ...], shape: tuple[int, ...]) -> None:
+    """Raise the error of the rule for an index that numpy has refused, if that says why."""
+    asked: list[rules.Index] = []
+    for one in indices:
+        if one is None:
+            asked.append(rules.Index(rules.Kind.NEW_AXIS))
+        elif one is Ellipsis:
+            asked.append(rules.Index(rules.Kind.REST))
+        elif isinstance(one, slice):
+            start, stop, step = [
+                Size.of(bound) if isinstance(bound, int) else None
+                for bound in (one.start, one.stop, one.step)
+            ]
+            asked.append(rules.Index(rules.Kind.SLICE, bounds=(start, stop, step)))
+        elif isinstance(one, int):
+            asked.append(rules.Index(rules.Kind.POSITION, position=one))
+        elif isinstance(one, np.ndarray) and one.dtype.kind in "iu":
+            asked.append(rules.Index(rules.Kind.TENSOR, shape=sized(one.shape)))
+        else:
+            # Of masks, and of what is no index, numpy says enough.
+            return
+    rules.getitem("getitem", asked, sized(shape))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tapetensor.arguments import as_size
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import indexing
+from tapetensor.rules.dims import sized
+from tapetensor.rules.indexing import check_segments
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_numeric, check_plain, check_tensor
@@ -52,9 +54,7 @@ def segment_sum(
     check_plain("segment_sum", "segments", segments, "they are positions: write them as integers")
     number = as_size("segment_sum", "count", count)
     if x.array.ndim == 0 or segments.array.shape != x.array.shape[:1]:
-        raise ShapeError(
-            f"segment_sum: operands of shape {x.array.shape} need segments of shape "
-            f"{x.array.shape[:1] or '(M,)'}, not {segments.array.shape}"
-        )
+        shapes = sized(x.array.shape), sized(segments.array.shape)
+        raise refusal(lambda: check_segments("segment_sum", *shapes))
     check_labels("segment_sum", segments, number, names=("segments", "segments"))
     return apply(indexing.segment_sum, (x, segments), (number,), keeps_dtype=False)

@@ -145,7 +145,9 @@ def test_labels_that_are_not_integers_are_refused() -> None:
 def test_logits_and_labels_that_do_not_fit_are_refused(
     logits: Any, labels: tuple[int, ...]
 ) -> None:
-    with pytest.raises(tt.ShapeError, match=r"^cross_entropy: logits of shape .* do not fit"):
+    with pytest.raises(
+        tt.ShapeError, match=r"^cross_entropy: logits of shape .* (need|have no|leave no)"
+    ):
         losses.cross_entropy(tt.zeros(logits), tt.zeros(labels, np.int64))
 
 

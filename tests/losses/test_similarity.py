@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
     ]
 
     for lhs, rhs, wrong in cases:
-        with pytest.raises(tt.ShapeError, match=r"^cosine_embedding: lhs of shape .* do not fit"):
+        with pytest.raises(tt.ShapeError, match=r"lhs of shape .* do not fit|leaves nothing"):
             cosine_embedding(lhs, rhs, wrong)
     with pytest.raises(tt.DTypeError, match=r"signs must be signed integers, got float32"):
         cosine_embedding(x, x, floats)

@@ -78,7 +78,7 @@ ATTENTION = (
         refusals=(
             refused(tt.ShapeError, r"key \(2, 5, 3\)", _Q, _K[..., :3], _V),
             refused(tt.ShapeError, r"value \(2, 4, 2\)", _Q, _K, _V[:, :4]),
-            refused(tt.ShapeError, "equal leading axes", _Q, _K[:1], _V),
+            refused(tt.ShapeError, "leading axes differ", _Q, _K[:1], _V),
             refused(tt.ShapeError, r"query \(3, 4\)", _Q[0], _K, _V),
             refused(tt.ShapeError, r"\(4,\)", _Q[0, 0], _K[0, 0], _V[0, 0]),
             refused(tt.ShapeError, r"mask of shape \(5, 3\)", _Q, _K, _V, _MASK.T),

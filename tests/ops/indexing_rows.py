@@ -141,7 +141,7 @@ INDEXING = (
             refused(tt.AxisError, "boolean", _X, np.array([True])),
             refused(
                 tt.AxisError,
-                r"the index does not fit shape \(2, 3\)",
+                r"not fit shape \(2, 3\)|\(2, 3\), which has|only have one|do not broadcast",
                 _X,
                 index=each(
                     *[2, -3, (0, 0, 0), (2, 0), (..., ...), TOO_LARGE, np.array([0, 5])],
@@ -162,7 +162,7 @@ INDEXING = (
                 index=each(slice("a", None), slice(0.5, None)),
             ),
             refused(tt.ArgumentTypeError, "ragged", _X, index=[[0], [0, 1]]),
-            refused(tt.ShapeError, "zero", _X, index=each(slice(None, None, 0), slice(0, 2, 0))),
+            refused(tt.ShapeError, "cannot be 0", _X, index=each(slice(None, None, 0), slice(0, 2, 0))),
             refused(
                 tt.DTypeError,
                 "an index tensor holds integers or bools, not",
@@ -249,7 +249,7 @@ INDEXING = (
             refused(tt.AxisError, "from 3 to 3", _X, spaced(2, 1), np.array([[3], [3]])),
             refused(
                 tt.ShapeError,
-                r"for axis -1; got \(2,\) and \(2,\)",
+                r"for axis 1; got \(2,\) and \(2,\)",
                 _X,
                 spaced(2),
                 np.array([0, 0]),

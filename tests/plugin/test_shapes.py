@@ -13,6 +13,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.mypy_plugin import shapes
+from tapetensor.mypy_plugin.plugin import SOURCES
 from tests.ops.samples import OPS
 from tests.plugin.checked import EXAMPLES, SHAPES, bare_files, plugin_report
 from tests.typing import checkers
@@ -164,3 +165,41 @@ def test_what_only_plain_typing_rejects_runs() -> None:
 
     assert logic(vmask).shape == (2, 3)
     assert product(zw).shape == (5, 4, 2, 6)
+
+
+# What a block says at run time, its first layer says; a layer's type has the number of channels
+# that go in, which are not those of its weight where they are in groups.
+_OTHER_WORDS = ("EncoderBlock: ", "the layer takes ")
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_of_shapes_and_axes_the_plugin_says_what_the_run_time_says(path: Path) -> None:
+    thunks = {one.__code__.co_firstlineno: one for one in runpy.run_path(str(path))["BAD"]}
+    said: dict[str, str] = {}
+    for line, messages in plugin_report()[path].items():
+        message, _, code = messages[0].rpartition("  [")
+        is_shared = code in {"shape-mismatch]", "axis-range]", "dtype-mismatch]"}
+        # Those that are not on a line of their own are called with sizes in place of names.
+        if line in thunks and is_shared and not any(words in message for words in _OTHER_WORDS):
+            with pytest.raises(tt.TapeTensorError) as refused:
+                thunks[line]()
+            said[str(refused.value)] = message
+
+    assert said == {at_run_time: at_run_time for at_run_time in said}
+
+
+def test_what_mypy_keeps_is_checked_anew_after_a_change_of_any_room_that_the_plugin_asks() -> None:
+    library = Path(tt.__file__).parent
+    watched = {source for pattern in SOURCES for source in library.glob(pattern)}
+    asked = {
+        found
+        for source in (library / "mypy_plugin").rglob("*.py")
+        for found in re.findall(r"^from tapetensor\.(\w+)", source.read_text(), re.MULTILINE)
+    }
+
+    assert asked
+    assert {one for one in asked if not _is_watched(library, one, watched)} == set()
+
+
+def _is_watched(library: Path, room: str, watched: set[Path]) -> bool:
+    return (library / f"{room}.py") in watched or (library / room / "__init__.py") in watched

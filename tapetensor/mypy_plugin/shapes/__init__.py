@@ -43,6 +43,7 @@ from tapetensor.mypy_plugin.shapes.broadcasting import (
 )
 from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook, reflected
 from tapetensor.mypy_plugin.shapes.signatures import compute_dims
+from tapetensor.rules import layers as rules
 
 HookT = TypeVar("HookT", bound=Callable[..., Any])
 
@@ -116,15 +117,18 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "images.PixelShuffle": ("pixel_shuffle", patches.pixel_shuffle),
     "images.PixelUnshuffle": ("pixel_unshuffle", patches.pixel_unshuffle),
     "images.Flatten": ("Flatten", images.flatten_layer),
-    "normalization.BatchNorm1d": ("BatchNorm1d", layers.batch_norm_1d),
-    "normalization.BatchNorm2d": ("BatchNorm2d", layers.batch_norm_2d),
-    **{f"recurrent.{name}": (name, layers.recurrent) for name in ("RNN", "GRU", "LSTM")},
+    "normalization.BatchNorm1d": ("BatchNorm1d", partial(layers.taking, rules.batch_norm_1d)),
+    "normalization.BatchNorm2d": ("BatchNorm2d", partial(layers.taking, rules.batch_norm_2d)),
     **{
-        f"stacked_recurrent.{name}": (name, layers.recurrent)
+        f"recurrent.{name}": (name, partial(layers.taking, rules.recurrent))
+        for name in ("RNN", "GRU", "LSTM")
+    },
+    **{
+        f"stacked_recurrent.{name}": (name, partial(layers.taking, rules.recurrent))
         for name in ("StackedRNN", "StackedGRU", "StackedLSTM")
     },
     **{
-        f"recurrent_cells.{name}": (name, layers.cell)
+        f"recurrent_cells.{name}": (name, partial(layers.taking, rules.recurrent_cell))
         for name in ("RNNCell", "GRUCell", "LSTMCell")
     },
     "attention.MultiHeadAttention": ("MultiHeadAttention", attention.layer),
@@ -137,6 +141,18 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
         "Transformer",
         partial(attention.decoder, names=("source", "target")),
     ),
+}
+
+# Layers that plain typing gives exact dims.
+_EXACT_LAYERS: Final[dict[str, tuple[str, Rule]]] = {
+    f"{room}.{name}": (name, partial(layers.taking, rules.check_features))
+    for room, name in (
+        ("linear", "Linear"),
+        ("linear", "UnbiasedLinear"),
+        ("bias", "Bias1d"),
+        ("normalization", "LayerNorm"),
+        ("rms_norm", "RMSNorm"),
+    )
 }
 
 _METHODS: Final[dict[str, Hook]] = (
@@ -155,7 +171,7 @@ _METHODS: Final[dict[str, Hook]] = (
     }
     | {
         f"tapetensor.nn.{name}.{called}": hook(op, rule)
-        for name, (op, rule) in _LAYERS.items()
+        for name, (op, rule) in (_LAYERS | _EXACT_LAYERS).items()
         for called in ("forward", "__call__")
     }
     | {"builtins.str.format": hook("item", reductions.formatted)}
@@ -212,7 +228,7 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
 _GROWING: Final = {
     *[f"{TENSOR}.{name}" for name in _OPEN],
     *[f"tapetensor.{name}" for name in _NAMED],
-    *[name for name in _METHODS if not name.startswith(TENSOR)],
+    *[f"tapetensor.nn.{name}.{called}" for name in _LAYERS for called in ("forward", "__call__")],
 }
 
 annotation = computed.annotation

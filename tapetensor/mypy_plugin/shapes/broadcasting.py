@@ -86,7 +86,7 @@ def ssm_scan(call: Call) -> Answer:
 
 
 def _merged(call: Call, tensors: list[Operand], mask: Operand | None = None) -> Answer:
-    shapes = [one.dims for one in (tensors if mask is None else [mask, *tensors])]
+    shapes = [one.dims for one in (tensors if mask is None else [*tensors, mask])]
     tape, dtype = merged(tensors)
     return call.tensor(known(broadcast(call.op, shapes)), tape, dtype)
 

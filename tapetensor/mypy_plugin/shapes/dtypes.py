@@ -40,11 +40,11 @@ def check_floating(operand: Operand) -> None:
         )
 
 
-def check_integers(name: str, operand: Operand, cure: str = "") -> None:
+def check_integers(name: str, operand: Operand, cure: str = "", kind: str = "integers") -> None:
     """Raise MismatchError if an operand that must hold integers does not."""
     found = dtype_name(operand.dtype)
     if found is not None and found.startswith(("float", "bool")):
-        raise MismatchError(f"{name} must be integers, got {found}{cure}", DTYPE_MISMATCH)
+        raise MismatchError(f"{name} must be {kind}, got {found}{cure}", DTYPE_MISMATCH)
 
 
 def is_bool(operand: Operand) -> bool:

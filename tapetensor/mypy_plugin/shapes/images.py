@@ -55,8 +55,9 @@ def upscale2d(call: Call) -> Answer:
 def interpolate(call: Call) -> Answer:
     """Return the result of `interpolate`: the size that was asked for."""
     x, size = known(image_of(call)), known(read_shape(call.argument("size")))
-    if any(one.literal == 0 or is_negative(one) for one in size):
-        raise MismatchError(f"size must be > 0, got {written(size)}")
+    for one in size:
+        if one.literal == 0 or is_negative(one):
+            raise MismatchError(f"size must be > 0, got {one}")
     return call.like(x, (*x.dims[:-2], *size)) if len(size) == 2 else None
 
 

@@ -10,7 +10,7 @@ from mypy.types import AnyType, Instance, Type, get_proper_type
 
 from tapetensor.arguments.shapes import normalize_axis
 from tapetensor.mypy_plugin.shapes.axes import axis_of_receiver, given_axis
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening
 from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.lists import length_of
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
@@ -23,16 +23,14 @@ from tapetensor.mypy_plugin.shapes.reading import (
     read_dim,
     read_tensor,
 )
+from tapetensor.rules import indexing as rules
 from tapetensor.rules import joining
-from tapetensor.rules.broadcasting import joined_dim
 from tapetensor.rules.dims import (
     ONE,
     Dim,
     Dims,
-    differ,
     product,
     total,
-    written,
 )
 
 
@@ -99,11 +97,7 @@ def take(call: Call) -> Answer:
 def segment_sum(call: Call) -> Answer:
     """Return the result of `segment_sum`: as many slices as it says."""
     x, segments = call.operand(0), call.operand("segments")
-    if x.dims == () or len(segments.dims) != 1 or differ(x.dims[0], segments.dims[0]):
-        raise MismatchError(
-            f"operands of shape {written(x.dims)} need segments of shape "
-            f"{written(x.dims[:1])}, not {written(segments.dims)}"
-        )
+    rules.check_segments(call.op, x.dims, segments.dims)
     count = call.argument("count")
     slices = None if count is None else read_dim(count)
     return None if slices is None else call.like(x, (slices, *x.dims[1:]))
@@ -113,40 +107,14 @@ def segment_sum(call: Call) -> Answer:
 def take_along_axis(call: Call) -> Answer:
     """Return the result of `take_along_axis`: the other axes broadcast."""
     indices, x, along = _read_along(call, default=-1)
-    if len(indices) != len(x):
-        raise MismatchError(
-            f"indices of shape {written(indices)} must have as many axes as the shape "
-            f"{written(x)}; expand_dims() them"
-        )
-    result = list(indices)
-    for axis, (mine, its) in enumerate(zip(x, indices, strict=True)):
-        joined = its if axis == along else joined_dim(mine, its)
-        if joined is None:
-            if differ(mine, its):
-                raise MismatchError(
-                    f"shape {written(x)} and indices {written(indices)} do not broadcast along "
-                    f"axis {axis}, {mine} != {its}"
-                )
-            return None
-        result[axis] = joined
-    return call.like(call.receiver, tuple(result))
+    return call.like(call.receiver, known(rules.take_along_axis(call.op, x, indices, along)))
 
 
 def put_along_axis(call: Call) -> Answer:
     """Refuse places, or values for them, that do not fit; the shape stays."""
     indices, x, along = _read_along(call, default=-1)
     values = call.operand("values").dims
-    beside = [pair for axis, pair in enumerate(zip(x, indices, strict=False)) if axis != along]
-    if (
-        len(indices) != len(x)
-        or any(differ(*pair) for pair in beside)
-        or len(values) != len(indices)
-        or any(map(differ, values, indices))
-    ):
-        raise MismatchError(
-            f"indices and values have one shape, that of {written(x)} but for axis {along}; "
-            f"got {written(indices)} and {written(values)}"
-        )
+    rules.check_places(call.op, x, indices, values, along)
     return None
 
 

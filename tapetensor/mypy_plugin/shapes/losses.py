@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from tapetensor.mypy_plugin.shapes.axes import given_axis
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_integers, check_same
-from tapetensor.rules.dims import INT, Dim, Dims, Size, differ, written
+from tapetensor.rules import losses as rules
 
 # The names of the operands, by the place where a loss is defined.
 PAIRS: Final = {
@@ -46,11 +46,9 @@ def pair(call: Call, names: tuple[str, str]) -> Answer:
     lhs, rhs = call.operand(0), call.operand(1)
     # What has any other number of axes, or a size that is computed, has no type in common with it.
     unlike = (lhs.shape is None) != (rhs.shape is None) and not (lhs.fits_all or rhs.fits_all)
-    if unlike or _differ(lhs.shape, rhs.shape):
-        raise MismatchError(
-            f"{names[0]} of shape {_shape(lhs.shape)} and {names[1]} of shape {_shape(rhs.shape)} "
-            "differ; nothing is broadcast"
-        )
+    if unlike:
+        raise rules.differing(call.op, names, (lhs.shape, rhs.shape))
+    rules.check_alike(call.op, dict(zip(names, (lhs.shape, rhs.shape), strict=True)))
     check_floating(lhs)
     check_same([lhs, rhs])
     return None
@@ -59,19 +57,10 @@ def pair(call: Call, names: tuple[str, str]) -> Answer:
 def labelled(call: Call, name: str, other: str) -> Answer:
     """Refuse scores and labels of the right classes that do not go together."""
     scores, labels = call.operand(0), call.operand(1)
-    if scores.shape == ():
-        raise MismatchError(f"{name} of shape () have no axis of classes")
-    wanted = None
-    if scores.shape is not None:
-        axis = given_axis(call, -1) % len(scores.shape)
-        wanted = scores.shape[:axis] + scores.shape[axis + 1 :]
-    if _differ(wanted, labels.shape):
-        raise MismatchError(
-            f"{name} of shape {_shape(scores.shape)} need labels of shape {_shape(wanted)}, not "
-            f"{_shape(labels.shape)}"
-        )
+    axis = -1 if scores.shape is None else given_axis(call, -1)
+    rules.check_labels(call.op, name, scores.shape, labels.shape, axis)
     check_floating(scores)
-    check_integers("labels", labels, f"; for probabilities use {other}")
+    check_integers("labels", labels, f"; for targets that are probabilities use {other}")
     return None
 
 
@@ -79,45 +68,20 @@ def alike(call: Call, names: tuple[str, ...], *, has_signs: bool) -> Answer:
     """Refuse operands that are not of one shape, and signs that are not one for each element."""
     operands = [call.operand(name) for name in names]
     signs = [call.operand("signs")] if has_signs else []
-    for name, one in zip([*names, "signs"], [*operands, *signs], strict=False):
-        if _differ(operands[0].shape, one.shape):
-            raise MismatchError(
-                f"{names[0]} of shape {_shape(operands[0].shape)} and {name} of shape "
-                f"{_shape(one.shape)} differ; nothing is broadcast"
-            )
+    shapes = [one.shape for one in (*operands, *signs)]
+    rules.check_alike(call.op, dict(zip((*names, "signs"), shapes, strict=False)))
     check_floating(operands[0])
     check_same(operands)
     if signs:
-        check_integers("signs", signs[0])
+        check_integers("signs", signs[0], kind="signed integers")
     return None
 
 
 def cosine_embedding(call: Call) -> Answer:
     """Refuse vectors that do not go in pairs, and signs that are not one for each pair."""
     lhs, rhs, signs = [call.operand(index) for index in range(3)]
-    wanted = lhs.shape[:-1] if lhs.shape else None
-    if lhs.shape == () or _differ(lhs.shape, rhs.shape) or _differ(wanted, signs.shape):
-        raise MismatchError(
-            f"lhs of shape {_shape(lhs.shape)}, rhs of shape {_shape(rhs.shape)} and signs of "
-            f"shape {_shape(signs.shape)} do not fit; (*Ds, N) and (*Ds, N) go with (*Ds)"
-        )
+    rules.check_signed_pairs(call.op, lhs.shape, rhs.shape, signs.shape)
     check_floating(lhs)
     check_same([lhs, rhs])
-    check_integers("signs", signs)
+    check_integers("signs", signs, kind="signed integers")
     return None
-
-
-def _differ(lhs: Dims | None, rhs: Dims | None) -> bool:
-    if lhs is None or rhs is None:
-        return False
-    return len(lhs) != len(rhs) or any(map(_have_no_common, lhs, rhs))
-
-
-def _have_no_common(lhs: Dim, rhs: Dim) -> bool:
-    """Tell whether two dims are not the same, be one a name and the other an `int`."""
-    names = [one for one in (lhs, rhs) if isinstance(one, Size) and one.literal is None]
-    return differ(lhs, rhs) or (INT in (lhs, rhs) and bool(names))
-
-
-def _shape(shape: Dims | None) -> str:
-    return "(...)" if shape is None else written(shape)

@@ -12,14 +12,14 @@ from tapetensor.mypy_plugin.shapes.axes import (
 )
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
 from tapetensor.mypy_plugin.shapes.reading import (
-    Operand,
     is_absent,
     known,
     read_dim,
     read_literal,
     read_tensor,
 )
-from tapetensor.rules.dims import ONE, Open, Size, is_negative, product, written
+from tapetensor.rules.dims import ONE, is_negative, written
+from tapetensor.rules.indexing import check_single
 
 
 def _is_whole(call: Call) -> bool:
@@ -66,7 +66,7 @@ def topk(call: Call) -> Answer:
 
 def item(call: Call) -> Answer:
     """Refuse `item` of what cannot have one element, whatever the open dims are."""
-    _check_single(call.receiver)
+    check_single(call.op, call.receiver.dims)
     return None
 
 
@@ -77,19 +77,8 @@ def formatted(call: Call) -> Answer:
         case [StrExpr(value="")]:
             pass
         case [_] if call.text == "{:{}}":
-            _check_single(known(read_tensor(call.types(0)[0])))
+            check_single(call.op, known(read_tensor(call.types(0)[0])).dims)
     return None
-
-
-def _check_single(x: Operand) -> None:
-    many = [dim for dim in x.dims if isinstance(dim, Size) and dim.literal not in (None, 1)]
-    if many:
-        elements = product(x.dims)
-        held = "more than one element" if isinstance(elements, Open) else f"{elements} elements"
-        raise MismatchError(
-            f"a tensor of shape {written(x.dims)} has {held}, not one; reduce it first "
-            "(mean(), sum(), ...)"
-        )
 
 
 def along_axis(call: Call) -> Answer:

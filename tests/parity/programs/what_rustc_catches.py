@@ -38,7 +38,7 @@ with pytest.raises(tt.AxisError):
 with pytest.raises(IndexError):
     print(a[:, 5])  # P: index 5 is outside axis 1
 with pytest.raises(tt.ShapeError):
-    layer.forward(a)  # E: incompatible type
+    layer.forward(a)  # P: the last axis of the input must  # M: incompatible type
 with pytest.raises(tt.ShapeError):
     nn.Sequential(layer, narrow).forward(b)  # P: layers 0 and 1 do not fit
 

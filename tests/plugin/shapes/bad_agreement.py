@@ -70,7 +70,7 @@ def by_keyword(x: Tensor2D[B, M], y: Tensor2D[B, K]) -> Tensor2D[B, M]:
 
 
 def by_number(layer: nn.Linear[L[7], K], x: Tensor2D[B, L[8]]) -> object:
-    return layer.forward(x.relu())  # E: Argument 1 to "forward" of "Linear" has ... Literal[8]
+    return layer.forward(x.relu())  # E: Linear: the last axis of the input must have size 7
 
 
 def in_a_loop(x: Tensor2D[B, L[3]], layer: nn.Linear[L[3], L[2]]) -> object:

@@ -28,8 +28,8 @@ BAD: list[Callable[[], object]] = [
     lambda: vmask | (m77 > 0.0),  # E: or: shapes (3,) and (7, 7) do not broadcast, 3 != 7
     lambda: tt.maximum(v7, m),  # E: maximum: shapes (7,) and (2, 3) do not broadcast, 7 != 3
     lambda: tt.minimum(m, m77.trace()),  # E: minimum: shapes (2, 3) and (7, 7) do not broadcast
-    lambda: tt.where(mask, m, v7),  # E: where: shapes (2, 3) and (2, 3) and (7,) do not broadcast
-    lambda: tt.where(vmask, v7, 0.0),  # E: where: shapes (3,) and (7,) do not broadcast, 3 != 7
+    lambda: tt.where(mask, m, v7),  # E: where: shapes (2, 3) and (7,) and (2, 3) do not broadcast
+    lambda: tt.where(vmask, v7, 0.0),  # E: where: shapes (7,) and (3,) do not broadcast, 7 != 3
     lambda: tt.ssm_scan(z, m77, z),  # E: ssm_scan: a of shape (7, 7) does not broadcast to
     lambda: tt.ssm_scan(z, z, v7.trace()),  # E: b of shape (7,) does not broadcast to the shape
     lambda: tt.ssm_scan(m, z, m),  # E: a of shape (4, 2, 3) does not broadcast to the shape (2, 3)

@@ -29,7 +29,7 @@ BAD: list[Callable[[], object]] = [
     lambda: x @ identity,  # E: matmul: inner dims differ: (5, 3) @ (2, 2), 3 != 2
     lambda: counted + tt.arange(8),  # E: add: shapes (7,) and (8,) do not broadcast, 7 != 8
     lambda: data @ weight,  # E: matmul: inner dims differ: (1, 2) @ (3, 4), 2 != 3
-    lambda: wide.forward(narrow.forward(x)),  # E: Argument 1 to "forward" of "Linear" has incompa
+    lambda: wide.forward(narrow.forward(x)),  # E: Linear: the last axis of the input must have
     lambda: tt.from_numpy([[1.0, -2.0]], (2, 1)),  # E: from_numpy: the array has shape (1, 2), the
     lambda: tt.from_numpy(((1, 2), (3, 4)), (4,), np.int8),  # E: shape (2, 2), the annotation says
     lambda: tt.from_numpy(np.ones((2, 3)), (3, 2)),  # E: has shape (2, 3), the annotation says (3
@@ -38,7 +38,7 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.from_numpy(rng.random(size=(2, 3)), (3, 2)),  # E: has shape (2, 3), the annotation s
     lambda: tt.from_numpy(np.array([0, 1, 2]), (2,)),  # E: has shape (3,), the annotation says (2,)
     lambda: f"{x:.2f}",  # E: item: a tensor of shape (5, 3) has 15 elements, not one; reduce it fi
-    lambda: norm.forward(x),  # E: Argument 1 to "forward" of "LayerNorm" has incompatible type
+    lambda: norm.forward(x),  # E: LayerNorm: the last axis of the input must have size 6
 ]
 
 

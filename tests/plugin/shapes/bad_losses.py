@@ -39,14 +39,14 @@ BAD: list[Callable[[], object]] = [
     lambda: losses.gaussian_nll(m, m, m24),  # E: prediction of shape (2, 3) and variance of shape (
     lambda: losses.multi_margin(m, eight_labels),  # E: scores of shape (2, 3) need labels of shape
     # Other dtypes.
-    lambda: losses.soft_margin(m, m),  # E: soft_margin: signs must be integers, got float32
+    lambda: losses.soft_margin(m, m),  # E: soft_margin: signs must be signed integers, got
     lambda: losses.triplet_margin(m, m, md),  # E: triplet_margin: dtypes differ: float32 and float
     lambda: losses.mse(m, md),  # E: mse: dtypes differ: float32 and float64; convert one with astyp
     lambda: losses.rmse(vi, vi),  # E: rmse: not defined for dtype int64; convert first with x.astyp
     lambda: losses.binary_cross_entropy_with_logits(m, mi),  # E: dtypes differ: float32 and int64
     lambda: losses.cross_entropy(m, two),  # E: cross_entropy: labels must be integers, got float32;
-    lambda: losses.nll(m, two),  # E: nll: labels must be integers, got float32; for probabilities u
-    lambda: losses.cosine_embedding(m, m, two),  # E: cosine_embedding: signs must be integers, got
+    lambda: losses.nll(m, two),  # E: nll: labels must be integers, got float32; for targets that
+    lambda: losses.cosine_embedding(m, m, two),  # E: cosine_embedding: signs must be signed
     lambda: losses.cosine_embedding(m, md, two_labels),  # E: cosine_embedding: dtypes differ
 ]
 

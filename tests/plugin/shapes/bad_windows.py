@@ -51,7 +51,7 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.min_pool2d(x, 0),  # E: min_pool2d: kernel_size must be > 0, got 0
     lambda: tt.max_pool2d(m, 2),  # E: max_pool2d: the input must have shape (..., C, H, W), got (9,
     lambda: tt.upscale2d(x, (8, 16)),  # E: an input of shape (2, 4, 9, 8) cannot be stretched to (8
-    lambda: tt.interpolate(x, (3, 0)),  # E: interpolate: size must be > 0, got (3, 0)
+    lambda: tt.interpolate(x, (3, 0)),  # E: interpolate: size must be > 0, got 0
     lambda: tt.interpolate(m, (3, 3)),  # E: the input must have shape (..., C, H, W), got (9, 8)
     lambda: tt.unfold(x, 10),  # E: unfold: a kernel of (10, 10) is larger than the padded input (9,
     lambda: tt.unfold(x, 2, stride=0),  # E: unfold: stride must be > 0, got 0

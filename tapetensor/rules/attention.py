@@ -1,0 +1,54 @@
+"""Shapes of queries, keys, values and what is seen of them, and of sequences side by side."""
+
+from __future__ import annotations
+
+from tapetensor.errors import ShapeError
+from tapetensor.rules.broadcasting import stays_apart
+from tapetensor.rules.dims import Dims, differ, written
+
+
+def scores(op: str, query: Dims, key: Dims, value: Dims) -> Dims:
+    """Return the shape of the scores.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+    """
+    shapes = (query, key, value)
+    said = f"{op}: query {written(query)}, key {written(key)} and value {written(value)} do not fit"
+    if min(map(len, shapes)) < 2 or len({len(one) for one in shapes}) > 1:
+        raise ShapeError(
+            f"{said}; they are (*Ds, M, K), (*Ds, N, K) and (*Ds, N, P) with equal leading axes"
+        )
+    for words, lhs, rhs in (
+        *[("leading axes", *pair) for pair in zip(query[:-2], key[:-2], strict=True)],
+        *[("leading axes", *pair) for pair in zip(key[:-2], value[:-2], strict=True)],
+        ("features of queries and keys", query[-1], key[-1]),
+        ("numbers of keys and values", key[-2], value[-2]),
+    ):
+        if differ(lhs, rhs):
+            raise ShapeError(f"{said}: the {words} differ, {lhs} != {rhs}")
+    return (*query[:-1], key[-2])
+
+
+def check_broadcasts(op: str, name: str, shape: Dims, to: Dims) -> None:
+    """Raise ShapeError if a mask or a bias surely does not broadcast to the scores."""
+    if stays_apart(shape, to):
+        raise ShapeError(
+            f"{op}: a {name} of shape {written(shape)} does not broadcast to the scores "
+            f"{written(to)}"
+        )
+
+
+def check_sequences(op: str, names: tuple[str, str], shape: Dims, beside: Dims) -> None:
+    """Raise ShapeError if two inputs are not as many sequences."""
+    shapes = (shape, beside)
+    leading = zip(shape[:-2], beside[:-2], strict=False)
+    if (
+        min(map(len, shapes)) < 2
+        or len(shape) != len(beside)
+        or any(differ(*pair) for pair in leading)
+    ):
+        raise ShapeError(
+            f"{op}: {names[0]} {written(shape)} and {names[1]} {written(beside)} do not fit; they "
+            "are (*Ds, length, features) with equal leading axes"
+        )
