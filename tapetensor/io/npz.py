@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import zipfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from typing_extensions import override
@@ -21,6 +22,10 @@ from tapetensor.io.headers import Header
 _ENDING = ".npy"
 # numpy's headers have about a hundred bytes, and a thousand with many axes.
 _LONGEST_HEADER = 1 << 14
+# A table of contents has some 70 bytes for each array, and takes fifteen times as much in memory.
+_LONGEST_CONTENTS = 1 << 20
+# What ends an archive, with the longest comment.
+_LONGEST_END = (1 << 16) + 98
 # What numpy writes. The others inflate a thousand times more at once than zlib.
 _KINDS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 # A text, as the history of a training, is deflated to a tenth or so.
@@ -48,6 +53,7 @@ class Reader(AbstractContextManager["Reader"]):
         # Opened apart, so that a file that is not there is told from one that is no archive.
         self._file = path.open("rb")
         try:
+            _check_contents(self._file)
             self._archive = zipfile.ZipFile(self._file)
             self.headers = self._read_headers()
         except BaseException:
@@ -93,6 +99,25 @@ class Reader(AbstractContextManager["Reader"]):
                 raise FileFormatError(f"{name} inflates to {size} bytes, which no text does")
             headers[name] = Header(shape, str(dtype))
         return headers
+
+
+def _check_contents(file: BinaryIO) -> None:
+    """Raise FileFormatError if the table of contents is too long for the numbers beside it."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _LONGEST_END))
+    end = file.read()
+    # Where zipfile looks for it: right at the end, or in front of a comment.
+    at = len(end) - 22 if end[-22:].startswith(b"PK\5\6") else end.rfind(b"PK\5\6")
+    length = int.from_bytes(end[at + 12 : at + 16], "little") if at >= 0 else 0
+    # An archive may say so once more, for what does not fit into four bytes.
+    if at >= 76 and end[at - 20 :].startswith(b"PK\6\7"):
+        length = int.from_bytes(end[at - 36 : at - 28], "little")
+    if 0 <= size - length < 8 * (length - _LONGEST_CONTENTS):
+        raise FileFormatError(
+            f"the table of contents has {length} bytes for {size - length} bytes of arrays, which "
+            "none need"
+        )
+    file.seek(0)
 
 
 def _read_header(name: str, member: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:

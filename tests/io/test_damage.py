@@ -8,6 +8,7 @@ import pickle
 import tracemalloc
 import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from typing import Literal as L
@@ -221,6 +222,24 @@ def test_a_header_of_names_without_numbers_is_not_read(read: Any, tmp_path: Path
     path.write_bytes(len(header).to_bytes(8, "little") + header)
 
     with pytest.raises(tt.FileFormatError, match=r"the header has \d{7} bytes for 0 bytes"):
+        read(path)
+
+
+@pytest.mark.parametrize("read", [io.read, lambda path: io.load(path, layer(1), strict=False)])
+@pytest.mark.parametrize("says_so_twice", [False, True])
+def test_a_table_of_contents_without_numbers_is_not_read(
+    read: Any, says_so_twice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if says_so_twice:
+        # zipfile writes the second end that archives of more entries have.
+        monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 10)
+    path, empty = tmp_path / "layer.npz", BytesIO()
+    np.lib.format.write_array(empty, np.empty(0, np.float32))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(5000):
+            archive.writestr(f"{number:0>240}.npy", empty.getvalue())
+
+    with pytest.raises(tt.FileFormatError, match=r"the table of contents has \d{7} bytes"):
         read(path)
 
 
