@@ -41,7 +41,8 @@ def check_kind(op: str, name: str, value: object, kind: type, words: str = "") -
         words: what to say that it must be, if not the name of the class.
     """
     if not isinstance(value, kind):
-        wanted = words or f"a {kind.__name__}"
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        wanted = words or f"{article} {kind.__name__}"
         raise ArgumentTypeError(f"{op}: {name} must be {wanted}, got {type(value).__name__}")
 
 
