@@ -229,7 +229,7 @@ def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_m
             "fit: loss_of must return the loss, a traced tensor, got NoneType",
         ),
         ({"schedule": 0.1}, tt.ArgumentTypeError, "fit: schedule must be a function, got float"),
-        ({"stop": "loss"}, tt.ArgumentTypeError, "fit: stop must be a EarlyStopping, got str"),
+        ({"stop": "loss"}, tt.ArgumentTypeError, "fit: stop must be an EarlyStopping, got str"),
         (
             {"log": training.CsvLog("log.csv")},
             tt.ArgumentTypeError,
@@ -261,7 +261,7 @@ def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
     wrong: Any = "model"
     with pytest.raises(tt.ArgumentTypeError, match="fit: model must be a Module, got str"):
         training.fit(wrong, run.optimizer, loss_of, run.batches, epochs=1)
-    with pytest.raises(tt.ArgumentTypeError, match="fit: optimizer must be a Optimizer, got str"):
+    with pytest.raises(tt.ArgumentTypeError, match="fit: optimizer must be an Optimizer, got str"):
         training.fit(run.model, wrong, loss_of, run.batches, epochs=1)
 
 
