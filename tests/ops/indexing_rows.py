@@ -162,7 +162,9 @@ INDEXING = (
                 index=each(slice("a", None), slice(0.5, None)),
             ),
             refused(tt.ArgumentTypeError, "ragged", _X, index=[[0], [0, 1]]),
-            refused(tt.ShapeError, "cannot be 0", _X, index=each(slice(None, None, 0), slice(0, 2, 0))),
+            refused(
+                tt.ShapeError, "cannot be 0", _X, index=each(slice(None, None, 0), slice(0, 2, 0))
+            ),
             refused(
                 tt.DTypeError,
                 "an index tensor holds integers or bools, not",

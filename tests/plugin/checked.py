@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.static.mutants import PROGRAMS, Mutant, defects
 from tests.plugin.page_snippets import SNIPPETS
+from tests.plugin.refused_rows import refused_calls
 from tests.plugin.shape_programs import EXPRESSIONS
 from tests.typing.checkers import FAIL, PASS, REVEAL, catalogue_files, tutorial_files
 from tests.typing.own_names import own_names_file
@@ -68,7 +69,7 @@ def _run() -> str:
     files = [*GRADIENTS, *MODULES, *MOVES, *SHAPES, *REVEAL, *PASS, *EXAMPLES, *LAYERS]
     files += [*bare_files().values(), *snippet_files().values(), expressions_file()]
     files += [*tutorial_files(), *catalogue_files().values(), own_names_file()]
-    files += [*PROGRAMS, *PARITY, *mutant_files().values()]
+    files += [*PROGRAMS, *PARITY, *mutant_files().values(), refused_file()]
     return mypy(CONFIGURATION, cache_of("plugin"), files)
 
 
@@ -105,6 +106,12 @@ def mutants() -> list[Mutant]:
 def snippet_files() -> dict[str, Path]:
     """Write the snippets of the plugin's pages to files and return those by name."""
     return {name: written(name, snippet.program) for name, snippet in SNIPPETS.items()}
+
+
+@cache
+def refused_file() -> Path:
+    """Write what the table of ops refuses for its shapes as a program, and return the file."""
+    return written("refused_rows", refused_calls())
 
 
 @cache
