@@ -64,6 +64,7 @@ from tapetensor.tensor import avg_pool2d as avg_pool2d
 from tapetensor.tensor import concat as concat
 from tapetensor.tensor import conv1d as conv1d
 from tapetensor.tensor import conv2d as conv2d
+from tapetensor.tensor import conv_transpose1d as conv_transpose1d
 from tapetensor.tensor import conv_transpose2d as conv_transpose2d
 from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum

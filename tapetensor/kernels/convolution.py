@@ -41,31 +41,46 @@ def conv2d(
     return _convolution(x, weight, bias, window, groups)
 
 
+def conv_transpose1d(
+    x: Array, weight: Array, bias: Array | None, window: Window, groups: int, sizes: Sizes
+) -> tuple[Array, Pullbacks]:
+    """The transpose of `conv1d` by its input: every element of `x` writes a window."""
+    return _transposed(x, weight, bias, window, groups, sizes)
+
+
 def conv_transpose2d(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int, sizes: Sizes
 ) -> tuple[Array, Pullbacks]:
-    """The transpose of `conv2d` by its input: every element of `x` writes a window.
+    """The transpose of `conv2d` by its input: every element of `x` writes a window."""
+    return _transposed(x, weight, bias, window, groups, sizes)
+
+
+def _transposed(
+    x: Array, weight: Array, bias: Array | None, window: Window, groups: int, sizes: Sizes
+) -> tuple[Array, Pullbacks]:
+    """Return what all windows write.
 
     Args:
-        x: ``(*leading, channels, height, width)``.
-        weight: (channels, out / groups, kernel height, kernel width).
+        x: ``(*leading, channels, *spatial)``.
+        weight: (channels, out / groups, *kernel).
         bias: (out,).
         window: what is written.
         groups: how many groups of channels are convolved apart.
-        sizes: the height and width of the output.
+        sizes: the spatial axes of the output.
     """
-    leading, count = x.shape[:-3], x.shape[-2:]
+    spatial = len(sizes)
+    leading, count = x.shape[: -1 - spatial], x.shape[-spatial:]
     matrices = _by_group(weight, groups)
-    source = batch_last(x, 2)
+    source = batch_last(x, spatial)
     batch = source.shape[-1]
     rows = _by_group(source, groups)
     columns = np.matmul(np.swapaxes(matrices, 1, 2), rows)
     out_channels = groups * weight.shape[1]
     y = scatter(np.reshape(columns, (out_channels, window.area, *count, batch)), window, sizes)
     if bias is not None:
-        y += np.reshape(bias, (out_channels, 1, 1, 1))
+        y += np.reshape(bias, (out_channels, *[1] * (spatial + 1)))
     gathered = computed_once(
-        lambda g: _by_group(gather(batch_last(g, 2), window, count), groups, rows=2)
+        lambda g: _by_group(gather(batch_last(g, spatial), window, count), groups, rows=2)
     )
 
     def pullback_x(g: Array) -> Array:
@@ -75,7 +90,7 @@ def conv_transpose2d(
     def pullback_weight(g: Array) -> Array:
         return np.reshape(_by_rows(rows, gathered(g)), weight.shape)
 
-    return batch_first(y, leading), _with_bias(pullback_x, pullback_weight, bias, 2)
+    return batch_first(y, leading), _with_bias(pullback_x, pullback_weight, bias, spatial)
 
 
 def _convolution(

@@ -52,7 +52,6 @@ from tapetensor.nn.composed_activations import Tanhshrink as Tanhshrink
 from tapetensor.nn.composed_activations import Threshold as Threshold
 from tapetensor.nn.convolution import Conv1d as Conv1d
 from tapetensor.nn.convolution import Conv2d as Conv2d
-from tapetensor.nn.convolution import ConvTranspose2d as ConvTranspose2d
 from tapetensor.nn.dropout import Dropout as Dropout
 from tapetensor.nn.dropout import DropoutOneIn as DropoutOneIn
 from tapetensor.nn.embedding import Embedding as Embedding
@@ -107,3 +106,5 @@ from tapetensor.nn.state_space import SelectiveSSM as SelectiveSSM
 from tapetensor.nn.transformer import DecoderBlock as DecoderBlock
 from tapetensor.nn.transformer import EncoderBlock as EncoderBlock
 from tapetensor.nn.transformer import Transformer as Transformer
+from tapetensor.nn.transposed_convolution import ConvTranspose1d as ConvTranspose1d
+from tapetensor.nn.transposed_convolution import ConvTranspose2d as ConvTranspose2d

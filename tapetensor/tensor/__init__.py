@@ -45,6 +45,7 @@ from tapetensor.tensor.tensor import Tensor3D as Tensor3D
 from tapetensor.tensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor.tensor import Tensor6D as Tensor6D
+from tapetensor.tensor.transposed_convolution import conv_transpose1d as conv_transpose1d
 from tapetensor.tensor.transposed_convolution import conv_transpose2d as conv_transpose2d
 from tapetensor.tensor.upscale import interpolate as interpolate
 from tapetensor.tensor.upscale import upscale2d as upscale2d

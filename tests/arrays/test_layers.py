@@ -82,6 +82,7 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "DropoutOneIn": (lambda rng: nn.DropoutOneIn(3, rng=rng), (_ROWS,)),
     "Conv1d": (lambda rng: nn.Conv1d(5, 4, 3, 1, 1, dtype=_DTYPE, rng=rng), (_TOKENS,)),
     "Conv2d": (lambda rng: nn.Conv2d(3, 6, 3, 2, 1, groups=3, dtype=_DTYPE, rng=rng), (_IMAGES,)),
+    "ConvTranspose1d": (lambda rng: nn.ConvTranspose1d(5, 4, 3, dtype=_DTYPE, rng=rng), (_TOKENS,)),
     "ConvTranspose2d": (lambda rng: nn.ConvTranspose2d(3, 2, 3, dtype=_DTYPE, rng=rng), (_IMAGES,)),
     "Upscale2d": (_plain(nn.Upscale2d, 9, 7, "bilinear"), (_IMAGES,)),
     "Upscale2dBy": (_plain(nn.Upscale2dBy, 2), (_IMAGES,)),

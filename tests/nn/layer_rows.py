@@ -142,6 +142,7 @@ ROWS: dict[Any, Row] = {
     nn.Reshape: Row(lambda size, rng: nn.Reshape(size, 1)),
     nn.Conv1d: _convolution(nn.Conv1d, _sequences),
     nn.Conv2d: _convolution(nn.Conv2d, _images),
+    nn.ConvTranspose1d: _convolution(nn.ConvTranspose1d, _sequences),
     nn.ConvTranspose2d: _convolution(nn.ConvTranspose2d, _images),
     nn.AvgPool1d: Row(lambda size, rng: nn.AvgPool1d(3, padding=1), _sequences),
     nn.MaxPool1d: Row(lambda size, rng: nn.MaxPool1d(3, padding=1), _sequences),

@@ -98,6 +98,7 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("BatchNorm2d", "num_features", lambda n: nn.BatchNorm2d(n)),
     *_numbers_of("Conv1d", nn.Conv1d, ("dilation", "groups")),
     *_numbers_of("Conv2d", nn.Conv2d, ("dilation", "groups")),
+    *_numbers_of("ConvTranspose1d", nn.ConvTranspose1d, ("dilation", "groups")),
     *_numbers_of("ConvTranspose2d", nn.ConvTranspose2d, ("dilation", "groups")),
     ("AvgPool1d", "kernel_size", nn.AvgPool1d),
     ("MaxPool1d", "kernel_size", nn.MaxPool1d),
@@ -148,6 +149,7 @@ DTYPES: list[tuple[str, Callable[[Any], object]]] = [
     ("BatchNorm2d", lambda dtype: nn.BatchNorm2d(2, dtype)),
     ("Conv1d", lambda dtype: nn.Conv1d(2, 2, 3, dtype=dtype, rng=rng())),
     ("Conv2d", lambda dtype: nn.Conv2d(2, 2, 3, dtype=dtype, rng=rng())),
+    ("ConvTranspose1d", lambda dtype: nn.ConvTranspose1d(2, 2, 3, dtype=dtype, rng=rng())),
     ("ConvTranspose2d", lambda dtype: nn.ConvTranspose2d(2, 2, 3, dtype=dtype, rng=rng())),
 ]
 GENERATORS: list[tuple[str, Callable[..., object]]] = [
@@ -161,6 +163,7 @@ GENERATORS: list[tuple[str, Callable[..., object]]] = [
     *((name, lambda name=name, **given: getattr(nn, name)(2, 2, 2, **given)) for name in STACKED),
     ("Conv1d", lambda **given: nn.Conv1d(2, 2, 3, **given)),
     ("Conv2d", lambda **given: nn.Conv2d(2, 2, 3, **given)),
+    ("ConvTranspose1d", lambda **given: nn.ConvTranspose1d(2, 2, 3, **given)),
     ("ConvTranspose2d", lambda **given: nn.ConvTranspose2d(2, 2, 3, **given)),
 ]
 

@@ -23,6 +23,12 @@ LAYERS: list[tuple[Any, Any, tuple[int, ...], dict[str, Any]]] = [
     (nn.Conv2d, reference.conv2d, (4, 5, 6), {"stride": 2, "padding": 1}),
     (nn.Conv2d, reference.conv2d, (2, 1, 4, 5, 5), {"dilation": 2, "groups": 2}),
     (nn.Conv2d, reference.conv2d, (0, 4, 5, 6), {"padding": 1}),
+    (
+        nn.ConvTranspose1d,
+        reference.conv_transpose1d,
+        (2, 4, 7),
+        {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2},
+    ),
     (nn.ConvTranspose2d, reference.conv_transpose2d, (2, 4, 3, 4), {}),
     (
         nn.ConvTranspose2d,
@@ -105,7 +111,7 @@ def test_build_reads_all_numbers_from_the_annotation(rng: np.random.Generator) -
     assert repr(net.plain).startswith("Conv2d(in_channels=3, out_channels=8, kernel_size=3, str")
 
 
-@pytest.mark.parametrize("cls", [nn.Conv1d, nn.Conv2d, nn.ConvTranspose2d])
+@pytest.mark.parametrize("cls", [nn.Conv1d, nn.Conv2d, nn.ConvTranspose1d, nn.ConvTranspose2d])
 def test_numbers_that_no_layer_can_have_are_refused(cls: Any, rng: np.random.Generator) -> None:
     with pytest.raises(ArgumentValueError, match=f"{cls.__name__}: padding must not be negative"):
         cls(4, 4, 3, padding=-1, rng=rng)

@@ -98,11 +98,11 @@ def residual(kind: str, forward: Callable[..., Any]) -> Pair:
 
 
 def convolution(kind: str, *sizes: int, **options: Any) -> Pair:
-    images = {"Conv1d": (2, 4, 9), "Conv2d": (2, 4, 9, 8), "ConvTranspose2d": (2, 4, 5, 6)}
+    shape = (2, 4, 9) if kind.endswith("1d") else (2, 4, 9, 8)
     return Pair(
         lambda dtype, rng: getattr(here, kind)(*sizes, dtype=dtype, rng=rng, **options),
         lambda: getattr(there, kind)(*sizes, **options),
-        normal(images[kind]),
+        normal(shape),
     )
 
 
@@ -370,6 +370,9 @@ PAIRS: dict[str, list[Pair]] = {
         convolution("Conv2d", 4, 6, 3, stride=2, padding=1),
         convolution("Conv2d", 4, 6, 2, dilation=3, groups=2),
         convolution("Conv2d", 4, 6, 3, bias=False),
+    ],
+    "ConvTranspose1d": [
+        convolution("ConvTranspose1d", 4, 6, 3, stride=2, padding=1, output_padding=1)
     ],
     "ConvTranspose2d": [
         convolution("ConvTranspose2d", 4, 6, 3, stride=2, padding=1),

@@ -256,6 +256,7 @@ SAME: dict[str, Callable[..., Any]] = {
     "linear": functional.linear,
     "conv1d": _with_batch(functional.conv1d, 2),
     "conv2d": _with_batch(functional.conv2d, 3),
+    "conv_transpose1d": _with_batch(functional.conv_transpose1d, 2),
     "conv_transpose2d": _with_batch(functional.conv_transpose2d, 3),
     "interpolate": _with_batch(
         lambda x, size, mode="nearest", align_corners=False: _upscale(x, size, mode, align_corners),

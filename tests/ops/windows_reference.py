@@ -115,6 +115,12 @@ def conv_transpose2d(
     return y if bias is None else y + bias[:, None, None]
 
 
+def conv_transpose1d(x: Array, weight: Array, bias: Array | None = None, **options: Any) -> Array:
+    for name, neutral in (("stride", 1), ("padding", 0), ("output_padding", 0), ("dilation", 1)):
+        options[name] = (neutral, *pair(options.get(name, neutral), 1))
+    return conv_transpose2d(x[..., None, :], weight[:, :, None], bias, **options)[..., 0, :]
+
+
 def pool2d(reduce: Callable[[Array], Array], fill: float) -> Callable[..., Array]:
     """Return a pooling that reduces the last two axes of a window by `reduce`."""
 

@@ -34,12 +34,13 @@ def convolution(call: Call) -> Answer:
     return call.tensor((*found[:-axes], *settled_dims(found[-axes:], x, call.api)), tape, dtype)
 
 
-def conv_transpose2d(call: Call) -> Answer:
-    """Return the result of `conv_transpose2d`."""
+def transposed(call: Call) -> Answer:
+    """Return the result of a function in which every element writes a weight."""
+    axes = _axes(call)
     shapes, tape, dtype = _operands(call)
     x, weight = shapes[:2]
-    rules.check_rank(call.op, x, 2)
-    window, groups, more = _window(call, weight, 2)
+    rules.check_rank(call.op, x, axes)
+    window, groups, more = _window(call, weight, axes)
     found = rules.transposed_convolution(call.op, shapes, window, groups, more)
     return call.tensor(found, tape, dtype)
 
@@ -64,7 +65,7 @@ def layer(call: Call) -> Answer:
 
 
 def _axes(call: Call) -> int:
-    return 1 if call.op == "conv1d" else 2
+    return 1 if call.op.endswith("1d") else 2
 
 
 def _operands(call: Call) -> tuple[list[Dims], Type, Type]:

@@ -38,6 +38,7 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.conv2d(x, k, tt.ones((4,))),  # E: conv2d: the bias must have shape (6,), one number
     lambda: tt.conv1d(s, tt.ones((6, 5, 3))),  # E: conv1d: channels differ: the input of shape (2,
     lambda: tt.conv1d(s, tt.ones((6, 4, 11))),  # E: conv1d: a kernel of (11,) is larger than the pa
+    lambda: tt.conv_transpose1d(s, tt.ones((5, 4, 3))),  # E: conv_transpose1d: channels differ: the
     lambda: tt.conv_transpose2d(x, k),  # E: conv_transpose2d: channels differ: the input of shape
     lambda: tt.conv_transpose2d(x, kt, groups=3),  # E: 3 groups do not divide the 4 channels of sha
     lambda: tt.conv_transpose2d(x, kd),  # E: dtypes differ: float32 and float64; convert one with a

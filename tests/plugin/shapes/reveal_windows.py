@@ -37,7 +37,9 @@ check(
     (2, 6, 4),
 )
 
-# conv_transpose2d.
+# Transposed convolutions.
+longer = tt.conv_transpose1d(sounds, tt.ones((4, 6, 3)), stride=2, output_padding=1)
+check(assert_type(longer, Tensor3D[L[2], L[6], L[20]]), (2, 6, 20))
 doubled = tt.conv_transpose2d(images, tt.ones((4, 6, 2, 2)), stride=2)
 check(assert_type(doubled, Tensor4D[L[2], L[6], L[18], L[16]]), (2, 6, 18, 16))
 odd = tt.conv_transpose2d(
@@ -98,6 +100,8 @@ check(
     assert_type(nn.Conv1d(4, 6, 3, padding=2, rng=rng)(sounds), Tensor3D[L[2], L[6], L[11]]),
     (2, 6, 11),
 )
+longer_by = nn.ConvTranspose1d(4, 6, 2, stride=2, rng=rng)
+check(assert_type(longer_by(sounds), Tensor3D[L[2], L[6], L[18]]), (2, 6, 18))
 up = nn.ConvTranspose2d(4, 6, 2, stride=2, rng=rng)
 check(assert_type(up(images), Tensor4D[L[2], L[6], L[18], L[16]]), (2, 6, 18, 16))
 pool = nn.MaxPool2d(2)

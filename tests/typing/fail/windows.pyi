@@ -35,6 +35,7 @@ tt.conv2d(images, weight, None, 2)  # type: ignore[call-overload]  # the stride 
 wants_plain(tt.conv2d(traced, weight))  # type: ignore[arg-type]  # it owns a tape
 wants_4(tt.conv2d(images, weight))  # type: ignore[arg-type]  # 6 channels come out
 tt.conv1d(flat, weight)  # type: ignore[arg-type]  # a weight has three axes
+tt.conv_transpose1d(flat, weight)  # type: ignore[arg-type]  # a weight has three axes
 tt.conv_transpose2d(images, weight)  # type: ignore[misc]  # 4 channels, it takes 6
 tt.max_pool2d(ints, 2)  # type: ignore[type-var]  # integers
 tt.max_pool2d(images)  # type: ignore[call-overload]  # how large is a window?

@@ -65,6 +65,11 @@ check(
     assert_type(tt.conv1d(sounds.trace(), short, stride=2), Tensor3D[L[2], L[6], Any, OwnedTape]),
     (2, 6, 4),
 )
+back: Tensor3D[L[4], L[6], L[2]] = tt.ones((4, 6, 2))
+check(
+    assert_type(tt.conv_transpose1d(sounds, back.trace()), Tensor3D[L[2], L[6], Any, OwnedTape]),
+    (2, 6, 10),
+)
 turned: Tensor4D[L[4], L[6], L[2], L[2]] = tt.ones((4, 6, 2, 2))
 check(
     assert_type(tt.conv_transpose2d(images, turned, stride=2), Tensor4D[L[2], L[6], Any, Any]),
