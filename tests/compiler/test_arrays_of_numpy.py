@@ -194,6 +194,29 @@ def test_a_caller_sees_what_numpy_gives(name: str, layout: str) -> None:
         assert _picture(compiled, given) == wanted
 
 
+_PRODUCTS: dict[str, Callable[[Any], Any]] = {
+    "of two equal values": lambda x: (x * 2) @ (x * 2).T,
+    "of a value with itself": lambda x: (lambda y: y @ y.T)(x * 2),
+    "of parts of equal values": lambda x: (x * 2)[:, :5] @ (x * 2)[:, :5].T,
+    "inner": lambda x: np.inner(x * 1, x * 1),
+    "dot": lambda x: (x * 2).dot((x * 2).T),
+    "over two axes": lambda x: np.tensordot(x * 3, x * 3, ((1,), (1,))),
+    "of rows of a copy": lambda x: np.vecdot(x.copy(), x.copy()),
+    "of rows times one": lambda x: np.vecdot(x * 1, x * 1),
+    "of rows": lambda x: np.vecdot(x, x),
+}
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("name", _PRODUCTS)
+def test_a_product_has_the_bits_of_numpys_whatever_lies_where(name: str, step: int) -> None:
+    f = _PRODUCTS[name]
+    compiled: Any = tt.compile(f)
+    for seed in range(4):
+        x = np.random.default_rng(seed).standard_normal((33, 64 * step), np.float32)[:, ::step]
+        assert compiled(x).tobytes() == f(x).tobytes()
+
+
 _DRAWS: dict[str, Callable[[Any], Any]] = {
     "an integer": lambda rng: rng.integers(3),
     "a small integer": lambda rng: rng.integers(3, dtype=np.int8),

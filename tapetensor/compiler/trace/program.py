@@ -13,7 +13,7 @@ from numpy._core import umath
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import AS_PRODUCT, DType, Kind, Node, Shape
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.view import View, inverse, order_of
+from tapetensor.compiler.trace.view import View, inverse, is_dense, order_of
 from tapetensor.pictures import users_place
 
 # What runs groups of nodes.
@@ -135,7 +135,8 @@ class Program:
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
-        if same is not None and not same.is_written_to:
+        # The BLAS adds neighbours in another order than elements that lie apart.
+        if same is not None and not same.is_written_to and is_dense(same):
             return self.broadcast(same, shape)
         narrow = np.broadcast_shapes(*[base.shape for base in bases])
         if all(base.kind is Kind.CONSTANT for base in bases) and math.prod(narrow) <= _SMALL:

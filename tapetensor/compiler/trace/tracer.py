@@ -38,6 +38,7 @@ from tapetensor.compiler.trace.view import (
     View,
     inverse,
     is_copied_by,
+    is_dense,
     is_in_order,
     laid_out,
     lie_alike,
@@ -196,7 +197,7 @@ class ArrayTracer(ArrayMethods):
     def copy(self, order: Any = "C") -> ArrayTracer:
         """Return a copy; writing into either array replaces only its own value."""
         node = self.node
-        if node.is_written_to:
+        if node.is_written_to or not is_dense(node):
             node = self.fresh()
         copied: ArrayTracer = self.wrap(node)
         copied.is_scalar = self.is_scalar

@@ -21,12 +21,15 @@ from tapetensor.compiler.trace.node import Keywords, Kind, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied
 from tapetensor.compiler.trace.refusals import into_another, trace_error
+from tapetensor.compiler.trace.ufuncs import told_apart
 from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
 
 
+# What hands its operands to the BLAS.
+_PRODUCTS = frozenset({np.dot, np.inner, np.tensordot, np.einsum, np.linalg.multi_dot})
 # numpy does not let anybody write into the views that these give.
 _READ_ONLY = frozenset({np.diagonal, np.diag})
 
@@ -78,6 +81,8 @@ def capture_function(
     if any(tracer.is_scalar for tracer in found):
         # A plan holds scalars as arrays, which the function might give a view of.
         function = copied(function)
+    if function in _PRODUCTS:
+        told_apart(found)
     made = self.capture_step(function, args, options, results)
     pairs = zip(made, results, strict=True) if many else [(made, results)]
     for one, like in pairs:

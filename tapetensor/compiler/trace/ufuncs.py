@@ -115,6 +115,7 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     *loop, dtype = resolve(ufunc, inputs)
     tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
     if ufunc.signature is not None:
+        told_apart(tracers)
         for one in tracers:
             # The BLAS multiplies rows wherever they lie, and columns in another way.
             if not one.is_elsewhere:
@@ -147,6 +148,20 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         order = seen_order(out.laid_out())
         return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
     return computed(self, ufunc, inputs, operands, dtype)
+
+
+def told_apart(arrays: list[ArrayTracer]) -> None:
+    """Lay equal values that are two arrays to numpy in memory of their own.
+
+    It multiplies an array by itself in another way, which has other last digits.
+    """
+    roots: dict[int, ArrayTracer] = {}
+    for root in [one.root() for one in arrays]:
+        node = root.node
+        while node.kind is Kind.VIEW:
+            node = node.args[0]
+        if roots.setdefault(id(node), root) is not root:
+            root.move()
 
 
 def computed(

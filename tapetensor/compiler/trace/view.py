@@ -102,6 +102,14 @@ def laid_out(node: Node) -> Array:
     return np.ndarray(node.shape, node.dtype, memory, before if node.size else 0, node.detail)
 
 
+def is_dense(node: Node) -> bool:
+    """Tell whether a value lies in memory without gaps, as a copy of it would."""
+    if is_in_order(node):
+        return True
+    array = laid_out(node)
+    return array.size == 0 or _place(array)[1] == _place(np.empty_like(array))[1]
+
+
 def steps_to(array: Array, seen: Array) -> list[View] | None:
     """Return the views that lead from an array to a view of it; None where these kinds do not."""
     found = _index_and_order(array, seen)
