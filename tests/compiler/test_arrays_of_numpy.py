@@ -130,6 +130,12 @@ _PROGRAMS: dict[str, Callable[[Any], Any]] = {
         lambda y: (np.reshape(y, -1, order="F").__setitem__(slice(3), 7), y)[1]
     )(np.zeros_like(x)),
     "the diagonal twice": lambda x: (lambda y: (y, y))(np.diagonal(x * 2)),
+    "running sums": lambda x: np.add.accumulate(x, 0),
+    "sums of parts": lambda x: np.add.reduceat(x, [0, 2], 1) * 2,
+    "all with all": lambda x: np.multiply.outer(x, x[0]),
+    "some mantissas": lambda x: np.where(x > 0, np.frexp(x)[0], 0),
+    "parts of one element": lambda x: np.modf(x[0, 0]),
+    "a sum in another dtype": lambda x: np.add(x, 1, dtype=np.float64),
     "fill": _written(lambda y: y.fill(3)),
     "sort in place": _written(lambda y: y.sort()),
     "put": _written(lambda y: np.put(y, [0], 5)),

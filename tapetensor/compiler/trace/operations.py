@@ -109,5 +109,7 @@ def copied(function: Callable[..., Any]) -> Callable[..., Any]:
             return [np.array(one, order="C") for one in results]
         return np.array(results, order="C")
 
-    run.__name__, run.__module__ = function.__name__, function.__module__
+    run.__name__ = function.__name__
+    # A method of a ufunc does not say where it is from.
+    run.__module__ = getattr(function, "__module__", "")
     return run

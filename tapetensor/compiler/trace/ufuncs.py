@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, into_where
 from tapetensor.compiler.trace.refusals import into_another, trace_error
@@ -63,7 +63,7 @@ def captured(
         inputs[0].write(ufunc.at, *inputs[1:])
         return None
     else:
-        result = self.capture_step(getattr(ufunc, method), inputs, options)
+        result = whole(self, getattr(ufunc, method), inputs, options)
     if out is None:
         return result
     if not isinstance(out, CapturedArray):
@@ -111,7 +111,7 @@ def masked(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
     """Capture a call of a ufunc, whose result takes the order of `out` where there is one."""
     if ufunc.nout != 1:
-        return self.capture_step(ufunc, inputs, {})
+        return whole(self, ufunc, inputs, {})
     *loop, dtype = resolve(ufunc, inputs)
     tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
     if ufunc.signature is not None:
@@ -138,16 +138,35 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
             made.lies_as(computed_like([one.laid_out()[..., 0] for one in tracers], rows))
         return made
     if ufunc.signature is not None:
-        like = None
-        if not all(one.is_in_order for one in tracers):
-            given = [one.laid_out() if isinstance(one, CapturedArray) else one for one in inputs]
-            like = ufunc(*given)
-        return self.capture_step(ufunc, inputs, {}, like)
+        return whole(self, ufunc, inputs, {})
     shape = np.broadcast_shapes(*[operand.shape for operand in operands])
     if isinstance(out, CapturedArray) and out.shape == shape:
         order = seen_order(out.laid_out())
         return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
     return computed(self, ufunc, inputs, operands, dtype)
+
+
+def whole(
+    self: ArrayTracer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Capture a call as a whole, whose results lie where numpy puts them."""
+    given: list[Any] = []
+    arguments = replaced((inputs, options), lambda one: _as_it_lies(one, given))
+    if all(one.is_in_order for one in given):
+        return self.capture_step(function, inputs, options)
+    with np.errstate(all="ignore"):
+        results = function(*arguments[0], **arguments[1])
+    made = self.capture_step(function, inputs, options, results)
+    for one, like in zip(made, results, strict=True) if made.__class__ is tuple else ():
+        one.lies_as(like)
+    return made
+
+
+def _as_it_lies(value: Any, given: list[Any]) -> Any:
+    if not isinstance(value, CapturedArray):
+        return dummy(value)
+    given.append(value)
+    return value.laid_out()
 
 
 def told_apart(arrays: list[ArrayTracer]) -> None:
