@@ -40,6 +40,23 @@ def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
     return run
 
 
+def native_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let captured arrays capture a call as one step if machine code of its own may run that.
+
+    On numpy its parts are better off alone, in groups with what is before and after them.
+    """
+
+    @wraps(function)
+    def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        captured = captured_among(args)
+        if captured is not None and captured.may_run_natively:
+            result: Result = captured.capture_step(run, args, options)
+            return result
+        return function(*args, **options)
+
+    return run
+
+
 def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Let stand-ins take a call as one step that writes into the first argument."""
 
