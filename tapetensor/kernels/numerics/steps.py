@@ -71,6 +71,19 @@ def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, Non
     return run
 
 
+def native_writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Let captured arrays take a call as a `writing_step` if machine code of its own may run it."""
+    as_step = writing_step(function)
+
+    @wraps(function)
+    def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
+        first: Any = args[0]
+        is_step = isinstance(first, CapturedArray) and first.may_run_natively
+        (as_step if is_step else function)(*args, **options)
+
+    return run
+
+
 def elementwise_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Let captured arrays capture ``function(*arrays, out)`` as one function of elements."""
 
