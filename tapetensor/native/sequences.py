@@ -47,7 +47,8 @@ def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None =
     if not (is_apart and fits and _are_known(arrays) and arrays[0].flags.c_contiguous):
         _recurrence(out, *operands)
         return
-    np.multiply(gain[:1], values[:1], out=out[:1])
+    with np.errstate(all="ignore"):
+        np.multiply(gain[:1], values[:1], out=out[:1])
     names = "out", "values", "before_decay", "gain", "before_out"
     _run(names, _STEP, [*arrays, arrays[0]])
 

@@ -166,6 +166,18 @@ def test_a_scan_and_its_cotangents_are_numpys_to_the_bit(
         )
 
 
+def test_a_native_scan_says_nothing_of_what_is_no_number() -> None:
+    infinite, zero = np.full((3, 2), np.inf, np.float32), np.zeros((3, 2), np.float32)
+    h = np.empty_like(zero)
+
+    with np.errstate(all="raise"):
+        run_recurrence(h, infinite, zero[1:], zero)
+        (cotangent,) = scan_cotangents(infinite, zero, zero, zero, h, (True, False, False))
+
+    assert np.isnan(h).all()
+    assert np.isnan(cotangent).all()
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", [np.int64, np.int32])
