@@ -142,6 +142,11 @@ class CapturedArray(StandIn, Captured):
     def prefers_steps(self) -> bool:
         """Whether what can be captured as one step is to be, though its parts are as fast."""
 
+    @property
+    @abstractmethod
+    def may_run_natively(self) -> bool:
+        """Whether a step that is captured whole may be run by machine code of its own."""
+
     @abstractmethod
     def capture_step(
         self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, Never
@@ -213,7 +214,8 @@ class RecordedArray(Recorded):
     @override
     def write(self, function: Callable[..., None], *args: Any) -> None:
         self.check_writable(function.__name__)
-        self.take_over(_deepest((self, *args)).run(WRITERS[function], (self, *args)))
+        kernel = WRITERS[inspect.unwrap(function)]
+        self.take_over(_deepest((self, *args)).run(kernel, (self, *args)))
 
     # A kernel works on whole arrays, and of a value the derivative would be lost without a word.
     __iter__ = _refused("iterates over an array")

@@ -6,7 +6,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import linear_algebra, scan
-from tapetensor.tape.pullbacks import Pullback, Pullbacks
+from tapetensor.tape.pullbacks import Pullback, Pullbacks, computed_once
 
 
 def matmul(
@@ -25,8 +25,10 @@ def matmul(
 def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     """The scan of one channel, whose arrays have no axis for channels."""
     h, pullbacks = scan.ssm_scan(*[np.expand_dims(array, -1) for array in (x, a, b)])
-    return np.squeeze(h, -1), tuple([pullback and _of_column(pullback) for pullback in pullbacks])
+    # The pullbacks know by the array that a cotangent is the one they have been given before.
+    column = computed_once(lambda g: np.expand_dims(g, -1))
 
+    def of_column(pullback: Pullback) -> Pullback:
+        return lambda g: np.squeeze(pullback(column(g)), -1)
 
-def _of_column(pullback: Pullback) -> Pullback:
-    return lambda g: np.squeeze(pullback(np.expand_dims(g, -1)), -1)
+    return np.squeeze(h, -1), tuple([pullback and of_column(pullback) for pullback in pullbacks])

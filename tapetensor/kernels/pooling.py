@@ -13,6 +13,7 @@ from tapetensor.kernels.numerics.windows import (
     batch_last,
     cropped,
     padded,
+    write_shares,
 )
 from tapetensor.tape import Pullbacks
 
@@ -75,25 +76,8 @@ def _extreme(
 
 def _shared(g: Array, full: Array, best: Array, is_beaten: np.ufunc, window: Window) -> Array:
     """Return the cotangent of a padded array: the winners of a window share its own equally."""
-    places = window.places(best.shape[1:-1])
-    # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
-    # They are numbers, because a product with a mask casts it each time.
-    wins = [np.logical_not(is_beaten(full[place], best)).astype(full.dtype) for place in places]
-    if any(window.padding):
-        # Padding must not win beside an infinity or a NaN, which do not beat it either.
-        sizes = cropped(full, window.padding).shape[1:-1]
-        inside = padded(np.ones_like(best, shape=(1, *sizes, 1)), window.padding)
-        wins = [won * inside[place] for won, place in zip(wins, places, strict=True)]
-    winners = wins[0]
-    for won in wins[1:]:
-        winners = winners + won
-    share = g / winners
-    result = np.zeros_like(full)
-    for place, won in zip(places, wins, strict=True):
-        if window.is_disjoint:
-            np.multiply(share, won, out=result[place])
-        else:
-            result[place] += share * won
+    result = np.empty_like(full)
+    write_shares(result, g, full, best, is_beaten, window)
     return result
 
 

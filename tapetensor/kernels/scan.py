@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.blocks import in_blocks
 from tapetensor.kernels.numerics.broadcasting import sum_to
-from tapetensor.kernels.numerics.recurrence import run_recurrence
+from tapetensor.kernels.numerics.recurrence import run_recurrence, scan_cotangents, steps_first
 from tapetensor.tape import Pullbacks
-from tapetensor.tape.pullbacks import computed_once
+from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 
 def cumulative_sum(x: Array, axis: int) -> tuple[Array, Pullbacks]:
@@ -59,27 +58,12 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     `a` and `b` broadcast to the shape of `x`.
     """
     h = np.empty_like(x)
-    decay = np.moveaxis(np.broadcast_to(a, x.shape), -2, 0)
-    run_recurrence(
-        np.moveaxis(h, -2, 0), np.moveaxis(in_blocks(np.multiply, b, x), -2, 0), decay[1:]
-    )
+    decay, gain = [np.broadcast_to(one, x.shape) for one in (a, b)]
+    run_recurrence(steps_first(h), steps_first(x), steps_first(decay)[1:], steps_first(gain))
 
-    def run_backwards(g: Array) -> Array:
-        """Return ``G_t = g_t + a_(t+1) G_(t+1)``, which takes as long as the scan itself."""
-        result = np.empty_like(g)
-        run_recurrence(np.moveaxis(result, -2, 0)[::-1], np.moveaxis(g, -2, 0)[::-1], decay[:0:-1])
-        return result
+    def cotangents(needed: Needed, g: Array) -> list[Array | None]:
+        found = iter(scan_cotangents(g, x, decay, gain, h, needed))
+        pairs = zip(needed, (x, a, b), strict=True)
+        return [sum_to(next(found), one.shape) if is_needed else None for is_needed, one in pairs]
 
-    adjoint = computed_once(run_backwards)
-
-    def pullback_a(g: Array) -> Array:
-        cotangent = np.empty_like(h)
-        np.multiply(adjoint(g)[..., 1:, :], h[..., :-1, :], out=cotangent[..., 1:, :])
-        np.copyto(cotangent[..., :1, :], 0)
-        return sum_to(cotangent, a.shape)
-
-    return h, (
-        lambda g: in_blocks(np.multiply, adjoint(g), b),
-        pullback_a,
-        lambda g: sum_to(in_blocks(np.multiply, adjoint(g), x), b.shape),
-    )
+    return h, JointPullbacks((True, True, True), cotangents)

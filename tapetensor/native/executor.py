@@ -18,14 +18,13 @@ from tapetensor.native.columns import with_column_sums
 from tapetensor.native.expressions import is_known
 from tapetensor.native.kernels import native_kernel
 from tapetensor.native.layout import Form, Layout, layout_of
+from tapetensor.native.loading import SMALLEST_FOR_THREADS
 from tapetensor.native.loops import Loop, Parameter
 from tapetensor.native.optimizers import native_update
 from tapetensor.native.rows import has_rows, operands_apart, starts_of_rows
 from tapetensor.native.scalars import numba
 from tapetensor.optim.group import Update
 
-# A thread for fewer elements costs more than it gives.
-_SMALLEST_FOR_THREADS = 1 << 18
 # A share of the rows has about so many elements, where several threads may work on them.
 _SHARE = 1 << 16
 # One number is added to another so often at most before the sum is added to others.
@@ -140,7 +139,7 @@ class NativeLoops:
 
     def _is_for_threads(self, layout: Layout, loop: Loop) -> bool:
         elements = layout.rows * loop.longest_row()
-        return not self._has_products and elements >= _SMALLEST_FOR_THREADS
+        return not self._has_products and elements >= SMALLEST_FOR_THREADS
 
     def _rows_of_share(self, layout: Layout, loop: Loop) -> int:
         """Return over how many rows totals are taken at once.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import inspect
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import losses, nn
+from tapetensor.higher_order import kernels
+from tapetensor.kernels import scan
+from tapetensor.kernels.numerics import recurrence
+from tapetensor.kernels.numerics.steps import writing_step
 from tapetensor.testing import check_grad
 from tapetensor.typing import Array
 
@@ -306,6 +311,21 @@ def test_the_third_derivative_of_what_works_window_by_window_and_step_by_step(
         return (ops[name](x) ** 3).sum()
 
     check_grad(lambda x: tt.grad(lambda x: (tt.grad(cubed, x) * v).sum(), x), x, rng=rng, rtol=1e-4)
+
+
+def test_a_step_that_may_run_as_machine_code_has_a_second_derivative(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numpys = inspect.unwrap(recurrence.run_recurrence)
+    as_chosen = wraps(numpys)(lambda *args: numpys(*args))
+    for room in (scan, recurrence, kernels):
+        monkeypatch.setattr(room, "run_recurrence", writing_step(as_chosen))
+    x = tt.from_numpy(rng.standard_normal((3, 2)))
+
+    def f(x: Any) -> Any:
+        return (tt.ssm_scan(x.with_empty_tape(), x.with_empty_tape(), x) ** 3).sum()
+
+    check_grad(lambda x: tt.grad(f, x), x, rng=rng, rtol=1e-4)
 
 
 def test_a_plain_gradient_on_the_way_is_differentiated_by_what_is_of_the_outer_one(

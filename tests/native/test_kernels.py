@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +14,11 @@ import tapetensor as tt
 from tapetensor import compiler, nn
 from tapetensor.kernels.numerics import recurrence as plain_recurrence
 from tapetensor.kernels.numerics import segments as plain_segments
-from tapetensor.native import eager
+from tapetensor.kernels.numerics import threads
+from tapetensor.native import eager, sequences
 from tapetensor.native import kernels as native
-from tapetensor.native.kernels import native_kernel, run_recurrence, segment_sum
+from tapetensor.native.kernels import native_kernel, segment_sum
+from tapetensor.native.sequences import run_recurrence, scan_cotangents
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DTYPES = [np.float32, np.float64, np.float16, np.int64]
@@ -114,6 +117,67 @@ def test_a_recurrence_reads_what_may_not_be_written_or_repeats_itself() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+SEQUENCES = [(3, 40, 6), (2, 1, 70), (1, 1), (0, 3, 2), (2, 0, 3)]
+COEFFICIENTS: list[Callable[[Array], Array]] = [
+    lambda x: x,
+    lambda x: np.broadcast_to(x[..., :1, :], x.shape),
+    lambda x: np.broadcast_to(x[..., :1], x.shape),
+    np.asfortranarray,
+    lambda x: x[::-1, ..., ::-1],
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    # Blocks of a known width are compiled for one dtype.
+    [(np.float32, (2, 3, 5, 128)), *itertools.product(DTYPES, SEQUENCES)],
+)
+@pytest.mark.parametrize("seen", COEFFICIENTS)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_scan_and_its_cotangents_are_numpys_to_the_bit(
+    dtype: Any,
+    shape: tuple[int, ...],
+    seen: Callable[[Array], Array],
+    workers: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sequences, "SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(threads, "count", lambda: workers)
+    rng = np.random.default_rng(0)
+    x, g, a, b = [_random(rng, shape, dtype) for _ in range(4)]
+    if np.dtype(dtype).kind == "f":
+        _with_special(x, rng)
+        _with_special(a, rng)
+    a, b = seen(a), seen(b)
+    h, found_h = np.zeros(shape, dtype), np.zeros(shape, dtype)
+    rows = [_moved(x), _moved(a)[1:], _moved(b)]
+    needed = (True, True, dtype is np.float32)
+
+    plain_recurrence.run_recurrence(_moved(h), *rows)
+    run_recurrence(_moved(found_h), *rows)
+    expected = plain_recurrence.scan_cotangents(g, x, a, b, h, needed)
+    found = scan_cotangents(g, x, a, b, h, needed)
+
+    for one, other in zip([found_h, *found], [h, *expected], strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(
+            np.signbit(one) & ~np.isnan(one), np.signbit(other) & ~np.isnan(other)
+        )
+
+
+def test_a_native_scan_says_nothing_of_what_is_no_number() -> None:
+    infinite, zero = np.full((3, 2), np.inf, np.float32), np.zeros((3, 2), np.float32)
+    h = np.empty_like(zero)
+
+    with np.errstate(all="raise"):
+        run_recurrence(h, infinite, zero[1:], zero)
+        (cotangent,) = scan_cotangents(infinite, zero, zero, zero, h, (True, False, False))
+
+    assert np.isnan(h).all()
+    assert np.isnan(cotangent).all()
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", [np.int64, np.int32])
@@ -169,7 +233,8 @@ def test_a_compiled_scan_and_an_embedding_run_natively() -> None:
         found[1][table.weight].numpy(), expected[1][table.weight].numpy(), rtol=1e-6
     )
     (plan,) = compiler.plans(native)
-    assert plan.explain().count("native run_recurrence") == 2
+    assert "native run_recurrence" in plan.explain()
+    assert "native scan_cotangents" in plan.explain()
     assert "native segment_sum" in plan.explain()
 
 

@@ -77,7 +77,7 @@ def test_the_pullbacks_share_one_backward_scan_but_not_between_cotangents(
         runs.append(len(values))
         run(out, values, decay)
 
-    monkeypatch.setattr(scan, "run_recurrence", counted)
+    monkeypatch.setattr(recurrence, "run_recurrence", counted)
     for cotangent in (g, other, g):
         before = len(runs)
         found = [pullback(cotangent) for pullback in pullbacks if pullback is not None]

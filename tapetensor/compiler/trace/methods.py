@@ -18,6 +18,7 @@ from tapetensor.compiler.trace.functions import METHODS
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import write_sorted
+from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 
 
@@ -27,6 +28,12 @@ class ArrayMethods(CapturedArray):
     __slots__ = ()
 
     is_scalar: bool
+    program: Program
+
+    @property
+    @override
+    def may_run_natively(self) -> bool:
+        return self.program.backend != "numpy"
 
     @property
     @abstractmethod

@@ -40,6 +40,23 @@ def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
     return run
 
 
+def native_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let captured arrays capture a call as one step if machine code of its own may run that.
+
+    On numpy its parts are better off alone, in groups with what is before and after them.
+    """
+
+    @wraps(function)
+    def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        captured = captured_among(args)
+        if captured is not None and captured.may_run_natively:
+            result: Result = captured.capture_step(run, args, options)
+            return result
+        return function(*args, **options)
+
+    return run
+
+
 def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Let stand-ins take a call as one step that writes into the first argument."""
 
@@ -50,6 +67,19 @@ def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, Non
             first.write(function, *args[1:])
         else:
             function(*args, **options)
+
+    return run
+
+
+def native_writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Let captured arrays take a call as a `writing_step` if machine code of its own may run it."""
+    as_step = writing_step(function)
+
+    @wraps(function)
+    def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
+        first: Any = args[0]
+        is_step = isinstance(first, CapturedArray) and first.may_run_natively
+        (as_step if is_step else function)(*args, **options)
 
     return run
 

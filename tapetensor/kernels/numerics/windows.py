@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
+from tapetensor.kernels.numerics.steps import native_writing_step
 
 Sizes = tuple[int, ...]
 
@@ -116,10 +118,56 @@ def scatter(columns: Array, window: Window, sizes: Sizes) -> Array:
     """Add up what windows hold where they read it: the transpose of `gather`."""
     extended = [size + 2 * extra for size, extra in zip(sizes, window.padding, strict=True)]
     shape = (columns.shape[0], *extended, columns.shape[-1])
-    result = np.zeros_like(columns, order="C", shape=shape)
+    result = np.empty_like(columns, order="C", shape=shape)
+    write_sums(result, columns, window)
+    return cropped(result, window.padding)
+
+
+@native_writing_step
+@native_from(MANY_STEPS)
+def write_sums(result: Array, columns: Array, window: Window) -> None:
+    """Write into a padded array what windows hold, added up where they read it."""
+    result[...] = 0
     for element, place in enumerate(window.places(columns.shape[2:-1])):
         result[place] += columns[:, element]
-    return cropped(result, window.padding)
+
+
+@native_writing_step
+@native_from(MANY_STEPS)
+def write_shares(
+    result: Array, g: Array, full: Array, best: Array, is_beaten: np.ufunc, window: Window
+) -> None:
+    """Write the cotangent of a padded array from that of the extremes of its windows.
+
+    The winners of a window share its own equally.
+
+    Args:
+        result: where it is written.
+        g: the cotangent of `best`.
+        full: the padded array.
+        best: the extremes.
+        is_beaten: which elements are no winners, compared with the extreme.
+        window: what was read.
+    """
+    places = window.places(best.shape[1:-1])
+    # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
+    # They are numbers, because a product with a mask casts it each time.
+    wins = [np.logical_not(is_beaten(full[place], best)).astype(full.dtype) for place in places]
+    if any(window.padding):
+        # Padding must not win beside an infinity or a NaN, which do not beat it either.
+        sizes = cropped(full, window.padding).shape[1:-1]
+        inside = padded(np.ones_like(best, shape=(1, *sizes, 1)), window.padding)
+        wins = [won * inside[place] for won, place in zip(wins, places, strict=True)]
+    winners = wins[0]
+    for won in wins[1:]:
+        winners = winners + won
+    share = g / winners
+    result[...] = 0
+    for place, won in zip(places, wins, strict=True):
+        if window.is_disjoint:
+            np.multiply(share, won, out=result[place])
+        else:
+            result[place] += share * won
 
 
 def _inside(sizes: Sizes, padding: Sizes) -> tuple[slice, ...]:
