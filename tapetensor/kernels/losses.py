@@ -211,10 +211,9 @@ def weighted_binary_cross_entropy(
 
 @native_from(MANY_STEPS)
 def cosine_embedding(
-    lhs: Array, rhs: Array, signs: Array, margin: float
+    lhs: Array, rhs: Array, signs: Array, margin: float, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
-    """The mean of ``1 - cos`` for pairs of sign 1, of ``max(0, cos - margin)`` for the others."""
-    count = signs.size
+    """``1 - cos`` for pairs of sign 1, ``max(0, cos - margin)`` for the others."""
     # A vector of zeros is at right angles to all, as it is in PyTorch.
     lhs_square = row_products(lhs, lhs) + 1e-12
     rhs_square = row_products(rhs, rhs) + 1e-12
@@ -222,17 +221,17 @@ def cosine_embedding(
     cosine = row_products(lhs, rhs) / scale
     is_alike = np.expand_dims(like(signs, lhs), -1) > 0
     is_apart = cosine <= margin
-    y = np.sum(np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))) / count
-
-    def slope(g: Array) -> Array:
-        share = g / count
-        return np.where(is_alike, -share, np.where(is_apart, 0, share))
+    errors = np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))
+    terms = np.sum(errors, axis=-1)
 
     def cotangent(g: Array, own: Array, own_square: Array, other: Array) -> Array:
-        along: Array = cosine * own / own_square
-        return np.multiply(slope(g), other / scale - along)
+        each = over_rows(g, terms)
+        slope = np.where(is_alike, -each, np.where(is_apart, 0, each))
+        return np.multiply(slope, other / scale - cosine * own / own_square)
 
-    return y, (
+    return reduced(
+        terms,
+        reduction,
         lambda g: cotangent(g, lhs, lhs_square, rhs),
         lambda g: cotangent(g, rhs, rhs_square, lhs),
         None,

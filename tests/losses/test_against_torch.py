@@ -226,15 +226,21 @@ def test_probabilities_of_exactly_zero_agree_with_torch(rng: np.random.Generator
     same_as_torch(losses.kl_div, kl_div, x, target)
 
 
-@pytest.mark.parametrize("margin", [0.0, 0.3])
-def test_cosine_embedding_agrees_with_torch(margin: float, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(
+    ("margin", "reduction"), [(0.0, "mean"), (0.3, "mean"), (0.3, "sum"), (0.3, "none")]
+)
+def test_cosine_embedding_agrees_with_torch(
+    margin: float, reduction: Any, rng: np.random.Generator
+) -> None:
     x, y = rng.standard_normal((2, 8, 3))
     signs = rng.choice([-1, 1], 8)
 
     same_as_torch(
-        lambda one, other, target: losses.cosine_embedding(one, other, target, margin),
-        lambda one, other, target: functional.cosine_embedding_loss(
-            one, other, target, margin=margin
+        lambda one, other, target: weighed(
+            losses.cosine_embedding(one, other, target, margin, reduction=reduction)
+        ),
+        lambda one, other, target: weighed(
+            functional.cosine_embedding_loss(one, other, target, margin=margin, reduction=reduction)
         ),
         x,
         y,
