@@ -74,6 +74,26 @@ def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[
     return reduced(terms, reduction, lambda g: np.where(is_label, -over_rows(g, terms), 0), None)
 
 
+def weighted_nll(
+    log_probabilities: Array,
+    labels: Array,
+    weights: Array,
+    ignored: int | None,
+    reduction: Reduction,
+) -> tuple[Array, Pullbacks]:
+    """`nll` with a weight for each class, and labels that count not."""
+    targets = weights * _counted(log_probabilities, labels, ignored)[0]
+    terms = -np.sum(_weighted(targets, log_probabilities), axis=-1)
+    return reduced(
+        terms,
+        reduction,
+        lambda g: -targets * over_rows(g, terms),
+        None,
+        None,
+        weight=np.sum(targets),
+    )
+
+
 @native_from(MANY_STEPS)
 def cross_entropy(logits: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The negative log-softmax at the labels, which the caller has checked."""
@@ -107,14 +127,8 @@ def weighted_cross_entropy(
     reduction: Reduction,
 ) -> tuple[Array, Pullbacks]:
     """`cross_entropy` with smoothed labels, a weight for each class, and labels that count not."""
-    is_label = where_labels_are(logits, labels)
-    others = smoothing / logits.shape[-1]
-    if ignored is not None:
-        is_kept = np.expand_dims(like(labels, logits) != ignored, -1)
-        is_label = is_label & is_kept
-        others = others * is_kept.astype(logits.dtype)
-    at_label = is_label.astype(logits.dtype)
-    targets = weights * (at_label * (1 - smoothing) + others)
+    at_label, is_kept = _counted(logits, labels, ignored)
+    targets = weights * (at_label * (1 - smoothing) + smoothing / logits.shape[-1] * is_kept)
     log_softmax = _log_softmax(logits)
     terms = -np.sum(_weighted(targets, log_softmax), axis=-1)
     return reduced(
@@ -242,6 +256,15 @@ def _bounded_log(probabilities: Array) -> Array:
     is_zero = probabilities == 0
     logarithms = np.maximum(np.log(np.where(is_zero, 1, probabilities)), -100)
     return np.where(is_zero, -100, logarithms)
+
+
+def _counted(scores: Array, labels: Array, ignored: int | None) -> tuple[Array, Array | float]:
+    """Return 1 at each label that is not `ignored`, 0 elsewhere; and 1 for each such row."""
+    at_label = where_labels_are(scores, labels).astype(scores.dtype)
+    if ignored is None:
+        return at_label, 1.0
+    is_kept = np.expand_dims(like(labels, scores) != ignored, -1).astype(scores.dtype)
+    return at_label * is_kept, is_kept
 
 
 def _log_softmax(logits: Array) -> Array:
