@@ -279,6 +279,13 @@ def test_triplets_rankings_and_likelihoods_agree_with_torch(rng: np.random.Gener
     same_as_torch(losses.triplet_margin, functional.triplet_margin_loss, x, y, z)
     same_as_torch(losses.gaussian_nll, functional.gaussian_nll_loss, x, y, positive)
     same_as_torch(losses.poisson_nll, functional.poisson_nll_loss, x, positive)
+    of_rates: Any = {"log_input": False, "full": True, "reduction": "sum"}
+    same_as_torch(
+        lambda rates, counts: losses.poisson_nll(rates, counts, **of_rates),
+        lambda rates, counts: functional.poisson_nll_loss(rates, counts, **of_rates),
+        np.append(positive[:, 1:], np.zeros((5, 1)), axis=1),
+        positive,
+    )
     same_as_torch(
         lambda lhs, rhs, signs: losses.margin_ranking(lhs, rhs, signs, 0.2),
         lambda lhs, rhs, signs: functional.margin_ranking_loss(lhs, rhs, signs, 0.2),

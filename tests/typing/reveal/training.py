@@ -156,5 +156,7 @@ check(assert_type(losses.gaussian_nll(scores, scores, scores), Tensor0D), ())
 check(
     assert_type(losses.poisson_nll(scores, scores, reduction="none"), Tensor2D[L[2], L[3]]), (2, 3)
 )
+of_rates = losses.poisson_nll(scores.trace(), scores, log_input=False, full=True)
+check(assert_type(of_rates, Tensor0D[OwnedTape]), ())
 each_error = losses.mse(scores.trace(), scores, reduction="none")
 check(assert_type(each_error, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
