@@ -131,8 +131,9 @@ pixels: Tensor2D[L[2], L[4], NoneTape, np.int64] = ones((2, 4), np.int64)
 each_pixel = losses.cross_entropy(images.trace(), pixels, axis=1, reduction="none")
 check(assert_type(each_pixel, Tensor2D[L[2], L[4], OwnedTape]), (2, 4))
 check(assert_type(losses.nll(images.log_softmax(1), pixels, axis=1), Tensor0D), ())
+weights: Tensor1D[L[3]] = ones((3,))
 each_pixel = losses.nll(
-    images.trace(), pixels, axis=1, class_weights=ones((3,)), ignore_index=2, reduction="none"
+    images.trace(), pixels, axis=1, class_weights=weights, ignore_index=2, reduction="none"
 )
 check(assert_type(each_pixel, Tensor2D[L[2], L[4], OwnedTape]), (2, 4))
 signs: Tensor2D[L[2], L[3], NoneTape, np.int64] = ones((2, 3), np.int64)
