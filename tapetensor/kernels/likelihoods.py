@@ -36,13 +36,18 @@ def gaussian_nll(
 
 
 def poisson_nll(
-    log_rates: Array, counts: Array, full: bool, reduction: Reduction
+    given: Array, counts: Array, log_input: bool, full: bool, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
-    """``exp(log_rate) - count * log_rate``, with Stirling's approximation of ``log(count!)``."""
-    rates = np.exp(log_rates)
-    terms = rates - counts * log_rates
+    """``rate - count * log(rate)``, with Stirling's approximation of ``log(count!)``."""
+    if log_input:
+        rates = np.exp(given)
+        terms, slope = rates - counts * given, rates - counts
+    else:
+        # A rate of 0 is seen as one that is barely above it, as in PyTorch.
+        held = given + 1e-8
+        terms, slope = given - counts * np.log(held), 1 - counts / held
     if full:
-        held = np.maximum(counts, 1)
-        stirling = held * np.log(held) - held + 0.5 * np.log(2 * math.pi * held)
+        many = np.maximum(counts, 1)
+        stirling = many * np.log(many) - many + 0.5 * np.log(2 * math.pi * many)
         terms = terms + np.where(counts > 1, stirling, 0)
-    return reduced(terms, reduction, lambda g: (rates - counts) * g, None)
+    return reduced(terms, reduction, lambda g: slope * g, None)

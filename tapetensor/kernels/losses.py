@@ -74,6 +74,26 @@ def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[
     return reduced(terms, reduction, lambda g: np.where(is_label, -over_rows(g, terms), 0), None)
 
 
+def weighted_nll(
+    log_probabilities: Array,
+    labels: Array,
+    weights: Array,
+    ignored: int | None,
+    reduction: Reduction,
+) -> tuple[Array, Pullbacks]:
+    """`nll` with a weight for each class, and labels that count not."""
+    targets = weights * _counted(log_probabilities, labels, ignored)[0]
+    terms = -np.sum(_weighted(targets, log_probabilities), axis=-1)
+    return reduced(
+        terms,
+        reduction,
+        lambda g: -targets * over_rows(g, terms),
+        None,
+        None,
+        weight=np.sum(targets),
+    )
+
+
 @native_from(MANY_STEPS)
 def cross_entropy(logits: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The negative log-softmax at the labels, which the caller has checked."""
@@ -107,14 +127,8 @@ def weighted_cross_entropy(
     reduction: Reduction,
 ) -> tuple[Array, Pullbacks]:
     """`cross_entropy` with smoothed labels, a weight for each class, and labels that count not."""
-    is_label = where_labels_are(logits, labels)
-    others = smoothing / logits.shape[-1]
-    if ignored is not None:
-        is_kept = np.expand_dims(like(labels, logits) != ignored, -1)
-        is_label = is_label & is_kept
-        others = others * is_kept.astype(logits.dtype)
-    at_label = is_label.astype(logits.dtype)
-    targets = weights * (at_label * (1 - smoothing) + others)
+    at_label, is_kept = _counted(logits, labels, ignored)
+    targets = weights * (at_label * (1 - smoothing) + smoothing / logits.shape[-1] * is_kept)
     log_softmax = _log_softmax(logits)
     terms = -np.sum(_weighted(targets, log_softmax), axis=-1)
     return reduced(
@@ -211,10 +225,9 @@ def weighted_binary_cross_entropy(
 
 @native_from(MANY_STEPS)
 def cosine_embedding(
-    lhs: Array, rhs: Array, signs: Array, margin: float
+    lhs: Array, rhs: Array, signs: Array, margin: float, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
-    """The mean of ``1 - cos`` for pairs of sign 1, of ``max(0, cos - margin)`` for the others."""
-    count = signs.size
+    """``1 - cos`` for pairs of sign 1, ``max(0, cos - margin)`` for the others."""
     # A vector of zeros is at right angles to all, as it is in PyTorch.
     lhs_square = row_products(lhs, lhs) + 1e-12
     rhs_square = row_products(rhs, rhs) + 1e-12
@@ -222,17 +235,17 @@ def cosine_embedding(
     cosine = row_products(lhs, rhs) / scale
     is_alike = np.expand_dims(like(signs, lhs), -1) > 0
     is_apart = cosine <= margin
-    y = np.sum(np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))) / count
-
-    def slope(g: Array) -> Array:
-        share = g / count
-        return np.where(is_alike, -share, np.where(is_apart, 0, share))
+    errors = np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))
+    terms = np.sum(errors, axis=-1)
 
     def cotangent(g: Array, own: Array, own_square: Array, other: Array) -> Array:
-        along: Array = cosine * own / own_square
-        return np.multiply(slope(g), other / scale - along)
+        each = over_rows(g, terms)
+        slope = np.where(is_alike, -each, np.where(is_apart, 0, each))
+        return np.multiply(slope, other / scale - cosine * own / own_square)
 
-    return y, (
+    return reduced(
+        terms,
+        reduction,
         lambda g: cotangent(g, lhs, lhs_square, rhs),
         lambda g: cotangent(g, rhs, rhs_square, lhs),
         None,
@@ -243,6 +256,15 @@ def _bounded_log(probabilities: Array) -> Array:
     is_zero = probabilities == 0
     logarithms = np.maximum(np.log(np.where(is_zero, 1, probabilities)), -100)
     return np.where(is_zero, -100, logarithms)
+
+
+def _counted(scores: Array, labels: Array, ignored: int | None) -> tuple[Array, Array | float]:
+    """Return 1 at each label that is not `ignored`, 0 elsewhere; and 1 for each such row."""
+    at_label = where_labels_are(scores, labels).astype(scores.dtype)
+    if ignored is None:
+        return at_label, 1.0
+    is_kept = np.expand_dims(like(labels, scores) != ignored, -1).astype(scores.dtype)
+    return at_label * is_kept, is_kept
 
 
 def _log_softmax(logits: Array) -> Array:

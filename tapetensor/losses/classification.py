@@ -123,9 +123,7 @@ def cross_entropy(
         rows = classes_last(logits, place)
         return apply(losses.cross_entropy, (rows, labels), (how,), keeps_dtype=False)
     smoothing = as_number(op, "label_smoothing", label_smoothing, at_least=0, at_most=1)
-    classes = (logits.array.shape[place],)
-    weights = zeros_beside(logits, classes) + 1 if class_weights is None else class_weights
-    check_weights(op, "class_weights", weights, logits, classes)
+    weights = _weights_of(op, logits, place, class_weights)
     options = smoothing, ignored, how
     operands = classes_last(logits, place), labels, weights
     return apply(losses.weighted_cross_entropy, operands, options, keeps_dtype=False)
@@ -137,6 +135,8 @@ def nll(
     labels: Tensor[tuple[*Ds], NoneTape, I],
     *,
     axis: Literal[-1] = -1,
+    class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
+    ignore_index: int | None = None,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
@@ -145,6 +145,8 @@ def nll(
     labels: Tensor[tuple[*Ds], NoneTape, I],
     *,
     axis: Literal[-1] = -1,
+    class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
+    ignore_index: int | None = None,
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
 @overload
@@ -153,6 +155,8 @@ def nll(
     labels: Tensor[tuple[B, *Ds], NoneTape, I],
     *,
     axis: Literal[1],
+    class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
+    ignore_index: int | None = None,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
@@ -161,24 +165,40 @@ def nll(
     labels: Tensor[tuple[B, *Ds], NoneTape, I],
     *,
     axis: Literal[1],
+    class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
+    ignore_index: int | None = None,
     reduction: Literal["none"],
 ) -> Tensor[tuple[B, *Ds], T, F]: ...
-def nll(log_probabilities: Any, labels: Any, *, axis: int = -1, reduction: Any = "mean") -> Any:
+def nll(
+    log_probabilities: Any,
+    labels: Any,
+    *,
+    axis: int = -1,
+    class_weights: Any = None,
+    ignore_index: Any = None,
+    reduction: Any = "mean",
+) -> Any:
     """Return the negative log-likelihood of class labels.
 
-        mean(-log_probabilities[label])
+        mean(-log_probabilities[label]),  or with weights w
+        sum(-w[label] * log_probabilities[label]) / sum(w[label])
 
     ``nll(logits.log_softmax(), labels)`` is ``cross_entropy(logits, labels)``.
 
     Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``. With ``axis=1``
         ``(B, N, *Ds), (B, *Ds) -> ()``, or ``(B, *Ds)``.
-    Derivative: ``-one_hot(labels) / n`` for `n` labels.
+    Derivative: ``-one_hot(labels) / n`` for `n` labels; with weights
+        ``-w[label] * one_hot(labels) / sum(w[label])``.
     Tape: the result owns the tape of `log_probabilities`, which is then spent.
 
     Args:
         log_probabilities: natural logarithms, one per class along the last axis.
         labels: the right classes, plain integers from 0 to ``N - 1``.
         axis: where the classes are: the last axis, or 1.
+        class_weights: how much each class counts, plain numbers; the mean is over the weights of
+            the labels, as PyTorch's.
+        ignore_index: a label, of a class or not, that counts nothing, padding, say; None for none.
+            The mean is NaN where no label is left, as PyTorch's.
         reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
@@ -186,8 +206,9 @@ def nll(log_probabilities: Any, labels: Any, *, axis: int = -1, reduction: Any =
             none.
         DTypeError: if `log_probabilities` are not floating or `labels` not integers.
         AxisError: if a label is not a class.
-        UntracedTensorError: if `labels` own a tape.
+        UntracedTensorError: if `labels` or `class_weights` own a tape.
         ArgumentValueError: if `reduction` is none of the three.
+        ArgumentTypeError: if an argument is of the wrong kind.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 5.5.
 
@@ -197,11 +218,24 @@ def nll(log_probabilities: Any, labels: Any, *, axis: int = -1, reduction: Any =
     >>> nll(scores, tt.from_numpy([1, 0], shape=(2,), dtype=np.int64))
     Tensor(0.75, shape=(), dtype=float32, NoneTape)
     """
-    name = "log_probabilities"
-    place = check_labels_of("nll", log_probabilities, labels, name, "kl_div", axis=axis)
-    options = (as_reduction("nll", reduction),)
-    operands = classes_last(log_probabilities, place), labels
-    return apply(losses.nll, operands, options, keeps_dtype=False)
+    scores, name = log_probabilities, "log_probabilities"
+    ignored = None if ignore_index is None else as_int("nll", "ignore_index", ignore_index)
+    place = check_labels_of("nll", scores, labels, name, "kl_div", ignored, axis)
+    how = as_reduction("nll", reduction)
+    if class_weights is None and ignored is None:
+        rows = classes_last(scores, place)
+        return apply(losses.nll, (rows, labels), (how,), keeps_dtype=False)
+    weights = _weights_of("nll", scores, place, class_weights)
+    operands = classes_last(scores, place), labels, weights
+    return apply(losses.weighted_nll, operands, (ignored, how), keeps_dtype=False)
+
+
+def _weights_of(op: str, scores: Any, place: int, class_weights: Any) -> Tensor[Any, Any, Any]:
+    """Return the weights of the classes, 1 for each where none are given."""
+    classes = (scores.array.shape[place],)
+    weights = zeros_beside(scores, classes) + 1 if class_weights is None else class_weights
+    check_weights(op, "class_weights", weights, scores, classes)
+    return weights
 
 
 @overload

@@ -89,6 +89,7 @@ def poisson_nll(
     log_rates: Tensor[S, T, F],
     counts: Tensor[S, NoneTape, F],
     *,
+    log_input: bool = True,
     full: bool = False,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
@@ -97,21 +98,32 @@ def poisson_nll(
     log_rates: Tensor[S, T, F],
     counts: Tensor[S, NoneTape, F],
     *,
+    log_input: bool = True,
     full: bool = False,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def poisson_nll(log_rates: Any, counts: Any, *, full: bool = False, reduction: Any = "mean") -> Any:
+def poisson_nll(
+    log_rates: Any,
+    counts: Any,
+    *,
+    log_input: bool = True,
+    full: bool = False,
+    reduction: Any = "mean",
+) -> Any:
     """Return the negative log-likelihood of counts by Poisson distributions.
 
-        mean(exp(log_rate) - count * log_rate)
+        mean(exp(log_rate) - count * log_rate),  or with log_input=False
+        mean(rate - count * log(rate + 1e-8))
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
-    Derivative: ``(exp(log_rate) - count) / n`` for `n` elements; none for `counts`.
+    Derivative: ``(exp(log_rate) - count) / n`` for `n` elements, or
+        ``(1 - count / (rate + 1e-8)) / n``; none for `counts`.
     Tape: the result owns the tape of `log_rates`, which is then spent.
 
     Args:
-        log_rates: natural logarithms of the expected counts.
+        log_rates: natural logarithms of the expected counts, or these themselves, >= 0.
         counts: what was counted, plain numbers of the same shape and dtype.
+        log_input: whether `log_rates` are logarithms.
         full: whether ``log(count!)`` is added, by Stirling's approximation, 0 up to a count of 1.
         reduction: "mean", "sum", or "none" for the error of each element.
 
@@ -119,7 +131,8 @@ def poisson_nll(log_rates: Any, counts: Any, *, full: bool = False, reduction: A
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
         UntracedTensorError: if `counts` own a tape.
-        ArgumentValueError: if `reduction` is none of the three.
+        ArgumentValueError: if a rate that is no logarithm is below 0, or `reduction` is none of the
+            three.
         ArgumentTypeError: if an argument is of the wrong kind.
 
     Source: Nelder & Wedderburn (1972), "Generalized linear models".
@@ -130,5 +143,8 @@ def poisson_nll(log_rates: Any, counts: Any, *, full: bool = False, reduction: A
     """
     op = "poisson_nll"
     check_pair(op, log_rates, counts, "log_rates", "counts")
-    options = (as_flag(op, "full", full), as_reduction(op, reduction))
+    is_log, is_full = as_flag(op, "log_input", log_input), as_flag(op, "full", full)
+    options = is_log, is_full, as_reduction(op, reduction)
+    if not is_log:
+        check_between(op, log_rates, "a rate that is no logarithm", 0, math.inf)
     return apply(likelihoods.poisson_nll, (log_rates, counts), options)

@@ -226,8 +226,10 @@ class Softshrink(ComposedActivation):
 
     @override
     def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        kept, near = x.share(2)
-        return kept - near.clip(-self.threshold, self.threshold)
+        # What is taken away is a constant, so that a NaN that passes keeps its cotangent.
+        near = x.detach().clip(-self.threshold, self.threshold)
+        is_near = abs(x.detach()) <= self.threshold
+        return where(is_near, zeros_beside(x, ()), x - near)
 
 
 class Hardshrink(ComposedActivation):

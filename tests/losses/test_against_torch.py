@@ -226,15 +226,21 @@ def test_probabilities_of_exactly_zero_agree_with_torch(rng: np.random.Generator
     same_as_torch(losses.kl_div, kl_div, x, target)
 
 
-@pytest.mark.parametrize("margin", [0.0, 0.3])
-def test_cosine_embedding_agrees_with_torch(margin: float, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(
+    ("margin", "reduction"), [(0.0, "mean"), (0.3, "mean"), (0.3, "sum"), (0.3, "none")]
+)
+def test_cosine_embedding_agrees_with_torch(
+    margin: float, reduction: Any, rng: np.random.Generator
+) -> None:
     x, y = rng.standard_normal((2, 8, 3))
     signs = rng.choice([-1, 1], 8)
 
     same_as_torch(
-        lambda one, other, target: losses.cosine_embedding(one, other, target, margin),
-        lambda one, other, target: functional.cosine_embedding_loss(
-            one, other, target, margin=margin
+        lambda one, other, target: weighed(
+            losses.cosine_embedding(one, other, target, margin, reduction=reduction)
+        ),
+        lambda one, other, target: weighed(
+            functional.cosine_embedding_loss(one, other, target, margin=margin, reduction=reduction)
         ),
         x,
         y,
@@ -273,6 +279,13 @@ def test_triplets_rankings_and_likelihoods_agree_with_torch(rng: np.random.Gener
     same_as_torch(losses.triplet_margin, functional.triplet_margin_loss, x, y, z)
     same_as_torch(losses.gaussian_nll, functional.gaussian_nll_loss, x, y, positive)
     same_as_torch(losses.poisson_nll, functional.poisson_nll_loss, x, positive)
+    of_rates: Any = {"log_input": False, "full": True, "reduction": "sum"}
+    same_as_torch(
+        lambda rates, counts: losses.poisson_nll(rates, counts, **of_rates),
+        lambda rates, counts: functional.poisson_nll_loss(rates, counts, **of_rates),
+        np.append(positive[:, 1:], np.zeros((5, 1)), axis=1),
+        positive,
+    )
     same_as_torch(
         lambda lhs, rhs, signs: losses.margin_ranking(lhs, rhs, signs, 0.2),
         lambda lhs, rhs, signs: functional.margin_ranking_loss(lhs, rhs, signs, 0.2),

@@ -74,6 +74,11 @@ ROWS: dict[str, Row] = {
         (X,),
         lambda x: np.exp(x) - POSITIVE.numpy() * x,
     ),
+    "poisson_nll of rates": (
+        lambda x, **r: losses.poisson_nll(x, POSITIVE, log_input=False, **r),
+        (POSITIVE,),
+        lambda x: x - POSITIVE.numpy() * np.log(x + 1e-8),
+    ),
 }
 
 
@@ -164,6 +169,8 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
             "power must be 1 or 2",
         ),
         (lambda: untyped.poisson_nll(x, one, reduction="max"), tt.ArgumentValueError, "reduction"),
+        (lambda: untyped.poisson_nll(x, one, log_input=0), tt.ArgumentTypeError, "log_input"),
+        (lambda: untyped.poisson_nll(-one, one, log_input=False), tt.ArgumentValueError, ">= 0"),
         (lambda: untyped.soft_margin(x, signs.trace()), tt.UntracedTensorError, "detach"),
     ]
     for call, error, message in refused:

@@ -224,21 +224,23 @@ def test_a_reduction_is_one_of_three(loss: Any) -> None:
         ),
     ],
 )
-def test_an_option_of_cross_entropy_that_does_not_fit_is_refused(
+def test_an_option_of_a_loss_of_labels_that_does_not_fit_is_refused(
     options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     x = tt.zeros((2, 3)).trace()
 
-    with pytest.raises(error, match=f"^cross_entropy: .*{message}"):
-        losses.cross_entropy(x, tt.zeros((2,), np.int64), **options)
-    assert x.owns_tape
+    for loss in BY_LABELS[:1] if "label_smoothing" in options else BY_LABELS:
+        with pytest.raises(error, match=f"^{loss.__name__}: .*{message}"):
+            loss(x, tt.zeros((2,), np.int64), **options)
+        assert x.owns_tape
 
 
-def test_only_the_label_that_is_ignored_need_be_no_class() -> None:
+@pytest.mark.parametrize("loss", BY_LABELS)
+def test_only_the_label_that_is_ignored_need_be_no_class(loss: Any) -> None:
     labels = tt.from_numpy(np.array([-100, 5]))
 
     with pytest.raises(tt.AxisError, match="found 5"):
-        losses.cross_entropy(tt.zeros((2, 3)), labels, ignore_index=-100)
+        loss(tt.zeros((2, 3)), labels, ignore_index=-100)
 
 
 def test_the_weight_of_a_yes_goes_along_the_last_axis() -> None:

@@ -14,10 +14,11 @@ from tapetensor.testing import check_grad
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def by_definition(x: Array, y: Array, signs: Any, margin: float) -> float:
+def by_definition(x: Array, y: Array, signs: Any, margin: float) -> Array:
     lengths = [np.sqrt(np.linalg.norm(one, axis=-1) ** 2 + 1e-12) for one in (x, y)]
     cosines = (x * y).sum(axis=-1) / (lengths[0] * lengths[1])
-    return float(np.where(signs == 1, 1 - cosines, np.maximum(0, cosines - margin)).mean())
+    errors: Array = np.where(signs == 1, 1 - cosines, np.maximum(0, cosines - margin))
+    return errors
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.4, 0.3])
@@ -29,10 +30,15 @@ def test_value_and_gradients_are_those_of_the_formula(
     x, y = pair
     signs = tt.from_numpy(np.asarray(rng.choice([-1, 1], shape[:-1])))
 
-    assert cosine_embedding(x, y, signs, margin).item() == pytest.approx(
-        by_definition(x.numpy(), y.numpy(), signs.numpy(), margin), rel=1e-11, abs=1e-14
-    )
-    check_grad(lambda one, other: cosine_embedding(one, other, signs, margin), x, y, rng=rng)
+    errors = by_definition(x.numpy(), y.numpy(), signs.numpy(), margin)
+    for reduction, wanted in [("mean", errors.mean()), ("sum", errors.sum()), ("none", errors)]:
+        how: Any = {"margin": margin, "reduction": reduction}
+        found = cosine_embedding(x, y, signs, **how).numpy()
+        assert found.shape == np.shape(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-14)
+        check_grad(
+            lambda x, y, h=how: cosine_embedding(x, y, signs, **h).square().sum(), x, y, rng=rng
+        )
 
 
 def test_a_vector_of_zeros_is_at_right_angles_to_all() -> None:
@@ -90,6 +96,8 @@ def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
         cosine_embedding(x, x, tt.zeros((2,), np.int64))
     with pytest.raises(tt.UntracedTensorError, match=r"signs must be a plain value"):
         cosine_embedding(x, x, floats.trace())
+    with pytest.raises(tt.ArgumentValueError, match=r"cosine_embedding: reduction must be"):
+        cosine_embedding(x, x, signs, reduction="batchmean")  # type: ignore[call-overload]  # bad
 
 
 @pytest.mark.parametrize("margin", [1.1, -1.1, float("nan"), "0", None, True])

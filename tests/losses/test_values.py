@@ -345,6 +345,28 @@ def test_smoothed_and_weighed_labels_are_a_distribution_of_classes(
     assert each.numpy()[4] == 0.0
 
 
+@pytest.mark.parametrize("shape", [(5, 3), (2, 3, 4), (3,)])
+@pytest.mark.parametrize("ignored", [None, -1])
+@pytest.mark.parametrize("weights", [None, tt.from_numpy(np.array([0.5, 2.0, 0.25]))])
+def test_nll_of_log_softmax_is_cross_entropy_with_weights_and_ignored_labels_too(
+    shape: tuple[int, ...], ignored: int | None, weights: Any, rng: np.random.Generator
+) -> None:
+    axis: Any = 1 if len(shape) == 3 else -1
+    logits: Any = normal(shape, rng)
+    classes = rng.integers(0, 3, (*shape[:1], *shape[2:])[: len(shape) - 1])
+    if ignored is not None and classes.ndim:
+        classes[0] = ignored
+    labels = tt.from_numpy(np.asarray(classes))
+    for reduction in ("mean", "sum", "none"):
+        how: Any = {"axis": axis, "class_weights": weights, "ignore_index": ignored}
+        how |= {"reduction": reduction}
+        found = losses.nll(logits.log_softmax(axis), labels, **how)
+        wanted = losses.cross_entropy(logits, labels, **how)
+
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-12, atol=1e-14)
+        check_grad(lambda x, h=how: losses.nll(x, labels, **h).square().sum(), logits, rng=rng)
+
+
 def test_a_weight_of_one_changes_nothing(rng: np.random.Generator) -> None:
     logits, target = normal((4, 3), rng), distribution((4, 3), rng)
     ones = tt.ones((3,), np.float64)

@@ -129,6 +129,17 @@ def test_composed_activations_pass_a_nan_and_are_finite_at_any_size() -> None:
         assert np.isfinite(gradient[1:]).all()
 
 
+@pytest.mark.parametrize(
+    "layer", [nn.ReLU6(), nn.Hardtanh(), nn.Hardshrink(), nn.Softshrink(), nn.Threshold(0.0, 1.0)]
+)
+def test_a_piecewise_linear_activation_that_passes_a_nan_passes_its_cotangent(layer: Any) -> None:
+    x = tt.from_numpy([np.nan, 0.25], (2,))
+    found = layer.forward(x.trace())
+
+    assert np.isnan(found.numpy()[0])
+    assert found.sum().backward()[x].numpy()[0] == 1.0
+
+
 @pytest.mark.parametrize("wrong", ["exact", "", None, 1])
 def test_gelu_knows_two_approximations(wrong: Any) -> None:
     with pytest.raises(
