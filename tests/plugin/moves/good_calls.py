@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 from typing_extensions import override
 
@@ -176,3 +176,58 @@ def forked_tapes(x: Plain) -> None:
     _, tape = x.trace().split_tape()
     for _ in range(2):
         tape.fork()
+
+
+class _TracedWhenAsked(Sequence[Traced]):
+    def __init__(self, x: Plain) -> None:
+        self.values = [x, x]
+
+    @override
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Traced: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Traced]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> Traced | list[Traced]:
+        if isinstance(index, int):
+            return self.values[index].trace()
+        return [value.trace() for value in self.values[index]]
+
+
+class _TracedByName(Mapping[str, Traced]):
+    def __init__(self, x: Plain) -> None:
+        self.values_by_name = {"a": x}
+
+    @override
+    def __len__(self) -> int:
+        return len(self.values_by_name)
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_name)
+
+    @override
+    def __getitem__(self, name: str) -> Traced:
+        return self.values_by_name[name].trace()
+
+
+def _first_twice(several: Sequence[Traced]) -> None:
+    several[0].exp()
+    several[0].sin()
+    for traced in several:
+        traced.exp()
+    for traced in several:
+        traced.sin()
+
+
+def _named_twice(several: Mapping[str, Traced]) -> None:
+    several["a"].exp()
+    several["a"].sin()
+
+
+def sequences_and_mappings_that_trace_when_asked(x: Plain) -> None:
+    _first_twice(_TracedWhenAsked(x))
+    _named_twice(_TracedByName(x))
