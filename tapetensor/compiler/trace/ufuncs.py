@@ -166,7 +166,7 @@ def _as_it_lies(value: Any, given: list[Any]) -> Any:
     if not isinstance(value, CapturedArray):
         return dummy(value)
     given.append(value)
-    return value.laid_out()
+    return np.zeros_like(value.laid_out())
 
 
 def told_apart(arrays: list[ArrayTracer]) -> None:
