@@ -47,22 +47,17 @@ def unpermuted(_: Array, value: Array, axes: tuple[int, ...]) -> tuple[Array, Pu
     return np.transpose(value, order), (None, lambda g: np.transpose(g, axes))
 
 
-def recurrence(_: Array, values: Array, decay: Array, *gain: Array) -> tuple[Array, Pullbacks]:
+def recurrence(_: Array, values: Array, decay: Array) -> tuple[Array, Pullbacks]:
     """What `run_recurrence` writes."""
     h = np.empty_like(values)
-    run_recurrence(h, values, decay, *gain)
+    run_recurrence(h, values, decay)
 
     def adjoint(g: Array) -> Array:
         total = np.empty_like(g)
         run_recurrence(total[::-1], g[::-1], decay[::-1])
         return total
 
-    def pullback_decay(g: Array) -> Array:
-        return adjoint(g)[1:] * h[:-1]
-
-    if not gain:
-        return h, (None, adjoint, pullback_decay)
-    return h, (None, lambda g: adjoint(g) * gain[0], pullback_decay, lambda g: adjoint(g) * values)
+    return h, (None, adjoint, lambda g: adjoint(g)[1:] * h[:-1])
 
 
 def add_at(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:

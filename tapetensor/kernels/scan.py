@@ -6,7 +6,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.broadcasting import sum_to
-from tapetensor.kernels.numerics.recurrence import run_recurrence, scan_cotangents, steps_first
+from tapetensor.kernels.numerics.recurrence import run_scan, scan_cotangents
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
@@ -59,7 +59,7 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     """
     h = np.empty_like(x)
     decay, gain = [np.broadcast_to(one, x.shape) for one in (a, b)]
-    run_recurrence(steps_first(h), steps_first(x), steps_first(decay)[1:], steps_first(gain))
+    run_scan(h, x, decay, gain)
 
     def cotangents(needed: Needed, g: Array) -> list[Array | None]:
         found = iter(scan_cotangents(g, x, decay, gain, h, needed))

@@ -16,7 +16,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import recurrence, segments, windows
 from tapetensor.native.loading import FLOATS, loop_of, seen
-from tapetensor.native.sequences import run_recurrence, scan_cotangents
+from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
 from tapetensor.native.windows import write_shares, write_sums
 
 # As it is on numpy.
@@ -54,6 +54,7 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
 
 _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(recurrence.run_recurrence): run_recurrence,
+    inspect.unwrap(recurrence.run_scan): run_scan,
     inspect.unwrap(recurrence.scan_cotangents): scan_cotangents,
     inspect.unwrap(windows.write_sums): write_sums,
     inspect.unwrap(windows.write_shares): write_shares,

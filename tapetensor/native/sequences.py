@@ -38,19 +38,29 @@ _cotangents: Callable[..., list[Array]] = inspect.unwrap(recurrence.scan_cotange
 
 def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None = None) -> None:
     """Write a recurrence."""
-    if gain is None:
-        gain = np.broadcast_to(values.dtype.type(1), values.shape)
-    operands = (values, decay, gain)
+    factor = np.broadcast_to(values.dtype.type(1), values.shape) if gain is None else gain
+    operands = (values, decay, factor)
     arrays = [_steps_inside(one) for one in (out, *operands)]
     is_apart = not any(np.may_share_memory(out, one) for one in operands)
     fits = 0 < decay.shape[0] == out.shape[0] - 1
     if not (is_apart and fits and _are_known(arrays) and arrays[0].flags.c_contiguous):
-        _recurrence(out, *operands)
+        _numpys(out, values, decay, gain)
         return
     with np.errstate(all="ignore"):
-        np.multiply(gain[:1], values[:1], out=out[:1])
+        np.multiply(factor[:1], values[:1], out=out[:1])
     names = "out", "values", "before_decay", "gain", "before_out"
     _run(names, _STEP, [*arrays, arrays[0]])
+
+
+def _numpys(out: Array, values: Array, decay: Array, gain: Array | None) -> None:
+    added = values if gain is None else np.multiply(gain, values)
+    _recurrence(out, added, decay)
+
+
+def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
+    """Write a scan."""
+    rows = [recurrence.steps_first(one) for one in (out, values, decay, gain)]
+    run_recurrence(rows[0], rows[1], rows[2][1:], rows[3])
 
 
 def scan_cotangents(

@@ -188,10 +188,10 @@ class Writer:
         name = self._computed(value, ufunc, f"np.{ufunc.__name__}", args, made)
         return self.graph.cast(name, made, value.dtype)
 
-    def _recurrence(self, value: Value, values: Value, decay: Value, gain: Value) -> str:
-        """Return the name of ``h[t] = gain[t] * values[t] + decay[t-1] * h[t-1]``."""
+    def _recurrence(self, value: Value, values: Value, decay: Value) -> str:
+        """Return the name of ``h[t] = values[t] + decay[t-1] * h[t-1]``."""
         graph, helper = self.graph, self.graph.onnx.helper
-        name = graph.add("Mul", self._names[gain], self._names[values])
+        name = self._names[values]
         if decay.shape[0] == 0:
             return str(name)
         element = helper.np_dtype_to_tensor_dtype(value.dtype)

@@ -12,7 +12,6 @@ import pytest
 import tapetensor as tt
 from tapetensor import losses, nn
 from tapetensor.higher_order import kernels
-from tapetensor.kernels import scan
 from tapetensor.kernels.numerics import recurrence
 from tapetensor.kernels.numerics.steps import writing_step
 from tapetensor.testing import check_grad
@@ -318,7 +317,7 @@ def test_a_step_that_may_run_as_machine_code_has_a_second_derivative(
 ) -> None:
     numpys = inspect.unwrap(recurrence.run_recurrence)
     as_chosen = wraps(numpys)(lambda *args: numpys(*args))
-    for room in (scan, recurrence, kernels):
+    for room in (recurrence, kernels):
         monkeypatch.setattr(room, "run_recurrence", writing_step(as_chosen))
     x = tt.from_numpy(rng.standard_normal((3, 2)))
 

@@ -18,7 +18,7 @@ from tapetensor.kernels.numerics import threads
 from tapetensor.native import eager, sequences
 from tapetensor.native import kernels as native
 from tapetensor.native.kernels import native_kernel, segment_sum
-from tapetensor.native.sequences import run_recurrence, scan_cotangents
+from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DTYPES = [np.float32, np.float64, np.float16, np.int64]
@@ -151,11 +151,10 @@ def test_a_scan_and_its_cotangents_are_numpys_to_the_bit(
         _with_special(a, rng)
     a, b = seen(a), seen(b)
     h, found_h = np.zeros(shape, dtype), np.zeros(shape, dtype)
-    rows = [_moved(x), _moved(a)[1:], _moved(b)]
     needed = (True, True, dtype is np.float32)
 
-    plain_recurrence.run_recurrence(_moved(h), *rows)
-    run_recurrence(_moved(found_h), *rows)
+    plain_recurrence.run_scan(h, x, a, b)
+    run_scan(found_h, x, a, b)
     expected = plain_recurrence.scan_cotangents(g, x, a, b, h, needed)
     found = scan_cotangents(g, x, a, b, h, needed)
 
@@ -171,7 +170,7 @@ def test_a_native_scan_says_nothing_of_what_is_no_number() -> None:
     h = np.empty_like(zero)
 
     with np.errstate(all="raise"):
-        run_recurrence(h, infinite, zero[1:], zero)
+        run_scan(h, infinite, zero, zero)
         (cotangent,) = scan_cotangents(infinite, zero, zero, zero, h, (True, False, False))
 
     assert np.isnan(h).all()
@@ -233,7 +232,7 @@ def test_a_compiled_scan_and_an_embedding_run_natively() -> None:
         found[1][table.weight].numpy(), expected[1][table.weight].numpy(), rtol=1e-6
     )
     (plan,) = compiler.plans(native)
-    assert "native run_recurrence" in plan.explain()
+    assert "native run_scan" in plan.explain()
     assert "native scan_cotangents" in plan.explain()
     assert "native segment_sum" in plan.explain()
 

@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.blocks import in_blocks
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import native_step, writing_step
+from tapetensor.kernels.numerics.steps import native_step, native_writing_step, writing_step
 
 # How much of a sequence is worked on at a time: this and its decays fit in a second-level cache.
 _BLOCK_BYTES = 1 << 19
@@ -17,28 +17,26 @@ _BLOCK_BYTES = 1 << 19
 
 @writing_step
 @native_from(MANY_STEPS)
-def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None = None) -> None:
-    """Write ``out[t] = gain[t] * values[t] + decay[t-1] * out[t-1]``, one step after the other.
-
-    Without a gain the values are added as they are.
+def run_recurrence(out: Array, values: Array, decay: Array) -> None:
+    """Write ``out[t] = values[t] + decay[t-1] * out[t-1]``, for one step after the other.
 
     The rows of one step lie far apart in a batch of sequences. So a block of steps at a time is
     copied to where they lie side by side, which halves the time of the loop.
     """
     steps = decay.shape[0]
     row = values.shape[1:]
-    _take(out, values, gain, slice(1))
+    np.copyto(out[:1], values[:1])
     if not steps or not math.prod(row):
         return
     block = min(steps, max(1, _BLOCK_BYTES // (math.prod(row) * values.dtype.itemsize)))
     block_values = np.empty_like(values, order="C", shape=(block + 1, *row))
     block_decay = np.empty_like(values, order="C", shape=(block, *row))
     value_rows, decay_rows = list(block_values), list(block_decay)
-    np.copyto(value_rows[0], out[0])
+    np.copyto(value_rows[0], values[0])
     for start in range(0, steps, block):
         count = min(block, steps - start)
         np.copyto(block_decay[:count], decay[start : start + count])
-        _take(block_values[1:], values, gain, slice(start + 1, start + count + 1))
+        np.copyto(block_values[1 : count + 1], values[start + 1 : start + count + 1])
         previous = value_rows[0]
         for current, factor in zip(value_rows[1 : count + 1], decay_rows[:count], strict=True):
             np.multiply(factor, previous, factor)
@@ -46,6 +44,17 @@ def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None =
             previous = current
         np.copyto(out[start + 1 : start + count + 1], block_values[1 : count + 1])
         np.copyto(value_rows[0], previous)
+
+
+@native_writing_step
+@native_from(MANY_STEPS)
+def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
+    """Write ``out[t] = gain[t] * values[t] + decay[t] * out[t-1]``.
+
+    All have one shape, steps along the last axis but one.
+    """
+    added = in_blocks(np.multiply, gain, values)
+    run_recurrence(steps_first(out), steps_first(added), steps_first(decay)[1:])
 
 
 @native_step
@@ -83,12 +92,3 @@ def scan_cotangents(
 def steps_first(sequence: Array) -> Array:
     """Return a batch of sequences, steps along the last axis but one, as a sequence of rows."""
     return np.moveaxis(sequence, -2, 0)
-
-
-def _take(out: Array, values: Array, gain: Array | None, steps: slice) -> None:
-    """Write what some steps add into the first rows of `out`."""
-    added = values[steps]
-    if gain is None:
-        np.copyto(out[: len(added)], added)
-    else:
-        np.multiply(gain[steps], added, out=out[: len(added)])
