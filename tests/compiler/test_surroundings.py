@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import random
 import re
@@ -443,3 +444,22 @@ def test_a_tensor_that_is_only_read_keeps_its_array() -> None:
 
 def _array_of_its_own() -> Any:
     return tt.ones((3,))
+
+
+def test_a_refusal_names_the_functions_line_while_garbage_is_collected() -> None:
+    seen: list[int] = []
+
+    def notice(phase: str, info: object) -> None:
+        pass
+
+    def count(x: Any) -> Any:
+        return [gc.collect(), seen.append(1), x * 2][2]
+
+    gc.callbacks.append(notice)
+    try:
+        with pytest.raises(tt.TraceError) as refused:
+            tt.compile(count)(np.ones(3))
+    finally:
+        gc.callbacks.remove(notice)
+    line = count.__code__.co_firstlineno + 1
+    assert str(refused.value).startswith(f"{__file__}:{line}: compile: seen[0] is changed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 import pickle
 import random
@@ -114,6 +115,8 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
     """
     found: list[Place] = []
     latest: list[Place] = []
+    # What Python calls when it collects garbage, in the midst of any line, is no part of the run.
+    collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
 
     def on_event(frame: FrameType, event: str, argument: object) -> Any:
         if found:
@@ -128,7 +131,7 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
         return on_event
 
     def on_call(frame: FrameType, event: str, argument: object) -> Any:
-        return on_event if _is_users(frame) else None
+        return on_event if _is_users(frame) and frame.f_code not in collecting else None
 
     before = sys.gettrace()
     sys.settrace(on_call)
