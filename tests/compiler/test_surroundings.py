@@ -453,7 +453,7 @@ def test_a_refusal_names_the_functions_line_while_garbage_is_collected() -> None
         pass
 
     def count(x: Any) -> Any:
-        return [gc.collect(), seen.append(1), x * 2][2]
+        return [gc.collect(), seen.__setitem__(slice(0), [1]), x * 2][2]
 
     gc.callbacks.append(notice)
     try:
