@@ -22,6 +22,7 @@ data = tt.from_numpy([[1.0, 2.0]], (1, 2))
 narrow = nn.Linear(3, 8, rng=rng)
 wide = nn.Linear(9, 2, rng=rng)
 norm = nn.LayerNorm(6)
+narrowed = narrow.forward(x)
 
 BAD: list[Callable[[], object]] = [
     lambda: x @ x,  # E: matmul: inner dims differ: (5, 3) @ (5, 3), 3 != 5
@@ -29,7 +30,7 @@ BAD: list[Callable[[], object]] = [
     lambda: x @ identity,  # E: matmul: inner dims differ: (5, 3) @ (2, 2), 3 != 2
     lambda: counted + tt.arange(8),  # E: add: shapes (7,) and (8,) do not broadcast, 7 != 8
     lambda: data @ weight,  # E: matmul: inner dims differ: (1, 2) @ (3, 4), 2 != 3
-    lambda: wide.forward(narrow.forward(x)),  # E: Linear: the last axis of the input must have
+    lambda: wide.forward(narrowed),  # E: Linear: the last axis of the input must have size 9
     lambda: tt.from_numpy([[1.0, -2.0]], (2, 1)),  # E: from_numpy: the array has shape (1, 2), the
     lambda: tt.from_numpy(((1, 2), (3, 4)), (4,), np.int8),  # E: shape (2, 2), the annotation says
     lambda: tt.from_numpy(np.ones((2, 3)), (3, 2)),  # E: has shape (2, 3), the annotation says (3
