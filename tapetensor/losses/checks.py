@@ -182,8 +182,7 @@ def check_labels_of(
             raise ArgumentValueError(f"{op}: axis must be -1 or 1, got {axis!r}")
     if not (0 <= place < len(shape) and labels.array.shape == shape[:place] + shape[place + 1 :]):
         of_scores, of_labels = sized(shape), sized(labels.array.shape)
-        along = place if axis != -1 else -1
-        raise refusal(lambda: rules.check_labels(op, scores_name, of_scores, of_labels, along))
+        raise refusal(lambda: rules.check_labels(op, scores_name, of_scores, of_labels, place))
     if scores.array.size == 0:
         raise ShapeError(
             f"{op}: {scores_name} of shape {shape} leave nothing to take the mean of; give at "

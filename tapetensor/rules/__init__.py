@@ -2,5 +2,6 @@
 
 A rule is a pure function of the name of the op, of shapes and of options. A dim is a size, a name,
 what is computed from names, or open: the mypy plugin asks with what it has read from types, the run
-time with sizes, where numpy or a quick check has refused them already. So both say one sentence.
+time with sizes, where numpy or a quick check of its own has refused them. A few rules are no more
+than such a check, and take plain ints. So both say one sentence.
 """

@@ -67,6 +67,15 @@ def broadcast_to(op: str, shape: Dims, target: Dims) -> Dims:
     return target
 
 
+def check_sequence(op: str, x: Sequence[Dim | int]) -> None:
+    """Raise ShapeError if what is scanned has no axes of steps and channels."""
+    if len(x) < 2:
+        raise ShapeError(
+            f"{op}: x must have shape (..., length, channels), got {written(x)}; expand_dims() "
+            "adds an axis"
+        )
+
+
 def check_coefficient(op: str, name: str, shape: Dims, x: Dims) -> None:
     """Raise ShapeError if a coefficient of a scan surely does not broadcast to `x`."""
     if stays_apart(shape, x):

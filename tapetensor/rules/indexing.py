@@ -205,6 +205,15 @@ def check_segments(op: str, shape: Dims, segments: Dims) -> None:
         )
 
 
+def check_count(op: str, shape: Dims, axis: int, count: Dim) -> None:
+    """Raise ShapeError if so many elements are more than surely are along an axis."""
+    size = shape[axis].literal
+    if count.literal is not None and size is not None and count.literal > size:
+        raise ShapeError(
+            f"{op}: k={count} is more than axis {axis} of shape {written(shape)} has elements"
+        )
+
+
 def check_single(op: str, shape: Dims) -> None:
     """Raise ShapeError if a shape cannot have one element, whatever its open dims are."""
     if any(dim.literal not in (None, 1) for dim in shape if isinstance(dim, Size)):

@@ -120,6 +120,12 @@ def side_of_squares(op: str, shape: Dims) -> Dim:
     return unified(shape[-1], shape[-2])
 
 
+def check_matrices(op: str, shape: Sequence[Dim | int]) -> None:
+    """Raise ShapeError if there are no two axes."""
+    if len(shape) < 2:
+        raise ShapeError(f"{op}: needs matrices (*Ds, M, N), the shape is {written(shape)}")
+
+
 def solve(op: str, shape: Dims, other: Dims) -> None:
     """Refuse matrices that are not square, and right-hand sides that do not fit them.
 

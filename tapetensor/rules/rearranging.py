@@ -89,6 +89,12 @@ def squeeze(op: str, shape: Dims, axes: Sequence[int]) -> Dims:
     return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
 
 
+def check_widths(op: str, count: int, shape: Sequence[Dim | int]) -> None:
+    """Raise ShapeError if there are not as many pairs of widths as axes."""
+    if count != len(shape):
+        raise ShapeError(f"{op}: {count} pairs of widths for the axes of shape {written(shape)}")
+
+
 def split(op: str, shape: Dims, axis: int, count: int) -> Dim:
     """Return the size of each of `count` equal parts along an axis.
 

@@ -206,6 +206,16 @@ def holds_padding_alone(size: int, count: int, stride: int, padding: int, dilati
     return any(start % dilation >= size for start in range(-padding, 0, stride)[:count])
 
 
+def check_stretch(op: str, shape: Dims, size: Dims) -> None:
+    """Raise ShapeError if an image would surely become smaller."""
+    for have, want in zip(shape[-2:], size, strict=True):
+        if have.literal is not None and want.literal is not None and want.literal < have.literal:
+            raise ShapeError(
+                f"{op}: an input of shape {written(shape)} cannot be stretched to {written(size)}; "
+                "interpolate and avg_pool2d make images smaller"
+            )
+
+
 def fold(op: str, shape: Dims, size: Dims, window: Window) -> Dims:
     """Return the shape of images of a size that are put together of their windows.
 

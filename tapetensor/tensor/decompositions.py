@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import decompositions, indexing
+from tapetensor.rules.products import check_matrices
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
@@ -190,8 +190,7 @@ def _check_matrices(op: str, x: TensorBase[Any, Any, Any]) -> int:
     """Return how many rows the matrices have."""
     check_floating(op, x)
     shape: tuple[int, ...] = x.array.shape
-    if len(shape) < 2:
-        raise ShapeError(f"{op}: needs matrices (*Ds, M, N), the shape is {shape}")
+    check_matrices(op, shape)
     return shape[-2]
 
 

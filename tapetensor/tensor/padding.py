@@ -11,6 +11,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.kernels import indexing
 from tapetensor.kernels import shape as kernels
+from tapetensor.rules.rearranging import check_widths
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric
 from tapetensor.tensor.operands import number_like
@@ -118,8 +119,7 @@ def _as_pairs(widths: object, shape: tuple[int, ...]) -> tuple[Pair, ...]:
         raise ArgumentTypeError(
             f"pad: widths must be a pair of ints for each axis, as ((0, 0), (1, 2)), got {widths!r}"
         )
-    if len(pairs) != len(shape):
-        raise ShapeError(f"pad: {len(pairs)} pairs of widths for the axes of shape {shape}")
+    check_widths("pad", len(pairs), shape)
     return tuple(
         [(as_size("pad", "a width", pair[0]), as_size("pad", "a width", pair[1])) for pair in pairs]
     )

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from tapetensor.arguments import broadcasts_to, normalize_axis
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import scan
-from tapetensor.rules.broadcasting import check_coefficient
+from tapetensor.rules.broadcasting import check_coefficient, check_sequence
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
@@ -142,11 +141,7 @@ def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
     check_tensor("ssm_scan", "b", b)
     check_numeric("ssm_scan", x)
     shape = x.array.shape
-    if len(shape) < 2:
-        raise ShapeError(
-            f"ssm_scan: x must have shape (..., length, channels), got {shape}; "
-            "expand_dims() adds an axis"
-        )
+    check_sequence("ssm_scan", shape)
     for name, coefficient in (("a", a), ("b", b)):
         if not broadcasts_to(coefficient.array.shape, shape):
             own = sized(coefficient.array.shape)

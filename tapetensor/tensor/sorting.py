@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from tapetensor.arguments import as_flag, as_size, normalize_axis
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import sorting
 from tapetensor.kernels.numerics.ordering import order_of
+from tapetensor.rules.dims import Size, sized
+from tapetensor.rules.indexing import check_count
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
@@ -138,9 +140,8 @@ class Order(TensorBase[S, T, D]):
         position = normalize_axis("topk", axis, shape)
         count = as_size("topk", "k", k)
         if count > shape[position]:
-            raise ShapeError(
-                f"topk: k={count} is more than axis {position} of shape {shape} has elements"
-            )
+            asked = Size.of(count)
+            raise refusal(lambda: check_count("topk", sized(shape), position, asked))
         order = order_of(self.array, position, as_flag("topk", "largest", largest))
         first = order[(slice(None),) * position + (slice(count),)].astype(np.int64)
         indices: Tensor[Any, NoneTape, np.int64] = rewrap(self, first, next_id(), None)

@@ -7,7 +7,9 @@ from typing import Any, Literal, TypeAlias
 from tapetensor.arguments import as_flag, check_choice
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import upscale
-from tapetensor.rules.windows import check_rank
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
+from tapetensor.rules.windows import check_rank, check_stretch
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_floating, check_tensor
 from tapetensor.tensor.tensor import Tensor
@@ -107,10 +109,8 @@ def upscale2d(
     is_aligned = as_flag("upscale2d", "align_corners", align_corners)
     shape: tuple[int, ...] = x.array.shape
     if height < shape[-2] or width < shape[-1]:
-        raise ShapeError(
-            f"upscale2d: an input of shape {shape} cannot be stretched to {(height, width)}; "
-            "interpolate and avg_pool2d make images smaller"
-        )
+        wanted = sized((height, width))
+        raise refusal(lambda: check_stretch("upscale2d", sized(shape), wanted))
     return apply(upscale.upscale2d, (x,), (height, width, mode, is_aligned))
 
 

@@ -26,9 +26,10 @@ from mypy.nodes import (
 from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, get_proper_type
 
+from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.blocks import statements, targets
-from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError, type_of
+from tapetensor.mypy_plugin.shapes.calls import Call, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import value_of
 from tapetensor.rules.dims import Dims, Open, Size, are_other_numbers, written
@@ -40,14 +41,15 @@ _DRAWN: Final = {"random": 0, "standard_normal": 0, "integers": 2, "normal": 2, 
 
 
 def check_values(call: Call) -> None:
-    """Raise MismatchError if an array that is written down has another shape than is asked for."""
+    """Raise ShapeError if an array that is written down has another shape than is asked for."""
     values, target = call.expression("array"), read_shape(call.argument("shape"))
     found = None if values is None or target is None else _shape_of(values, call.api)
     if found is None or target is None:
         return
     if len(found) != len(target) or any(map(are_other_numbers, found, target)):
-        raise MismatchError(
-            f"the array has shape {written(found)}, the annotation says {written(target)}"
+        raise ShapeError(
+            f"{call.op}: the array has shape {written(found)}, the annotation says "
+            f"{written(target)}"
         )
 
 

@@ -20,12 +20,12 @@ def attention(call: Call) -> Answer:
     operands = [call.operand(index) for index in range(3)]
     query, key, value = [one.dims for one in operands]
     scores = rules.scores(call.op, query, key, value)
-    check_floating(operands[0])
-    check_same(operands)
+    check_floating(call.op, operands[0])
+    check_same(call.op, operands)
     _check_mask(call, scores)
     bias = read_tensor(call.argument("bias"))
     if bias is not None and bias.shape is not None and not is_bool(bias):
-        check_same([operands[0], bias])
+        check_same(call.op, [operands[0], bias])
         rules.check_broadcasts(call.op, "bias", bias.shape, scores)
     return None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mypy.types import Instance, LiteralType, Type, get_proper_type
 
-from tapetensor.mypy_plugin.codes import ARGUMENT_KIND
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes
+from tapetensor.errors import ArgumentTypeError
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes
 from tapetensor.mypy_plugin.shapes.dtypes import is_bool
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
@@ -15,8 +15,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
     merged,
     read_tensor,
 )
-from tapetensor.rules.broadcasting import broadcast, check_coefficient
-from tapetensor.rules.dims import written
+from tapetensor.rules.broadcasting import broadcast, check_coefficient, check_sequence
 
 
 @of_all_shapes
@@ -54,7 +53,7 @@ def where(call: Call) -> Answer:
     values = [call.argument(1), call.argument(2)]
     tensors = [one for value in values if (one := read_tensor(value)) is not None]
     if not tensors and all(map(_is_number, values)):
-        raise MismatchError("at least one of the two values must be a tensor", ARGUMENT_KIND)
+        raise ArgumentTypeError(f"{call.op}: at least one of the two values must be a tensor")
     if mask is None or not _is_mask(mask) or not tensors:
         return None
     if len(tensors) == 1:
@@ -70,11 +69,7 @@ def where(call: Call) -> Answer:
 def ssm_scan(call: Call) -> Answer:
     """Return the result of `ssm_scan`, whose coefficients broadcast to the sequence."""
     x = call.operand(0)
-    if len(x.dims) < 2:
-        raise MismatchError(
-            f"x must have shape (..., length, channels), got {written(x.dims)}; expand_dims() adds "
-            "an axis"
-        )
+    check_sequence(call.op, x.dims)
     operands = [x]
     for index, name in enumerate("ab", 1):
         one = call.operand(index)

@@ -2,8 +2,7 @@
 
 mypy asks for the signature of a call before it has checked the arguments, once for each overload.
 A rule reads the operands' types, and answers with the type of the result, with None or an
-`UndecidedError` (plain typing decides), or by raising `MismatchError` or, where a rule of the run
-time is asked, what that raises.
+`UndecidedError` (plain typing decides), or by raising what the run time raises.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from mypy import nodes
 from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.erasetype import erase_typevars
-from mypy.errorcodes import ErrorCode
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     ARG_NAMED,
@@ -81,30 +79,12 @@ _REFUSED: Final = AnyType(TypeOfAny.from_error)
 _OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
 
-class MismatchError(Exception):
-    """The operands do not fit.
-
-    Args:
-        message: what the user is told, after the name of the op.
-        code: the error code.
-    """
-
-    def __init__(self, message: str, code: ErrorCode = SHAPE_MISMATCH) -> None:
-        super().__init__(message)
-        self.code = code
-
-    @classmethod
-    def of(cls, error: TapeTensorError) -> MismatchError:
-        """Return what a rule of the run time's says, but for the name of the op."""
-        codes = [code for kind, code in _CODES.items() if isinstance(error, kind)]
-        return cls(str(error).partition(": ")[2], *codes[:1])
-
-
-# A rule raises what the run time raises; where no class says more, the shapes do not fit.
+# A rule raises what the run time raises. Where no class says more, the shapes do not fit.
 _CODES: Final = {
     AxisError: AXIS_RANGE,
     DTypeError: DTYPE_MISMATCH,
     ArgumentTypeError: ARGUMENT_KIND,
+    TapeTensorError: SHAPE_MISMATCH,
 }
 
 
@@ -289,11 +269,11 @@ class Call:
             return result
         return proper.copy_modified(args=[ANYTHING, *proper.args[1:]])
 
-    def refused(self, mismatch: MismatchError) -> CallableType:
+    def refused(self, error: TapeTensorError) -> CallableType:
         """Report an error; return a signature that takes everything, so that it is the only one."""
-        _last_refusal.call, _last_refusal.mismatch = self, mismatch
-        message = f"{self.op}: {mismatch}"
-        flow.fail(self._context.api, message, self._context.context, mismatch.code)
+        _last_refusal.call, _last_refusal.error = self, error
+        code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+        flow.fail(self._context.api, str(error), self._context.context, code)
         return self._item.copy_modified(
             arg_types=[_REFUSED] * len(self._item.arg_types),
             arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
@@ -391,10 +371,8 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
         call = Call(context, op)
         try:
             result = _answer(rule, call)
-        except MismatchError as mismatch:
-            return call.refused(mismatch)
         except TapeTensorError as error:
-            return call.refused(MismatchError.of(error))
+            return call.refused(error)
         if isinstance(result, Unknown):
             return call.opened()
         if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
@@ -414,12 +392,12 @@ def reflected(op: str, rule: Rule | None) -> Hook:
     usual = None if rule is None else hook(op, rule, opens_in_displays=False)
 
     def signature(context: Context) -> FunctionLike:
-        call, mismatch = _last_refusal.call, _last_refusal.mismatch
-        if call is None or mismatch is None or call.node is not context.context:
+        call, error = _last_refusal.call, _last_refusal.error
+        if call is None or error is None or call.node is not context.context:
             return context.default_signature if usual is None else usual(context)
         again = Call(context, call.op)
         with flow.heard_around(again.api):
-            refusal = again.refused(mismatch)
+            refusal = again.refused(error)
         return refusal.copy_modified(ret_type=call.refused_result)
 
     return signature
@@ -430,7 +408,7 @@ class _LastRefusal:
 
     def __init__(self) -> None:
         self.call: Call | None = None
-        self.mismatch: MismatchError | None = None
+        self.error: TapeTensorError | None = None
 
 
 _last_refusal = _LastRefusal()

@@ -74,8 +74,8 @@ def _operands(call: Call) -> tuple[list[Dims], Type, Type]:
     if is_absent(given[2]):
         del given[2]
     operands = [known(read_tensor(one)) for one in given]
-    check_floating(operands[0])
-    check_same(operands)
+    check_floating(call.op, operands[0])
+    check_same(call.op, operands)
     if not is_floating(operands[0].dtype):
         raise UndecidedError
     return ([one.dims for one in operands], *merged(operands))

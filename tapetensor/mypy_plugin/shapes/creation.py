@@ -8,10 +8,11 @@ from mypy.nodes import ListExpr
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import AnyType, Instance, Type, get_proper_type
 
+from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.arrays import check_values
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, type_of
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions
 from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
@@ -36,7 +37,7 @@ def made(call: Call) -> Answer:
     dims = known(read_shape(asked))
     negative = [dim for dim in dims if is_negative(dim)]
     if negative:
-        raise MismatchError(f"a dim must not be negative, got {negative[0]}")
+        raise ShapeError(f"{call.op}: a dim must not be negative, got {negative[0]}")
     if INT not in dims:
         return None
     sizes = sharpened(dims, call.expression("shape"), call.api)

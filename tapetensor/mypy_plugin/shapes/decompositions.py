@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes
 from tapetensor.mypy_plugin.shapes.contraction import side_of
-from tapetensor.rules.dims import ANY, Dim, Dims, Size, written
+from tapetensor.rules.dims import ANY, Dim, Dims, Size
+from tapetensor.rules.products import check_matrices
 
 
 @of_all_shapes
@@ -47,8 +48,7 @@ def pinv(call: Call) -> Answer:
 
 def _matrices(call: Call) -> tuple[Dims, Dim, Dim]:
     shape = call.receiver.dims
-    if len(shape) < 2:
-        raise MismatchError(f"needs matrices (*Ds, M, N), the shape is {written(shape)}")
+    check_matrices(call.op, shape)
     return shape[:-2], shape[-2], shape[-1]
 
 

@@ -7,8 +7,7 @@ from typing import Final
 
 from mypy.types import Instance, Type, get_proper_type
 
-from tapetensor.mypy_plugin.codes import DTYPE_MISMATCH
-from tapetensor.mypy_plugin.shapes.calls import MismatchError
+from tapetensor.errors import DTypeError
 from tapetensor.mypy_plugin.shapes.reading import Operand
 
 _KINDS: Final = {
@@ -19,32 +18,32 @@ _KINDS: Final = {
 _ALONE: Final = {"numpy.float64": "float64", "numpy.bool": "bool", "numpy.bool_": "bool"}
 
 
-def check_same(operands: Sequence[Operand]) -> None:
-    """Raise MismatchError if the dtypes of operands differ."""
+def check_same(op: str, operands: Sequence[Operand]) -> None:
+    """Raise DTypeError if the dtypes of operands differ."""
     found = [dtype_name(one.dtype) for one in operands]
     if len({one for one in found if one is not None}) > 1:
-        raise MismatchError(
-            f"dtypes differ: {' and '.join([one or '?' for one in found])}; "
-            "convert one with astype(...), nothing is promoted",
-            DTYPE_MISMATCH,
+        raise DTypeError(
+            f"{op}: dtypes differ: {' and '.join([one or '?' for one in found])}; "
+            "convert one with astype(...), nothing is promoted"
         )
 
 
-def check_floating(operand: Operand) -> None:
-    """Raise MismatchError if an operand that must be floating is not."""
+def check_floating(op: str, operand: Operand) -> None:
+    """Raise DTypeError if an operand that must be floating is not."""
     found = dtype_name(operand.dtype)
     if found is not None and not found.startswith("float"):
-        raise MismatchError(
-            f"not defined for dtype {found}; convert first with x.astype(np.float32)",
-            DTYPE_MISMATCH,
+        raise DTypeError(
+            f"{op}: not defined for dtype {found}; convert first with x.astype(np.float32)"
         )
 
 
-def check_integers(name: str, operand: Operand, cure: str = "", kind: str = "integers") -> None:
-    """Raise MismatchError if an operand that must hold integers does not."""
+def check_integers(
+    op: str, name: str, operand: Operand, cure: str = "", kind: str = "integers"
+) -> None:
+    """Raise DTypeError if an operand that must hold integers does not."""
     found = dtype_name(operand.dtype)
     if found is not None and found.startswith(("float", "bool")):
-        raise MismatchError(f"{name} must be {kind}, got {found}{cure}", DTYPE_MISMATCH)
+        raise DTypeError(f"{op}: {name} must be {kind}, got {found}{cure}")
 
 
 def is_bool(operand: Operand) -> bool:

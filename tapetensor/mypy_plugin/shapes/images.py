@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
+from tapetensor.errors import ArgumentValueError
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
@@ -15,7 +16,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
 )
 from tapetensor.mypy_plugin.shapes.windows import read_number, read_numbers
 from tapetensor.rules import windows as rules
-from tapetensor.rules.dims import ONE, Dims, is_negative, product, written
+from tapetensor.rules.dims import ONE, Dims, is_negative, product
 from tapetensor.rules.windows import Window
 
 
@@ -57,7 +58,7 @@ def interpolate(call: Call) -> Answer:
     x, size = known(image_of(call)), known(read_shape(call.argument("size")))
     for one in size:
         if one.literal == 0 or is_negative(one):
-            raise MismatchError(f"size must be > 0, got {one}")
+            raise ArgumentValueError(f"{call.op}: size must be > 0, got {one}")
     return call.like(x, (*x.dims[:-2], *size)) if len(size) == 2 else None
 
 
@@ -84,7 +85,7 @@ def image_of(call: Call) -> Operand | None:
     x = read_tensor(call.argument(0))
     if x is None or x.shape is None:
         return None
-    check_floating(x)
+    check_floating(call.op, x)
     if not is_floating(x.dtype):
         return None
     rules.check_rank(call.op, x.shape, 2)
@@ -92,10 +93,5 @@ def image_of(call: Call) -> Operand | None:
 
 
 def _stretched(call: Call, x: Operand, size: Dims) -> Answer:
-    for have, want in zip(x.dims[-2:], size, strict=True):
-        if have.literal is not None and want.literal is not None and want.literal < have.literal:
-            raise MismatchError(
-                f"an input of shape {written(x.dims)} cannot be stretched to {written(size)}; "
-                "interpolate and avg_pool2d make images smaller"
-            )
+    rules.check_stretch(call.op, x.dims, size)
     return call.like(x, (*x.dims[:-2], *size))

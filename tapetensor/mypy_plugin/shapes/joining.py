@@ -82,7 +82,7 @@ def _operands(call: Call) -> tuple[list[Dims], list[Dim], Type, Type]:
         counts = [ONE] * len(items)
     operands = [known(read_tensor(item)) for item in items]
     shapes = [one.dims for one in operands]
-    check_same(operands)
+    check_same(call.op, operands)
     return (shapes, counts, *merged(operands))
 
 

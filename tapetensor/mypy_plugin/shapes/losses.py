@@ -49,8 +49,8 @@ def pair(call: Call, names: tuple[str, str]) -> Answer:
     if unlike:
         raise rules.differing(call.op, names, (lhs.shape, rhs.shape))
     rules.check_alike(call.op, dict(zip(names, (lhs.shape, rhs.shape), strict=True)))
-    check_floating(lhs)
-    check_same([lhs, rhs])
+    check_floating(call.op, lhs)
+    check_same(call.op, [lhs, rhs])
     return None
 
 
@@ -59,8 +59,8 @@ def labelled(call: Call, name: str, other: str) -> Answer:
     scores, labels = call.operand(0), call.operand(1)
     axis = -1 if scores.shape is None else given_axis(call, -1)
     rules.check_labels(call.op, name, scores.shape, labels.shape, axis)
-    check_floating(scores)
-    check_integers("labels", labels, f"; for targets that are probabilities use {other}")
+    check_floating(call.op, scores)
+    check_integers(call.op, "labels", labels, f"; for targets that are probabilities use {other}")
     return None
 
 
@@ -70,10 +70,10 @@ def alike(call: Call, names: tuple[str, ...], *, has_signs: bool) -> Answer:
     signs = [call.operand("signs")] if has_signs else []
     shapes = [one.shape for one in (*operands, *signs)]
     rules.check_alike(call.op, dict(zip((*names, "signs"), shapes, strict=False)))
-    check_floating(operands[0])
-    check_same(operands)
+    check_floating(call.op, operands[0])
+    check_same(call.op, operands)
     if signs:
-        check_integers("signs", signs[0], kind="signed integers")
+        check_integers(call.op, "signs", signs[0], kind="signed integers")
     return None
 
 
@@ -81,7 +81,7 @@ def cosine_embedding(call: Call) -> Answer:
     """Refuse vectors that do not go in pairs, and signs that are not one for each pair."""
     lhs, rhs, signs = [call.operand(index) for index in range(3)]
     rules.check_signed_pairs(call.op, lhs.shape, rhs.shape, signs.shape)
-    check_floating(lhs)
-    check_same([lhs, rhs])
-    check_integers("signs", signs, kind="signed integers")
+    check_floating(call.op, lhs)
+    check_same(call.op, [lhs, rhs])
+    check_integers(call.op, "signs", signs, kind="signed integers")
     return None

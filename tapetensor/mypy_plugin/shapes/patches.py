@@ -25,7 +25,7 @@ def unfold(call: Call) -> Answer:
 def fold(call: Call) -> Answer:
     """Return the result of `fold`: images of the size that was asked for."""
     x, size, window = call.operand(0), known(read_shape(call.argument("size"))), _window(call)
-    check_floating(x)
+    check_floating(call.op, x)
     if len(size) != 2:
         return None
     found = rules.fold(call.op, x.dims, size, window)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from mypy.types import TupleType, get_proper_type
 
 from tapetensor.arguments.shapes import normalize_axis
+from tapetensor.errors import ArgumentValueError
 from tapetensor.mypy_plugin.shapes.axes import (
     axis_of_receiver,
     given_axes,
     given_axis,
 )
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_int, read_ints, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
@@ -24,7 +25,6 @@ from tapetensor.rules.dims import (
     computed,
     product,
     total,
-    written,
 )
 
 # Nobody names more parts than that one by one.
@@ -91,10 +91,7 @@ def pad(call: Call) -> Answer:
     if not isinstance(pairs, TupleType):
         return None
     widths = [known(read_ints(pair)) for pair in pairs.items]
-    if len(widths) != len(x.dims):
-        raise MismatchError(
-            f"{len(widths)} pairs of widths for the axes of shape {written(x.dims)}"
-        )
+    rules.check_widths(call.op, len(widths), x.dims)
     sizes = [total((dim, *map(Size.of, pair))) for dim, pair in zip(x.dims, widths, strict=True)]
     return call.like(x, tuple(sizes))
 
@@ -126,7 +123,7 @@ def share(call: Call) -> Answer:
     """Return the result of `share`: as many handles as it says."""
     x, count = call.receiver, read_int(call.argument("n"))
     if count is not None and count < 1:
-        raise MismatchError(f"n must be > 0, got {count}")
+        raise ArgumentValueError(f"{call.op}: n must be > 0, got {count}")
     if count is None or count > _PARTS:
         return None
     return call.tuple_of([call.like(x, x.dims)] * count)
@@ -136,7 +133,7 @@ def _sections(call: Call, shape: Dims, axis: int) -> list[Size] | None:
     """Return the sizes of the parts; None where they are open."""
     whole, count = shape[axis], read_int(call.argument("sections"))
     if count is not None and count < 1:
-        raise MismatchError(f"sections must be > 0, got {count}")
+        raise ArgumentValueError(f"{call.op}: sections must be > 0, got {count}")
     if count is not None and isinstance(whole, Size):
         part = rules.split(call.op, shape, axis, count)
         return [part] * count if isinstance(part, Size) and count <= _PARTS else None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from mypy.nodes import StrExpr
 
 from tapetensor.arguments.shapes import normalize_axis
+from tapetensor.errors import ArgumentValueError
 from tapetensor.mypy_plugin.shapes.axes import (
     axis_of_receiver,
     given_axes,
     given_axis,
 )
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening
 from tapetensor.mypy_plugin.shapes.reading import (
     is_absent,
     known,
@@ -18,8 +19,8 @@ from tapetensor.mypy_plugin.shapes.reading import (
     read_literal,
     read_tensor,
 )
-from tapetensor.rules.dims import ONE, is_negative, written
-from tapetensor.rules.indexing import check_single
+from tapetensor.rules.dims import ONE, is_negative
+from tapetensor.rules.indexing import check_count, check_single
 
 
 def _is_whole(call: Call) -> bool:
@@ -51,15 +52,12 @@ def position(call: Call) -> Answer:
 def topk(call: Call) -> Answer:
     """Return the results of `topk`: the elements, and the positions with a dtype of their own."""
     shape, axis = axis_of_receiver(call, -1)
-    count, size = read_dim(known(call.argument("k"))), shape[axis]
+    count = read_dim(known(call.argument("k")))
     if count is None:
         return None
     if is_negative(count):
-        raise MismatchError(f"k must not be negative, got {count}")
-    if count.literal is not None and size.literal is not None and count.literal > size.literal:
-        raise MismatchError(
-            f"k={count} is more than axis {axis} of shape {written(shape)} has elements"
-        )
+        raise ArgumentValueError(f"{call.op}: k must not be negative, got {count}")
+    check_count(call.op, shape, axis, count)
     dims = (*shape[:axis], count, *shape[axis + 1 :])
     return call.tuple_of([call.like(one, dims) for one in call.results])
 

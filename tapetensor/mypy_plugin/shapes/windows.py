@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from mypy.types import TupleType, Type, get_proper_type
 
+from tapetensor.errors import ArgumentValueError
 from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.names import MAY_BE_0
-from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError
+from tapetensor.mypy_plugin.shapes.calls import Call
 from tapetensor.mypy_plugin.shapes.reading import all_known, known, read_dim, read_int
 from tapetensor.rules.dims import ANY, Dim, Dims, Size
 
@@ -20,15 +21,15 @@ def read_numbers(call: Call, axes: Mapping[str, int]) -> list[Dims]:
         axes: how many numbers to read, by the name of the argument.
 
     Raises:
-        MismatchError: if one is a literal that is too small.
+        ArgumentValueError: if one is a literal that is too small.
         UndecidedError: if a type is of nothing that can be a number.
     """
     # All are read before one may leave the call to plain typing, for the first may be refused.
-    found = [_numbers(name, call.argument(name), count) for name, count in axes.items()]
+    found = [_numbers(call.op, name, call.argument(name), count) for name, count in axes.items()]
     return [*known(all_known(found))]
 
 
-def _numbers(name: str, found: Type | None, axes: int) -> Dims | None:
+def _numbers(op: str, name: str, found: Type | None, axes: int) -> Dims | None:
     low = 0 if name in MAY_BE_0 else 1
     if found is None:
         return (Size.of(low),) * axes
@@ -39,7 +40,7 @@ def _numbers(name: str, found: Type | None, axes: int) -> Dims | None:
     for number in map(read_int, items):
         if number is not None and number < low:
             says = "must be > 0" if low else "must not be negative"
-            raise MismatchError(f"{name} {says}, got {number}")
+            raise ArgumentValueError(f"{op}: {name} {says}, got {number}")
     return tuple(map(read_number, items))
 
 
