@@ -272,17 +272,10 @@ PAIRS: dict[str, list[Pair]] = {
         for name in ("AvgPool1d", "MaxPool1d")
     },
     "AdaptiveAvgPool1d": [
-        Pair(
-            *sized("AdaptiveAvgPool1d", size),
-            normal((2, 3, 7)),
-        )
-        for size in (1, 3, 7, 9)
+        Pair(*sized("AdaptiveAvgPool1d", size), normal((2, 3, 7))) for size in (1, 3, 7, 9)
     ],
     "AdaptiveAvgPool2d": [
-        Pair(
-            *sized("AdaptiveAvgPool2d", *size),
-            normal((2, 3, 7, 4)),
-        )
+        Pair(*sized("AdaptiveAvgPool2d", *size), normal((2, 3, 7, 4)))
         for size in ((1, 1), (3, 2), (7, 6))
     ],
     "Softmax": [elementwise("Softmax", lambda: there.Softmax(-1))],
@@ -398,11 +391,7 @@ PAIRS: dict[str, list[Pair]] = {
     ],
     "BatchNorm2d": [normalization("BatchNorm2d", 4, (3, 4, 5, 2))],
     "LayerNorm": [normalization("LayerNorm", 4, (2, 3, 4))],
-    "GroupNorm": [
-        groups(2, (3, 4, 5, 2)),
-        groups(4, (2, 4, 6)),
-        groups(1, (3, 4)),
-    ],
+    "GroupNorm": [groups(2, (3, 4, 5, 2)), groups(4, (2, 4, 6)), groups(1, (3, 4))],
     "RMSNorm": [
         Pair(
             lambda dtype, _: here.RMSNorm(4, dtype, eps=0.1),
