@@ -68,19 +68,7 @@ def conv_transpose1d(
 @overload
 def conv_transpose1d(
     x: Tensor[tuple[*Ds, K, N], T, F],
-    weight: Tensor[tuple[K, Any, Any], NoneTape, F],
-    bias: Joins[tuple[Any], T, F] | None = None,
-    *,
-    stride: int = 1,
-    padding: int = 0,
-    output_padding: int = 0,
-    dilation: int = 1,
-    groups: int,
-) -> Tensor[tuple[*Ds, Any, Any], T, F]: ...
-@overload
-def conv_transpose1d(
-    x: Tensor[tuple[*Ds, K, N], T, F],
-    weight: Tensor[tuple[K, Any, Any], T, F],
+    weight: Joins[tuple[K, Any, Any], T, F],
     bias: Joins[tuple[Any], T, F] | None = None,
     *,
     stride: int = 1,
@@ -189,19 +177,7 @@ def conv_transpose2d(
 @overload
 def conv_transpose2d(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Tensor[tuple[K, Any, Any, Any], NoneTape, F],
-    bias: Joins[tuple[Any], T, F] | None = None,
-    *,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    dilation: Ints = 1,
-    groups: int,
-) -> Tensor[tuple[*Ds, Any, Any, Any], T, F]: ...
-@overload
-def conv_transpose2d(
-    x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Tensor[tuple[K, Any, Any, Any], T, F],
+    weight: Joins[tuple[K, Any, Any, Any], T, F],
     bias: Joins[tuple[Any], T, F] | None = None,
     *,
     stride: Ints = 1,
