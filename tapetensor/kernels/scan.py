@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels.arithmetic import logaddexp, multiply
+from tapetensor.kernels.indexing import take_along_axis
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.recurrence import run_scan, scan_cotangents
 from tapetensor.tape import Pullbacks
@@ -23,33 +28,62 @@ def cumulative_sum(x: Array, axis: int) -> tuple[Array, Pullbacks]:
 
 
 def cumulative_prod(x: Array, axis: int) -> tuple[Array, Pullbacks]:
-    """``y_t = x_0 * ... * x_t`` along `axis`, by products of neighbours, of pairs, of fours, ...
+    """``y_t = x_0 * ... * x_t`` along `axis`.
 
-    What a factor is multiplied by is there on the way back. Nothing is divided out, so zeros need
-    no care, in derivatives of any order.
+    Nothing is divided out on the way back, so zeros need no care, in derivatives of any order.
     """
+    return _combined(multiply, x, axis)
+
+
+def cumulative_logsumexp(x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """``y_t = log(exp(x_0) + ... + exp(x_t))`` along `axis`."""
+    return _combined(logaddexp, x, axis)
+
+
+def cumulative_max(x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """``y_t = max(x_0, ..., x_t)`` along `axis`: of equal elements the last one is it."""
+    return _running(np.maximum, x, axis)
+
+
+def cumulative_min(x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """``y_t = min(x_0, ..., x_t)`` along `axis`: of equal elements the last one is it."""
+    return _running(np.minimum, x, axis)
+
+
+def _combined(
+    combine: Callable[[Array, Array], tuple[Array, Pullbacks]], x: Array, axis: int
+) -> tuple[Array, Pullbacks]:
+    """Combine all elements so far: neighbours, then pairs, then fours, ..."""
     before = (slice(None),) * axis
-    y, steps = x, []
+    y, pullbacks = x, list[Any]()
     reach = 1
     while reach < x.shape[axis]:
-        early = (*before, slice(None, reach))
-        late, shifted = (*before, slice(reach, None)), (*before, slice(None, -reach))
-        steps.append((early, y[late], y[shifted]))
-        y = np.concatenate([y[early], y[late] * y[shifted]], axis=axis)
+        early, late = y[(*before, slice(None, reach))], y[(*before, slice(reach, None))]
+        combined, both = combine(late, y[(*before, slice(None, -reach))])
+        pullbacks.append(both)
+        y = np.concatenate([early, combined], axis=axis)
         reach *= 2
 
     def pullback(g: Array) -> Array:
-        for early, lhs, rhs in reversed(steps):
-            reach = early[-1].stop
-            late, last = (*before, slice(reach, None)), (*before, slice(-reach, None))
-            shared = g[late]
-            rest = np.zeros_like(g[last])
-            g = np.concatenate([g[early], shared * rhs], axis=axis) + np.concatenate(
-                [shared * lhs, rest], axis=axis
-            )
+        for power, (of_late, of_shifted) in reversed([*enumerate(pullbacks)]):
+            reach = 2**power
+            shared = g[(*before, slice(reach, None))]
+            rest = np.zeros_like(g[(*before, slice(-reach, None))])
+            g = np.concatenate(
+                [g[(*before, slice(None, reach))], of_late(shared)], axis=axis
+            ) + np.concatenate([of_shifted(shared), rest], axis=axis)
         return g
 
     return np.copy(y) if y is x else y, (pullback,)
+
+
+def _running(extreme: np.ufunc, x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """Take the extremes so far from where they stand; NaN is one from its place on."""
+    is_reached = (x == extreme.accumulate(x, axis=axis)) | (x != x)
+    places = np.arange(x.shape[axis]).reshape(-1, *[1] * (x.ndim - axis - 1))
+    positions = np.maximum.accumulate(np.where(is_reached, places, 0), axis=axis)
+    y, (pullback, _) = take_along_axis(x, positions, axis)
+    return y, (pullback,)
 
 
 def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:

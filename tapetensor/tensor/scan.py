@@ -16,18 +16,28 @@ from tapetensor.kernels import scan
 from tapetensor.rules.broadcasting import check_coefficient, check_sequence
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
-from tapetensor.tape import NoneTape
+from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric, check_tensor
+from tapetensor.tensor.base import (
+    FloatingBase,
+    NumberBase,
+    TensorBase,
+    check_floating,
+    check_numeric,
+    check_tensor,
+)
 from tapetensor.tensor.reductions import check_total_fits
-from tapetensor.typing import D, Ds, M, N, R, S, T
+from tapetensor.typing import D, Ds, F, M, N, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Joins, Tensor
 
 
 class Scans(TensorBase[S, T, D]):
-    """Running totals and products; they keep the shape and own the tape of `self`, then spent."""
+    """Running totals, products and extremes.
+
+    They keep the shape and own the tape of `self`, which is then spent.
+    """
 
     __slots__ = ()
 
@@ -83,6 +93,81 @@ class Scans(TensorBase[S, T, D]):
         position = normalize_axis("cumulative_prod", axis, self.array.shape)
         check_total_fits("cumulative_prod", np.cumprod, self, position)
         return apply(scan.cumulative_prod, (self,), (position,))
+
+    def cumulative_max(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
+        """Return the largest of the elements so far along one axis.
+
+            y[t] = max(x[0], ..., x[t])
+
+        Shape: that of `self`.
+        Derivative: an element gets the cotangents of the places where it is the largest so far; of
+            equal ones the last. NaN is the largest from its place on.
+
+        Args:
+            axis: the axis to look along.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: for a bool tensor.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0, 2.0], shape=(3,)).cumulative_max(axis=0)
+        Tensor([1., 3., 3.], shape=(3,), dtype=float32, NoneTape)
+        """
+        return _along(scan.cumulative_max, self, axis)
+
+    def cumulative_min(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
+        """Return the smallest of the elements so far along one axis.
+
+            y[t] = min(x[0], ..., x[t])
+
+        Shape: that of `self`.
+        Derivative: an element gets the cotangents of the places where it is the smallest so far; of
+            equal ones the last. NaN is the smallest from its place on.
+
+        Args:
+            axis: the axis to look along.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: for a bool tensor.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([2.0, 1.0, 3.0], shape=(3,)).cumulative_min(axis=0)
+        Tensor([2., 1., 1.], shape=(3,), dtype=float32, NoneTape)
+        """
+        return _along(scan.cumulative_min, self, axis)
+
+    def cumulative_logsumexp(self: FloatingBase[S, T, F], axis: int) -> Tensor[S, T, F]:
+        """Return the logarithms of the sums of exponentials so far along one axis.
+
+            y[t] = ln(e**x[0] + ... + e**x[t])
+
+        No exponential leaves the range of the dtype.
+
+        Shape: that of `self`.
+        Derivative: ``e**(x[s] - y[t])`` by ``x[s]``, summed over the ``t`` from ``s`` on; NaN for
+            several minus infinities at the beginning.
+
+        Args:
+            axis: the axis to add along.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((2,)).cumulative_logsumexp(axis=0)
+        Tensor([0.       , 0.6931472], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("cumulative_logsumexp", self)
+        return _along(scan.cumulative_logsumexp, self, axis)
+
+
+def _along(kernel: Kernel, x: TensorBase[Any, Any, Any], axis: int) -> Tensor[Any, Any, Any]:
+    op = kernel.__name__
+    check_numeric(op, x)
+    return apply(kernel, (x,), (normalize_axis(op, axis, x.array.shape),))
 
 
 @overload

@@ -75,6 +75,37 @@ SCANS = (
         ),
         takes_integers=True,
     ),
+    *[
+        Op(
+            name=name,
+            covers=(name,),
+            call=call,
+            reference=accumulate,
+            samples=(
+                given(_X, axis=0),
+                given(_X, axis=1),
+                given(_X, axis=-1),
+                given(spaced(7), axis=0),
+                given(spaced(1), axis=-1),
+                given(spaced(2, 0), axis=1),
+                given(spaced(2, 0), axis=0),
+            ),
+            refusals=(
+                *refuses(_X[:, 0], axis=AXIS),
+                refused(tt.AxisError, "0-d", spaced(), axis=0),
+            ),
+            takes_integers=name != "cumulative_logsumexp",
+        )
+        for name, call, accumulate in (
+            ("cumulative_max", tt.Tensor.cumulative_max, np.maximum.accumulate),
+            ("cumulative_min", tt.Tensor.cumulative_min, np.minimum.accumulate),
+            (
+                "cumulative_logsumexp",
+                tt.Tensor.cumulative_logsumexp,
+                lambda x, axis: np.log(np.cumsum(np.exp(x), axis)),
+            ),
+        )
+    ],
     Op(
         name="ssm_scan",
         covers=("ssm_scan",),

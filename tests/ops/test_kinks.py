@@ -40,6 +40,21 @@ _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "minimum of a number": (lambda x: tt.minimum(x, 1.0), [0.0, 1.0, 2.0], [1.0, 0.5, 0.0]),
     "max of ties": (lambda x: x.max(), [3.0, 1.0, 3.0, 3.0], [1 / 3, 0.0, 1 / 3, 1 / 3]),
     "min of ties": (lambda x: x.min(), [1.0, 3.0, 1.0], [0.5, 0.0, 0.5]),
+    "cumulative_max of ties": (
+        lambda x: x.cumulative_max(0),
+        [1.0, 3.0, 3.0, 2.0],
+        [1.0, 1.0, 2.0, 0.0],
+    ),
+    "cumulative_min at NaN": (
+        lambda x: x.cumulative_min(0),
+        [1.0, np.nan, 0.0],
+        [1.0, 2.0, 0.0],
+    ),
+    "cumulative_logsumexp at an infinity": (
+        lambda x: x.cumulative_logsumexp(0),
+        [0.0, -np.inf, 1000.0],
+        [2.0, 0.0, 1.0],
+    ),
     "max of ties along an axis": (
         lambda x: x.max(axis=-1),
         [[2.0, 2.0], [0.0, 1.0]],

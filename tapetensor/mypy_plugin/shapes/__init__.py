@@ -92,10 +92,13 @@ _OPEN: Final[dict[str, Rule]] = {
     "split": rearranging.split,
     "share": rearranging.share,
     **dict.fromkeys(
-        ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum", "cumulative_prod"),
+        ("softmax", "log_softmax", "normalize", "argsort", "sort"),
         reductions.along_axis,
     ),
-    "sort": reductions.along_axis,
+    **dict.fromkeys(
+        [f"cumulative_{kind}" for kind in ("sum", "prod", "max", "min", "logsumexp")],
+        reductions.along_axis,
+    ),
     **dict.fromkeys(
         ("sum", "prod", "mean", "max", "min", "var", "std", "norm", "any", "all", "logsumexp"),
         reductions.reduction,

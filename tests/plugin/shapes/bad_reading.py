@@ -40,6 +40,7 @@ BAD: list[Callable[[], object]] = [
     lambda: m.sort(axis=2),  # E: sort: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.argsort(axis=2),  # E: argsort: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.cumulative_prod(axis=2),  # E: cumulative_prod: axis 2 is outside the shape (2, 3)
+    lambda: m.cumulative_max(axis=2),  # E: cumulative_max: axis 2 is outside the shape (2, 3)
     lambda: m.norm(axis=2),  # E: norm: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: (m > 0.0).any(axis=2),  # E: any: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.cumulative_sum(axis=2),  # E: cumulative_sum: axis 2 is outside the shape (2, 3); all

@@ -46,10 +46,13 @@ v.roll(1, axis=1)  # type: ignore[call-overload]  # a vector has one axis
 v.roll(1)  # type: ignore[call-overload]  # the axis has to be named
 v.cumulative_sum()  # type: ignore[call-arg]  # the axis has to be named
 v.cumulative_prod()  # type: ignore[call-arg]  # the axis has to be named
+v.cumulative_max()  # type: ignore[call-arg]  # the axis has to be named
+v.cumulative_min()  # type: ignore[call-arg]  # the axis has to be named
 m.pad(1)  # type: ignore[arg-type]  # a pair of widths for each axis
 m.pad(((1, 1),))  # type: ignore[arg-type]  # one pair for two axes
 m.pad(((1, 1), (1, 1)), "same")  # type: ignore[arg-type]  # none of the four modes
 mask.cumulative_sum(axis=0)  # type: ignore[misc]  # masks are no numbers
+mask.cumulative_logsumexp(axis=0)  # type: ignore[misc]  # masks have no logarithm
 m.roll(0.5, axis=0)  # type: ignore[call-overload]  # no number of places
 m.realize((3, 2))  # type: ignore[arg-type]  # the dims are known, and others
 m.realize((6,))  # type: ignore[arg-type]  # nor does the rank change
