@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 from tapetensor.kernels.arithmetic import logaddexp, multiply
 from tapetensor.kernels.indexing import take_along_axis
 from tapetensor.kernels.numerics.broadcasting import sum_to
@@ -42,12 +43,12 @@ def cumulative_logsumexp(x: Array, axis: int) -> tuple[Array, Pullbacks]:
 
 def cumulative_max(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """``y_t = max(x_0, ..., x_t)`` along `axis`: of equal elements the last one is it."""
-    return _running(np.maximum, x, axis)
+    return _running(np.greater_equal, x, axis)
 
 
 def cumulative_min(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """``y_t = min(x_0, ..., x_t)`` along `axis`: of equal elements the last one is it."""
-    return _running(np.minimum, x, axis)
+    return _running(np.less_equal, x, axis)
 
 
 def _combined(
@@ -77,11 +78,21 @@ def _combined(
     return np.copy(y) if y is x else y, (pullback,)
 
 
-def _running(extreme: np.ufunc, x: Array, axis: int) -> tuple[Array, Pullbacks]:
+def _running(is_extreme: np.ufunc, x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """Take the extremes so far from where they stand; NaN is one from its place on."""
-    is_reached = (x == extreme.accumulate(x, axis=axis)) | (x != x)
+    before = (slice(None),) * axis
     places = np.arange(x.shape[axis]).reshape(-1, *[1] * (x.ndim - axis - 1))
-    positions = np.maximum.accumulate(np.where(is_reached, places, 0), axis=axis)
+    y, positions = x, like(np.broadcast_to(places, x.shape), x)
+    reach = 1
+    while reach < x.shape[axis]:
+        early = (*before, slice(None, reach))
+        late, shifted = (*before, slice(reach, None)), (*before, slice(None, -reach))
+        stays = is_extreme(y[late], y[shifted]) | (y[late] != y[late])
+        positions, y = [
+            np.concatenate([one[early], np.where(stays, one[late], one[shifted])], axis=axis)
+            for one in (positions, y)
+        ]
+        reach *= 2
     y, (pullback, _) = take_along_axis(x, positions, axis)
     return y, (pullback,)
 

@@ -27,6 +27,8 @@ from tapetensor.nn.activations import Square as Square
 from tapetensor.nn.activations import Tanh as Tanh
 from tapetensor.nn.adaptive_pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from tapetensor.nn.adaptive_pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from tapetensor.nn.adaptive_pooling import AdaptiveMaxPool1d as AdaptiveMaxPool1d
+from tapetensor.nn.adaptive_pooling import AdaptiveMaxPool2d as AdaptiveMaxPool2d
 from tapetensor.nn.attention import MultiHeadAttention as MultiHeadAttention
 from tapetensor.nn.bias import Bias1d as Bias1d
 from tapetensor.nn.branches import AddInto as AddInto

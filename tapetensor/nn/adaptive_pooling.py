@@ -1,23 +1,128 @@
-"""Means over as many bins as wanted, whatever the size of the input."""
+"""Means and maxima of as many bins as wanted, whatever the size of the input."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 
 from tapetensor.arguments import as_size
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 from tapetensor.errors import ShapeError
 from tapetensor.nn.module import Module
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import check_floating, check_tensor
+from tapetensor.tensor.base import check_floating, check_tensor, wrap
 from tapetensor.tensor.creation import constant_beside
 from tapetensor.typing import Ds, F, K, M, N, P, Q, T
 
+# What makes one number of every bin, of an array and the sizes of the output along its last axes.
+_Reduce = Callable[[Tensor[Any, Any, Any], tuple[int, ...]], Any]
 
-class AdaptiveAvgPool1d(Module, Generic[N]):
+
+class AdaptivePool1d(Module, Generic[N]):
+    """What layers have in common that make one number of every bin of a sequence."""
+
+    reduce: ClassVar[_Reduce]
+
+    size: N
+
+    def _initialize(self, size: N) -> None:
+        self.size = as_size(type(self).__name__, "size", size, low=1)
+
+    def forward(self, x: Tensor[tuple[*Ds, K, P], T, F]) -> Tensor[tuple[*Ds, K, N], T, F]:
+        """Return the number that each bin makes.
+
+        Raises:
+            ShapeError: if `x` has fewer than two axes, or no positions.
+            DTypeError: if it is not floating.
+        """
+        _check(type(self).__name__, x, 1)
+        found: Tensor[tuple[*Ds, K, N], T, F] = self.reduce(x, (self.size,))
+        return found
+
+
+class AdaptivePool2d(Module, Generic[M, N]):
+    """The same, of images."""
+
+    reduce: ClassVar[_Reduce]
+
+    height: M
+    width: N
+
+    def _initialize(self, height: M, width: N) -> None:
+        name = type(self).__name__
+        self.height = as_size(name, "height", height, low=1)
+        self.width = as_size(name, "width", width, low=1)
+
+    def forward(self, x: Tensor[tuple[*Ds, K, P, Q], T, F]) -> Tensor[tuple[*Ds, K, M, N], T, F]:
+        """Return the number that each bin makes.
+
+        Raises:
+            ShapeError: if `x` has fewer than three axes, or no pixels.
+            DTypeError: if it is not floating.
+        """
+        _check(type(self).__name__, x, 2)
+        found: Tensor[tuple[*Ds, K, M, N], T, F] = self.reduce(x, (self.height, self.width))
+        return found
+
+
+def _check(name: str, x: Tensor[Any, Any, Any], axes: int) -> None:
+    check_tensor(name, "the input", x)
+    check_floating(name, x)
+    shape = x.array.shape
+    if len(shape) <= axes or 0 in shape[-axes:]:
+        wanted = "(*Ds, C, L)" if axes == 1 else "(*Ds, C, H, W)"
+        raise ShapeError(f"{name}: takes {wanted} with elements, the input has shape {shape}")
+
+
+def _averaged(x: Tensor[Any, Any, Any], sizes: tuple[int, ...]) -> Any:
+    """Return the means of the bins along the last axes."""
+    means: Any = x
+    for size in reversed(sizes):
+        means = means @ constant_beside(means, _shares(means.shape[-1], size))
+        means = means.transpose() if len(sizes) == 2 else means
+    return means
+
+
+def _largest(x: Tensor[Any, Any, Any], sizes: tuple[int, ...]) -> Any:
+    """Return the largest elements of the bins along the last axes."""
+    first = x.ndim - len(sizes)
+    # What a short bin lacks is read behind the end.
+    found: Any = x.pad(((0, 0),) * first + ((0, 1),) * len(sizes), value=-math.inf)
+    for count, size in enumerate(sizes):
+        positions = like(_places(x.shape[first + count], size), x.array)
+        found = found.take(wrap(Tensor, positions, next_id(), None), axis=first + 2 * count)
+    return found.max(axis=tuple(range(first + 1, found.ndim, 2)))
+
+
+@lru_cache(maxsize=64)
+def _shares(length: int, size: int) -> Array:
+    """Return how much each position counts in each bin, ``(length, size)``."""
+    shares = np.zeros((length, size))
+    for place, (start, stop) in enumerate(_bins(length, size)):
+        shares[start:stop, place] = 1.0 / (stop - start)
+    return shares
+
+
+@lru_cache(maxsize=64)
+def _places(length: int, size: int) -> Array:
+    """Return the positions of bins, ``(size, length of the longest)``, and `length` for none."""
+    bins = [range(start, stop) for start, stop in _bins(length, size)]
+    return np.array([*itertools.zip_longest(*bins, fillvalue=length)]).T
+
+
+def _bins(length: int, size: int) -> list[tuple[int, int]]:
+    """Return where each bin begins and ends."""
+    return [(one * length // size, -(-(one + 1) * length // size)) for one in range(size)]
+
+
+class AdaptiveAvgPool1d(AdaptivePool1d[N]):
     """The means of so many bins of a sequence, of whatever length that is.
 
         y[i] = mean(x[floor(i * L / size) : ceil((i + 1) * L / size)])
@@ -41,24 +146,13 @@ class AdaptiveAvgPool1d(Module, Generic[N]):
     Tensor([[1.5, 4. ]], shape=(1, 2), dtype=float32, NoneTape)
     """
 
-    size: N
+    reduce = staticmethod(_averaged)
 
     def __init__(self, size: N) -> None:
-        self.size = as_size("AdaptiveAvgPool1d", "size", size, low=1)
-
-    def forward(self, x: Tensor[tuple[*Ds, K, P], T, F]) -> Tensor[tuple[*Ds, K, N], T, F]:
-        """Return the means.
-
-        Raises:
-            ShapeError: if `x` has fewer than two axes, or no positions.
-            DTypeError: if it is not floating.
-        """
-        _check("AdaptiveAvgPool1d", x, 1)
-        found: Tensor[tuple[*Ds, K, N], T, F] = _averaged(x, self.size)
-        return found
+        self._initialize(size)
 
 
-class AdaptiveAvgPool2d(Module, Generic[M, N]):
+class AdaptiveAvgPool2d(AdaptivePool2d[M, N]):
     """The means of so many bins of an image, of whatever size that is.
 
     Along each axis as `AdaptiveAvgPool1d`; `GlobalAvgPool2d` is the one with a single bin, without
@@ -82,46 +176,67 @@ class AdaptiveAvgPool2d(Module, Generic[M, N]):
     (5, 3, 2, 1)
     """
 
-    height: M
-    width: N
+    reduce = staticmethod(_averaged)
 
     def __init__(self, height: M, width: N) -> None:
-        self.height = as_size("AdaptiveAvgPool2d", "height", height, low=1)
-        self.width = as_size("AdaptiveAvgPool2d", "width", width, low=1)
-
-    def forward(self, x: Tensor[tuple[*Ds, K, P, Q], T, F]) -> Tensor[tuple[*Ds, K, M, N], T, F]:
-        """Return the means.
-
-        Raises:
-            ShapeError: if `x` has fewer than three axes, or no pixels.
-            DTypeError: if it is not floating.
-        """
-        _check("AdaptiveAvgPool2d", x, 2)
-        columns = _averaged(x, self.width).transpose()
-        found: Tensor[tuple[*Ds, K, M, N], T, F] = _averaged(columns, self.height).transpose()
-        return found
+        self._initialize(height, width)
 
 
-def _check(name: str, x: Tensor[Any, Any, Any], axes: int) -> None:
-    check_tensor(name, "the input", x)
-    check_floating(name, x)
-    shape = x.array.shape
-    if len(shape) <= axes or 0 in shape[-axes:]:
-        wanted = "(*Ds, C, L)" if axes == 1 else "(*Ds, C, H, W)"
-        raise ShapeError(f"{name}: takes {wanted} with elements, the input has shape {shape}")
+class AdaptiveMaxPool1d(AdaptivePool1d[N]):
+    """The largest elements of so many bins of a sequence, of whatever length that is.
+
+        y[i] = max(x[floor(i * L / size) : ceil((i + 1) * L / size)])
+
+    The size is the layer's type argument too: ``nn.AdaptiveMaxPool1d[L[4]]``.
+
+    Shape: ``(*Ds, C, L) -> (*Ds, C, size)``.
+    Derivative: each cotangent goes to the largest element of its bin; ties share it alike.
+
+    Args:
+        size: the length of the output, > 0.
+
+    Raises:
+        ArgumentValueError: if it is not > 0.
+
+    Source: PyTorch's `AdaptiveMaxPool1d`.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.AdaptiveMaxPool1d(2).forward(tt.from_numpy([[1.0, 2.0, 6.0]], (1, 3)))
+    Tensor([[2., 6.]], shape=(1, 2), dtype=float32, NoneTape)
+    """
+
+    reduce = staticmethod(_largest)
+
+    def __init__(self, size: N) -> None:
+        self._initialize(size)
 
 
-def _averaged(x: Tensor[Any, Any, Any], size: int) -> Any:
-    """Return the means of the bins along the last axis."""
-    shares = _shares(x.array.shape[-1], size)
-    return x @ constant_beside(x, shares)
+class AdaptiveMaxPool2d(AdaptivePool2d[M, N]):
+    """The largest elements of so many bins of an image, of whatever size that is.
 
+    Along each axis as `AdaptiveMaxPool1d`; `GlobalMaxPool2d` is the one with a single bin, without
+    the axes. The size is the layer's type arguments too: ``nn.AdaptiveMaxPool2d[L[7], L[7]]``.
 
-@lru_cache(maxsize=64)
-def _shares(length: int, size: int) -> Array:
-    """Return how much each position counts in each bin, ``(length, size)``."""
-    shares = np.zeros((length, size))
-    for one in range(size):
-        start, stop = one * length // size, -(-(one + 1) * length // size)
-        shares[start:stop, one] = 1.0 / (stop - start)
-    return shares
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, height, width)``.
+    Derivative: each cotangent goes to the largest pixel of its bin; ties share it alike.
+
+    Args:
+        height: of the output, > 0.
+        width: the same.
+
+    Raises:
+        ArgumentValueError: if a size is not > 0.
+
+    Source: PyTorch's `AdaptiveMaxPool2d`.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.AdaptiveMaxPool2d(2, 1).forward(tt.ones((5, 3, 8, 9))).shape
+    (5, 3, 2, 1)
+    """
+
+    reduce = staticmethod(_largest)
+
+    def __init__(self, height: M, width: N) -> None:
+        self._initialize(height, width)

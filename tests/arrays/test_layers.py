@@ -55,6 +55,8 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "MaxPool1d": (_plain(nn.MaxPool1d, 2), (_TOKENS,)),
     "AdaptiveAvgPool1d": (_plain(nn.AdaptiveAvgPool1d, 2), (_TOKENS,)),
     "AdaptiveAvgPool2d": (_plain(nn.AdaptiveAvgPool2d, 2, 3), (_IMAGES,)),
+    "AdaptiveMaxPool1d": (_plain(nn.AdaptiveMaxPool1d, 2), (_TOKENS,)),
+    "AdaptiveMaxPool2d": (_plain(nn.AdaptiveMaxPool2d, 2, 3), (_IMAGES,)),
     "Log": (_unary(nn.Log), (_ROWS,)),
     "Sqrt": (_unary(nn.Sqrt), (_ROWS,)),
     "AddInto": (_plain(nn.AddInto, nn.Tanh(), nn.ReLU()), (_ROWS, _ROWS)),

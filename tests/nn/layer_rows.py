@@ -118,6 +118,8 @@ ROWS: dict[Any, Row] = {
     nn.InstanceNorm2d: Row(lambda size, rng: nn.InstanceNorm2d(), _images),
     nn.AdaptiveAvgPool1d: Row(lambda size, rng: nn.AdaptiveAvgPool1d(2), _sequences),
     nn.AdaptiveAvgPool2d: Row(lambda size, rng: nn.AdaptiveAvgPool2d(2, 3), _images),
+    nn.AdaptiveMaxPool1d: Row(lambda size, rng: nn.AdaptiveMaxPool1d(2), _sequences),
+    nn.AdaptiveMaxPool2d: Row(lambda size, rng: nn.AdaptiveMaxPool2d(2, 3), _images),
     nn.PReLU: Row(lambda size, rng: nn.PReLU(_F64)),
     nn.PReLU1d: Row(lambda size, rng: nn.PReLU1d(size, _F64)),
     nn.Linear: Row(_linear),

@@ -112,6 +112,8 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("AdaptiveAvgPool1d", "size", nn.AdaptiveAvgPool1d),
     ("AdaptiveAvgPool2d", "height", lambda n: nn.AdaptiveAvgPool2d(n, 2)),
     ("AdaptiveAvgPool2d", "width", lambda n: nn.AdaptiveAvgPool2d(2, n)),
+    ("AdaptiveMaxPool1d", "size", nn.AdaptiveMaxPool1d),
+    ("AdaptiveMaxPool2d", "height", lambda n: nn.AdaptiveMaxPool2d(n, 2)),
     ("PixelShuffle", "factor", lambda n: nn.PixelShuffle(n)),
     ("PixelUnshuffle", "factor", lambda n: nn.PixelUnshuffle(n)),
 ]

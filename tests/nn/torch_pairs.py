@@ -64,7 +64,7 @@ class Composed(there.Module):  # type: ignore[misc]  # PyTorch is not there for 
 
 def sized(name: str, *size: int) -> tuple[Callable[..., Any], Callable[[], Any]]:
     """Return what makes a layer of a size, ours and theirs."""
-    given = [size] if name == "AdaptiveAvgPool2d" else size
+    given = [size] if name.startswith("Adaptive") and name.endswith("2d") else size
     return lambda *_: getattr(here, name)(*size), lambda: getattr(there, name)(*given)
 
 
@@ -271,13 +271,14 @@ PAIRS: dict[str, list[Pair]] = {
         ]
         for name in ("AvgPool1d", "MaxPool1d")
     },
-    "AdaptiveAvgPool1d": [
-        Pair(*sized("AdaptiveAvgPool1d", size), normal((2, 3, 7))) for size in (1, 3, 7, 9)
-    ],
-    "AdaptiveAvgPool2d": [
-        Pair(*sized("AdaptiveAvgPool2d", *size), normal((2, 3, 7, 4)))
-        for size in ((1, 1), (3, 2), (7, 6))
-    ],
+    **{
+        name: [Pair(*sized(name, size), normal((2, 3, 7))) for size in (1, 3, 7, 9)]
+        for name in ("AdaptiveAvgPool1d", "AdaptiveMaxPool1d")
+    },
+    **{
+        name: [Pair(*sized(name, *size), normal((2, 3, 7, 4))) for size in ((1, 1), (3, 2), (7, 6))]
+        for name in ("AdaptiveAvgPool2d", "AdaptiveMaxPool2d")
+    },
     "Softmax": [elementwise("Softmax", lambda: there.Softmax(-1))],
     "LogSoftmax": [elementwise("LogSoftmax", lambda: there.LogSoftmax(-1))],
     "PReLU": [Pair(lambda dtype, _: nn.PReLU(dtype), there.PReLU, normal((3, 4)))],

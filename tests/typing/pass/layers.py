@@ -45,6 +45,10 @@ check(
 shorter = tt.build(nn.MaxPool1d[L[2]], rng=rng)
 assert_type(shorter.forward(tokens.trace()), Tensor3D[Batch, L[5], Any, OwnedTape])
 bins = tt.build(nn.AdaptiveAvgPool2d[L[3], L[7]], rng=rng)
+largest = tt.build(nn.AdaptiveMaxPool1d[L[4]], rng=rng)
+check(
+    assert_type(largest.forward(tokens.trace()), Tensor3D[Batch, L[5], L[4], OwnedTape]), (3, 5, 4)
+)
 averaged = bins.forward(images.trace())
 check(assert_type(averaged, Tensor4D[Batch, L[2], L[3], L[7], OwnedTape]), (3, 2, 3, 7))
 check(assert_type(nn.LeakyReLU(0.1).forward(rows), Tensor2D[Batch, L[8]]), (3, 8))
