@@ -21,14 +21,12 @@ from tapetensor.tensor.base import check_floating, check_tensor, wrap
 from tapetensor.tensor.creation import constant_beside
 from tapetensor.typing import Ds, F, K, M, N, P, Q, T
 
-# What makes one number of every bin, of an array and the sizes of the output along its last axes.
-_Reduce = Callable[[Tensor[Any, Any, Any], tuple[int, ...]], Any]
-
 
 class AdaptivePool1d(Module, Generic[N]):
     """What layers have in common that make one number of every bin of a sequence."""
 
-    reduce: ClassVar[_Reduce]
+    # Makes one number of every bin, told the sizes of the output.
+    reduce: ClassVar[Callable[..., Any]]
 
     size: N
 
@@ -50,7 +48,7 @@ class AdaptivePool1d(Module, Generic[N]):
 class AdaptivePool2d(Module, Generic[M, N]):
     """The same, of images."""
 
-    reduce: ClassVar[_Reduce]
+    reduce: ClassVar[Callable[..., Any]]
 
     height: M
     width: N

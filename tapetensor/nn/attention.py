@@ -16,7 +16,7 @@ from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
-from tapetensor.tensor.attention import mask_array, scores_shape
+from tapetensor.tensor.attention import check_bias, mask_array, scores_shape
 from tapetensor.tensor.base import check_not_spent
 from tapetensor.typing import Ds, M, N, T
 
@@ -142,6 +142,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         query: Tensor[tuple[*Ds, M, Embed], T, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        bias: Tensor[Any, NoneTape, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
@@ -152,6 +153,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value: Tensor[tuple[*Ds, N, Embed], T, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        bias: Tensor[Any, NoneTape, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
@@ -162,6 +164,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        bias: Tensor[Any, NoneTape, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
@@ -172,6 +175,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value: Tensor[tuple[*Ds, N, Embed], Any, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        bias: Tensor[Any, NoneTape, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], OwnedTape, W]: ...
     def forward(
@@ -181,6 +185,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value: Any = None,
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        bias: Tensor[Any, NoneTape, W] | None = None,
         causal: bool = False,
     ) -> Tensor[Any, Any, Any]:
         """Return what the heads found, joined.
@@ -190,11 +195,14 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
             key: what is found.
             value: what is read there.
             mask: bool, broadcasting to ``(*Ds, heads, M, N)``: True where a query sees a key.
+            bias: what is added to the scores, to which it broadcasts, too; what PyTorch calls a
+                mask of floats.
             causal: whether query ``i`` sees no key after the ``i``-th.
 
         Raises:
             ShapeError: if an input has another size than the layer, or the shapes do not fit.
-            DTypeError: if an input has another dtype than the weights, or the mask is not bool.
+            DTypeError: if an input or the bias has another dtype than the weights, or the mask is
+                not bool.
             ArgumentTypeError: if only one of `key` and `value` is given.
         """
         check_input("MultiHeadAttention", query, self.w_q.weight, self.in_features)
@@ -209,12 +217,14 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         shape = scores_shape("MultiHeadAttention", query.shape, key.shape, value.shape)
         scores: Any = (*shape[:-2], self.heads, *shape[-2:])
         mask_array("MultiHeadAttention", mask, causal, scores)
+        check_bias("MultiHeadAttention", bias, query, scores)
         query, key, value = trained_together(query, key, value)
         attended: Any = scaled_dot_product_attention(
             _parted(self.w_q.forward(query), self.heads),
             _parted(self.w_k.forward(key), self.heads),
             _parted(self.w_v.forward(value), self.heads),
             mask=mask,
+            bias=bias,
             causal=causal,
         )
         joined = _swapped(attended).reshape((*shape[:-1], self.value_features))

@@ -157,9 +157,7 @@ def scaled_dot_product_attention(
     seen = mask_array(_OP, mask, causal, scores)
     operands: tuple[Any, ...] = (query, key, value)
     if bias is not None:
-        check_tensor(_OP, "the bias", bias)
-        check_same_dtype(_OP, (query, bias))
-        check_broadcasts(_OP, "bias", bias.array.shape, scores)
+        check_bias(_OP, bias, query, scores)
         operands = (*operands, bias)
     factor = (
         1.0 / math.sqrt(query.array.shape[-1] or 1)
@@ -215,6 +213,25 @@ def mask_array(
         )
     check_broadcasts(op, "mask", array.shape, scores)
     return array
+
+
+def check_bias(
+    op: str,
+    bias: Tensor[Any, Any, Any] | None,
+    query: Tensor[Any, Any, Any],
+    scores: tuple[int, ...],
+) -> None:
+    """Refuse a bias that cannot be added to the scores; None can.
+
+    Raises:
+        ArgumentTypeError: if it is no tensor.
+        DTypeError: if its dtype is not that of the query.
+        ShapeError: if it does not broadcast to the scores.
+    """
+    if bias is not None:
+        check_tensor(op, "the bias", bias)
+        check_same_dtype(op, (query, bias))
+        check_broadcasts(op, "bias", bias.array.shape, scores)
 
 
 def check_broadcasts(op: str, name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:

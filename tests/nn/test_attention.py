@@ -79,6 +79,16 @@ def test_the_value_for_query_key_and_value_of_a_batch(rng: np.random.Generator) 
         np.testing.assert_allclose(y.numpy()[one], wanted, rtol=1e-12)
 
 
+def test_a_bias_of_minus_infinity_hides_what_a_mask_hides(rng: np.random.Generator) -> None:
+    layer, x = attention(rng), values(rng, 2, 5, 6)
+    sees = np.tri(5, dtype=np.bool_)
+    bias = tt.from_numpy(np.where(sees, 0.0, -np.inf))
+
+    wanted = layer.forward(x, mask=tt.from_numpy(sees))
+
+    np.testing.assert_array_equal(layer.forward(x, bias=bias).numpy(), wanted.numpy())
+
+
 @pytest.mark.parametrize("shape", [(5, 6), (2, 3, 6), (2, 1, 3, 6), (1, 6), (0, 3, 6), (2, 0, 6)])
 def test_the_gradients_of_attention_to_itself(shape: Any, rng: np.random.Generator) -> None:
     layer, x = attention(rng), values(rng, *shape)
@@ -164,6 +174,9 @@ def test_what_is_refused_moves_nothing(rng: np.random.Generator) -> None:
         ((values(rng, 5, 4, 6), values(rng, 5, 4, 6)), {}),
         ((), {"mask": tt.ones((3, 4), np.bool_)}),
         ((), {"mask": tt.ones((3, 3))}),
+        ((), {"bias": tt.ones((3, 4), np.float64)}),
+        ((), {"bias": tt.ones((3, 3))}),
+        ((), {"bias": 1.0}),
         ((), {"causal": 1}),
     ]
 

@@ -417,6 +417,12 @@ PAIRS: dict[str, list[Pair]] = {
             (2, 5, 8),
         ),
         attention(
+            lambda layer, x, bias: layer.forward(x, bias=bias),
+            lambda module, x, bias: module(x, x, x, attn_mask=bias, need_weights=False)[0],
+            (2, 5, 8),
+            (5, 5),
+        ),
+        attention(
             lambda layer, *inputs: layer.forward(*inputs),
             lambda module, *inputs: module(*inputs, need_weights=False)[0],
             (2, 3, 8),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_same, is_bool
-from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_tensor
+from tapetensor.mypy_plugin.shapes.reading import Operand, known, read_dim, read_tensor
 from tapetensor.rules import attention as rules
 from tapetensor.rules.dims import Dims
 from tapetensor.rules.layers import check_features
@@ -23,10 +23,7 @@ def attention(call: Call) -> Answer:
     check_floating(call.op, operands[0])
     check_same(call.op, operands)
     _check_mask(call, scores)
-    bias = read_tensor(call.argument("bias"))
-    if bias is not None and bias.shape is not None and not is_bool(bias):
-        check_same(call.op, [operands[0], bias])
-        rules.check_broadcasts(call.op, "bias", bias.shape, scores)
+    _check_bias(call, operands[0], scores)
     return None
 
 
@@ -35,11 +32,13 @@ def layer(call: Call) -> Answer:
     given = [call.argument(name) for name in ("query", "key", "value")]
     if given[1] is None and given[2] is None:
         given = given[:1] * 3
-    shapes = [known(read_tensor(one)).dims for one in given]
+    operands = [known(read_tensor(one)) for one in given]
+    query, key, value = shapes = [one.dims for one in operands]
     _check_features(call, shapes)
-    query, key, value = shapes
-    rules.scores(call.op, query, key, value)
-    _check_seen(call, query, key)
+    scores = _seen(call, rules.scores(call.op, query, key, value))
+    if scores is not None:
+        _check_mask(call, scores)
+        _check_bias(call, operands[0], scores)
     return None
 
 
@@ -47,8 +46,9 @@ def encoder(call: Call) -> Answer:
     """Refuse inputs of an `EncoderBlock` that do not fit."""
     x = call.operand("x").dims
     _check_features(call, [x])
-    if len(x) > 1:
-        _check_seen(call, x, x)
+    scores = _seen(call, (*x[:-1], x[-2])) if len(x) > 1 else None
+    if scores is not None:
+        _check_mask(call, scores)
     return None
 
 
@@ -67,17 +67,23 @@ def _check_features(call: Call, shapes: Sequence[Dims]) -> None:
             check_features(call.op, shape, features)
 
 
-def _check_seen(call: Call, query: Dims, key: Dims) -> None:
-    """Raise ShapeError if a mask does not broadcast to the scores of all heads."""
+def _seen(call: Call, scores: Dims) -> Dims | None:
+    """Return the shape of the scores of all heads, from that of one; None where it is not known."""
     heads = read_dim(call.layer[1])
-    if heads is not None:
-        _check_mask(call, (*query[:-2], heads, query[-2], key[-2]))
+    return None if heads is None else (*scores[:-2], heads, *scores[-2:])
 
 
 def _check_mask(call: Call, scores: Dims) -> None:
     """Raise ShapeError if a mask does not broadcast to the scores."""
     mask = read_tensor(call.argument("mask"))
-    # mypy hands on an argument for the wrong parameter where an overload does not take it.
     if mask is None or mask.shape is None or not is_bool(mask):
         return
     rules.check_broadcasts(call.op, "mask", mask.shape, scores)
+
+
+def _check_bias(call: Call, query: Operand, scores: Dims) -> None:
+    """Raise DTypeError or ShapeError if a bias cannot be added to the scores."""
+    bias = read_tensor(call.argument("bias"))
+    if bias is not None and bias.shape is not None and not is_bool(bias):
+        check_same(call.op, [query, bias])
+        rules.check_broadcasts(call.op, "bias", bias.shape, scores)

@@ -76,6 +76,8 @@ from tapetensor.mypy_plugin.symbols import class_of
 from tapetensor.rules.dims import Dims
 
 _REFUSED: Final = AnyType(TypeOfAny.from_error)
+# How many types of expressions are kept.
+_KEPT: Final = 32
 _OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
 
@@ -448,6 +450,12 @@ def is_readable(context: Context) -> bool:
         return True
     if ARG_STAR in called.arg_kinds or ARG_STAR2 in called.arg_kinds:
         return False
+    kinds = zip(called.args, called.arg_kinds, strict=True)
+    positional = [one for one, kind in kinds if kind is ARG_POS]
+    # mypy counts one too many for the next parameter, which may be one by name alone.
+    for kind, given in zip(context.default_signature.arg_kinds, context.args, strict=True):
+        if kind.is_named() and any(one in positional for one in given):
+            return False
     return sum(map(len, context.args)) == len(called.args)
 
 
@@ -487,9 +495,6 @@ def type_of(expression: Expression, api: TypeChecker) -> Type:
     return found
 
 
-_KEPT = 32
-
-
 def _is_open_int(dim: Type) -> bool:
-    proper = get_proper_type(dim)
-    return is_int(proper) and isinstance(proper, Instance) and proper.last_known_value is None
+    one = get_proper_type(dim)
+    return isinstance(one, Instance) and is_int(one) and one.last_known_value is None

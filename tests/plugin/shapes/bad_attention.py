@@ -36,6 +36,7 @@ BAD: list[Callable[[], object]] = [
     lambda: layer.forward(q, k, q),  # E: MultiHeadAttention: query (2, 5, 8), key (2, 7, 8) and val
     lambda: layer(q, k3, k3),  # E: do not fit: the leading axes differ, 2 != 3
     lambda: layer(q, mask=see),  # E: a mask of shape (5, 6) does not broadcast to the scores (2, 2,
+    lambda: layer(q, bias=q),  # E: a bias of shape (2, 5, 8) does not broadcast to the scores (2,
     lambda: layer(q, k),  # E: MultiHeadAttention: the argument value is missing
     lambda: encoder(q, mask=see),  # E: EncoderBlock: a mask of shape (5, 6) does not broadcast to t
     lambda: encoder(k9),  # E: EncoderBlock: the last axis of the input must have size 8, got shape

@@ -89,6 +89,10 @@ check(
     (3, 5, 8),
 )
 check(
+    assert_type(attention.forward(tokens, bias=tt.ones((5, 5))), Tensor3D[Batch, L[5], L[8]]),
+    (3, 5, 8),
+)
+check(
     assert_type(attention.forward(tokens, memory, memory), Tensor3D[Batch, L[5], L[8]]), (3, 5, 8)
 )
 check(
