@@ -18,6 +18,7 @@ from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.attention import check_bias, mask_array, scores_shape
 from tapetensor.tensor.base import check_not_spent
+from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import Ds, M, N, T
 
 
@@ -142,7 +143,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         query: Tensor[tuple[*Ds, M, Embed], T, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
-        bias: Tensor[Any, NoneTape, W] | None = None,
+        bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
@@ -153,7 +154,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value: Tensor[tuple[*Ds, N, Embed], T, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
-        bias: Tensor[Any, NoneTape, W] | None = None,
+        bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
@@ -164,7 +165,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
-        bias: Tensor[Any, NoneTape, W] | None = None,
+        bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
@@ -175,7 +176,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value: Tensor[tuple[*Ds, N, Embed], Any, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
-        bias: Tensor[Any, NoneTape, W] | None = None,
+        bias: Tensor[Any, Any, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], OwnedTape, W]: ...
     def forward(
@@ -185,7 +186,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value: Any = None,
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
-        bias: Tensor[Any, NoneTape, W] | None = None,
+        bias: Tensor[Any, Any, W] | None = None,
         causal: bool = False,
     ) -> Tensor[Any, Any, Any]:
         """Return what the heads found, joined.

@@ -23,7 +23,7 @@ from tapetensor.tensor.base import (
     check_same_dtype,
     check_tensor,
 )
-from tapetensor.tensor.tensor import Tensor
+from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import Ds, F, K, M, N, P, T
 
 
@@ -34,7 +34,7 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], T, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
-    bias: Tensor[Any, NoneTape, F] | None = None,
+    bias: Joins[Any, T, F] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], T, F]: ...
@@ -45,7 +45,7 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], NoneTape, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
-    bias: Tensor[Any, NoneTape, F] | None = None,
+    bias: Joins[Any, T, F] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], T, F]: ...
@@ -56,7 +56,7 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], T, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
-    bias: Tensor[Any, NoneTape, F] | None = None,
+    bias: Joins[Any, T, F] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], T, F]: ...

@@ -26,6 +26,15 @@ def attention(
     return tt.where(visible, scores, -1e9).softmax(axis=-1) @ value
 
 
+def with_a_learned_bias(
+    query: Tensor[tuple[*Ds, M, K], T],
+    key: Tensor[tuple[*Ds, N, K], T],
+    value: Tensor[tuple[*Ds, N, K], T],
+    bias: Tensor2D[M, N, T],
+) -> Tensor[tuple[*Ds, M, K], T]:
+    return tt.scaled_dot_product_attention(query, key, value, bias=bias)
+
+
 def causal(size: Time) -> Tensor2D[Time, Time, NoneTape, np.bool_]:
     mask: Tensor2D[Time, Time, NoneTape, np.bool_] = tt.from_numpy(
         np.tri(size, dtype=np.bool_), (size, size)
@@ -45,8 +54,12 @@ if __name__ == "__main__":
     x: Tensor4D[Batch, Heads, Time, L[4]] = tt.normal((Batch(3), 2, Time(5), 4), rng=rng)
 
     plain = attend_to_itself(x)
+    bias: Tensor2D[Time, Time] = tt.zeros((Time(5), Time(5)))
+    learned = with_a_learned_bias(x, x, x, bias)
+    of_bias = with_a_learned_bias(x.trace(), x.trace(), x.trace(), bias.trace()).sum().backward()
     grads = attend_to_itself(x.trace()).square().sum().backward()
 
     # The first position sees only itself.
     np.testing.assert_allclose(plain.numpy()[:, :, 0], x.numpy()[:, :, 0], rtol=1e-6)
-    assert grads[x].shape == (3, 2, 5, 4)
+    assert grads[x].shape == learned.shape == (3, 2, 5, 4)
+    assert of_bias[bias].shape == (5, 5)
