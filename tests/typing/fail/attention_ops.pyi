@@ -17,7 +17,7 @@ scaled_dot_product_attention(m, md, md)  # type: ignore[misc]  # another dtype
 scaled_dot_product_attention(mi, mi, mi)  # type: ignore[type-var]  # integers
 scaled_dot_product_attention(m, m)  # type: ignore[call-overload]  # the values are missing
 scaled_dot_product_attention(m, m, m, mask=m)  # type: ignore[arg-type]  # a mask is bool
-scaled_dot_product_attention(m, m, m, bias=md)  # type: ignore[misc]  # a bias of another dtype
+scaled_dot_product_attention(m, m, m, bias=md)  # type: ignore[arg-type]  # a bias of another dtype
 scaled_dot_product_attention(m, m, m, mask)  # type: ignore[call-overload]  # the mask goes by name
 scaled_dot_product_attention(m, m, m, causal=1)  # type: ignore[call-overload]  # a flag
 scaled_dot_product_attention(m, m, m).sum().backward()  # type: ignore[misc]  # nothing was traced
