@@ -2,7 +2,7 @@
 
 ====================  ===================================================================
 made in `__init__`    a tensor or a layer that is set there and is no field of the class
-``nn.options(pp=1)``  an argument that the layer has not
+``nn.options(pp=1)``  an argument that the layer has not, or that its annotation says otherwise
 never read            a layer or a parameter that the class declares and nobody reads: a note
 unchecked             the body behind an overloaded `forward` takes `Any`: a note
 ====================  ===================================================================
@@ -23,6 +23,7 @@ from mypy.nodes import (
     Decorator,
     Expression,
     FuncDef,
+    IntExpr,
     ListComprehension,
     ListExpr,
     MemberExpr,
@@ -35,13 +36,21 @@ from mypy.nodes import (
     Var,
 )
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
-from mypy.types import AnyType, CallableType, Instance, Type, UnboundType, get_proper_type
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    LiteralType,
+    Type,
+    UnboundType,
+    get_proper_type,
+)
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
 from tapetensor.mypy_plugin.kinds import is_module
 from tapetensor.mypy_plugin.modules.classes import with_constructor
-from tapetensor.mypy_plugin.modules.fields import assignments, declared, kinds_of_fields
+from tapetensor.mypy_plugin.modules.fields import assignments, declared, kinds_of_fields, type_in
 from tapetensor.mypy_plugin.modules.sizes import LIBRARY
 from tapetensor.mypy_plugin.names import MODULE, TENSOR
 from tapetensor.mypy_plugin.shapes.computed import respelled
@@ -104,8 +113,9 @@ def _check_options(
     node = member_of(info, name)
     annotation = get_proper_type(node.type) if isinstance(node, Var) else None
     layer = get_proper_type(respelled(annotation)) if annotation is not None else None
+    path = name
     if isinstance(layer, Instance) and layer.type.fullname in _LISTS and layer.args:
-        layer = get_proper_type(layer.args[0])
+        path, layer = f"{name}.0", get_proper_type(layer.args[0])
     if not isinstance(layer, Instance) or not is_module(layer):
         return
     taken = _arguments(layer.type)
@@ -117,6 +127,25 @@ def _check_options(
             statement,
             code=MODULE_DIMS,
         )
+    for option, value, said in _contradictions(layer, statement.rvalue):
+        context.api.fail(
+            f"{info.name}: {path}.{option} is {value}, the annotation of {name} says {said}",
+            statement,
+            code=MODULE_DIMS,
+        )
+
+
+def _contradictions(layer: Instance, call: Expression) -> Iterator[tuple[str, int, int]]:
+    """Yield what a call gives for a field of a layer, and what the type of the layer says."""
+    if not isinstance(call, CallExpr):
+        return
+    for option, value in zip(call.arg_names, call.args, strict=True):
+        node = None if option is None else member_of(layer.type, option)
+        if option is None or not isinstance(value, IntExpr) or not isinstance(node, Var):
+            continue
+        said = type_in(layer, node)
+        if isinstance(said, LiteralType) and said.value != value.value:
+            yield option, value.value, said.value
 
 
 def _arguments(info: TypeInfo) -> list[str] | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from mypy.expandtype import expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
+    ARG_STAR2,
     MDEF,
     AssignmentStmt,
     CallExpr,
@@ -80,11 +81,16 @@ def fields_of(module: Instance) -> Iterator[Field]:
         if kind == _DEFAULT:
             continue
         node = member_of(module.type, name)
-        annotation = None
-        if isinstance(node, Var) and node.type is not None:
-            holder = map_instance_to_supertype(module, node.info)
-            annotation = get_proper_type(respelled(expand_type_by_instance(node.type, holder)))
+        annotation = type_in(module, node) if isinstance(node, Var) else None
         yield Field(name, kind, options, annotation)
+
+
+def type_in(module: Instance, field: Var) -> ProperType | None:
+    """Return the type that a field has in a module; None if that is not known."""
+    if field.type is None:
+        return None
+    holder = map_instance_to_supertype(module, field.info)
+    return get_proper_type(respelled(expand_type_by_instance(field.type, holder)))
 
 
 def kinds_of_fields(info: TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
@@ -145,7 +151,9 @@ def declared(value: Expression) -> tuple[str, list[str]]:
     room, _, kind = value.callee.fullname.rpartition(".")
     if room != names.FIELDS:
         return "", []
-    return kind, ["*" if name is None else name for name in value.arg_names]
+    # By its place only `repeat` takes an argument, how many there are.
+    given = zip(value.arg_names, value.arg_kinds, strict=True)
+    return kind, ["*" if how is ARG_STAR2 else name or "count" for name, how in given]
 
 
 def _is_harmless(statement: Statement) -> bool:

@@ -41,6 +41,9 @@ class Fine(nn.Module):
     inner: Generous[L[2], L[8]]
     open: Generous[Any, int]
     own: Tensor2D[L[3], L[4], NoneTape, np.float16]
+    depthwise: nn.Conv2d[L[4], L[4], L[3], L[1], L[1], L[1], L[4]] = nn.options(groups=4)
+    left_open: nn.Conv1d[L[4], L[4], L[3], int, L[0], int] = nn.options(stride=2, dilation=5)
+    block: nn.EncoderBlock[L[8], L[2], L[16]] = nn.options(norm_first=True)
 
 
 class MadeByHand(nn.Module):
@@ -102,6 +105,20 @@ class Windows(nn.Module):
     pool: nn.AvgPool2d[L[2], L[2], L[2]]
     # E: Windows.upward: output_padding must be less than the stride 1 or the dilation 1, got 1
     upward: nn.ConvTranspose2d[L[4], L[6], L[3], L[1], L[0], L[1]]
+
+
+class Contradiction(nn.Module):
+    # E: Contradiction: depth.groups is 4, the annotation of depth says 1
+    depth: nn.Conv2d[L[4], L[4], L[3], L[1], L[1]] = nn.options(groups=4, bias=False)
+    # E: Contradiction: many.0.stride is 2, the annotation of many says 3
+    many: list[nn.MaxPool2d[L[3]]] = nn.repeat(2, stride=2)
+
+
+class Unknown(nn.Module):
+    # E: Unknown.drop: Dropout has no argument pp; it has p, rng
+    drop: nn.Dropout = nn.options(pp=0.1)
+    # E: Unknown.drops: Dropout has no argument pp; it has p, rng
+    drops: list[nn.Dropout] = nn.repeat(2, pp=0.1)
 
 
 class Spent(nn.Module):
