@@ -135,7 +135,7 @@ def _check_options(
         )
 
 
-def _contradictions(layer: Instance, call: Expression) -> Iterator[tuple[str, int, int]]:
+def _contradictions(layer: Instance, call: Expression) -> Iterator[tuple[str, int, object]]:
     """Yield what a call gives for a field of a layer, and what the type of the layer says."""
     if not isinstance(call, CallExpr):
         return
