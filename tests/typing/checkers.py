@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -65,6 +66,12 @@ def mypy_report() -> Report:
     files += sorted((ROOT / "tests/parity/programs").glob("*.py"))
     said = once_a_session("plain", lambda: mypy(HERE / "mypy.ini", CACHES / "plain", files))
     return errors(said)
+
+
+def plain_library_cache(folder: Path) -> None:
+    """Make a cache without the plugin in which the library is, for a run that is not shared."""
+    mypy_report()
+    shutil.copytree(CACHES / "plain", folder / "cache")
 
 
 @cache
