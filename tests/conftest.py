@@ -31,8 +31,13 @@ collect_ignore_glob = ["typing/pass/*", "typing/fail/*", "typing/reveal/*"]
 # Where the tests are that take seconds, the longest first: what starts other programs, such as
 # mypy and pyright over all that is checked, and random programs.
 SLOW = (
-    *["tests/plugin/", "tests/typing/", "tests/test_", "tests/distributed/", "tests/command/"],
-    *["tests/machine/", "tests/properties/test_programs", "tests/compiler/test_programs"],
+    *["tests/plugin/", "tests/parity/", "tests/typing/", "tests/test_", "tests/distributed/"],
+    *[
+        "tests/command/",
+        "tests/machine/",
+        "tests/properties/test_programs",
+        "tests/compiler/test_programs",
+    ],
 )
 
 

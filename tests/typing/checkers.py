@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -147,6 +148,10 @@ def _pyright() -> str:
     command = [sys.executable, "-m", "pyright", "--outputjson", f"--project={HERE}"]
     # Packages are those of this interpreter, not of the first one on the path.
     command += ["--pythonpath", sys.executable]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    # With more room for what is young, node collects less garbage.
+    environment = {**os.environ, "NODE_OPTIONS": "--max-semi-space-size=256"}
+    finished = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert finished.stdout, finished.stderr
     return finished.stdout
