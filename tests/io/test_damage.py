@@ -185,7 +185,11 @@ def bomb(header: bytes, size: int) -> bytes:
 @pytest.mark.parametrize(
     ("kind", "make", "message"),
     [
-        (zipfile.ZIP_DEFLATED, lambda: bomb(b" " * 10**8, 0), "the header of more has 100000000 bytes"),
+        (
+            zipfile.ZIP_DEFLATED,
+            lambda: bomb(b" " * 10**8, 0),
+            "the header of more has 100000000 bytes",
+        ),
         (zipfile.ZIP_BZIP2, lambda: npy(BIAS), "more is compressed otherwise than numpy does"),
         (zipfile.ZIP_LZMA, lambda: npy(BIAS), "more is compressed otherwise than numpy does"),
         (
