@@ -31,8 +31,13 @@ collect_ignore_glob = ["typing/pass/*", "typing/fail/*", "typing/reveal/*"]
 # Where the tests are that take seconds, the longest first: what starts other programs, such as
 # mypy and pyright over all that is checked, and random programs.
 SLOW = (
-    *["tests/plugin/", "tests/typing/", "tests/test_", "tests/distributed/", "tests/command/"],
-    *["tests/machine/", "tests/properties/test_programs", "tests/compiler/test_programs"],
+    *["tests/plugin/", "tests/parity/", "tests/typing/", "tests/test_", "tests/distributed/"],
+    *[
+        "tests/command/",
+        "tests/machine/",
+        "tests/properties/test_programs",
+        "tests/compiler/test_programs",
+    ],
 )
 
 
@@ -48,6 +53,18 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]
     return collectors
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let every other worker collect from the end: what one has compiled, another finds."""
+    report = yield
+    worker = getattr(collector.config, "workerinput", {}).get("workerid", "gw0")
+    if isinstance(collector, pytest.Directory) and int(worker[2:]) % 2:
+        report.result.reverse()
+    return report
+
+
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Let a worker send of a test only what is read: not that it began and was set up well."""
     if not hasattr(item.config, "workerinput") or item.config.getoption("durations") is not None:
@@ -59,11 +76,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the slow tests first: at the end, one would keep all workers but its own waiting."""
+    """Put the slow tests first: at the end, one would keep all workers but its own waiting.
 
-    def place(item: pytest.Item) -> int:
+    The others are sorted by file, in whatever order a worker collected those.
+    """
+
+    def place(item: pytest.Item) -> tuple[int, str]:
         places = (place for place, start in enumerate(SLOW) if item.nodeid.startswith(start))
-        return next(places, len(SLOW))
+        return next(places, len(SLOW)), str(item.path)
 
     items.sort(key=place)
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.plugin import fuzz
+from tests.plugin.checked import library_cache
 from tests.plugin.whole_programs import Program, spoiled
-from tests.typing.runs import cache_of
+from tests.typing.checkers import plain_library_cache
 
 SEED, SIZE = 20260, 6
 
 
-def test_random_programs_get_right_answers_and_spoiled_ones_crash_nothing() -> None:
-    folder = cache_of("fuzz")
+def test_random_programs_get_right_answers_and_spoiled_ones_crash_nothing(
+    tmp_path: Path,
+) -> None:
+    plain_library_cache(tmp_path / "plain")
+    library_cache(tmp_path / "plugin")
     # How long it takes says nothing in a run of tests that share a machine.
-    found = [one for one in fuzz.batch(SEED, SIZE, folder) if " s with the plugin" not in one]
+    found = [one for one in fuzz.batch(SEED, SIZE, tmp_path) if " s with the plugin" not in one]
 
     assert found == []
 
