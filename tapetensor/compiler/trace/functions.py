@@ -106,8 +106,12 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
 
 def _clip(
     self: ArrayTracer, a: Any, a_min: Any = None, a_max: Any = None,
-    out: Any = None, *, min: Any = None, max: Any = None,
+    out: Any = None, *, min: Any = None, max: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
+    if options:
+        raise trace_error(
+            f"np.clip with {', '.join(options)} cannot be traced; write np.minimum(np.maximum(...))"
+        )
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
     if low is None or high is None:
@@ -139,7 +143,12 @@ def _known_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
 def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     def part(self: ArrayTracer, val: ArrayTracer) -> Any:
         if val.dtype.kind != "c":
-            return val if function is np.real else np.zeros_like(val)
+            if function is np.real:
+                return val
+            nothing = np.zeros_like(val)
+            nothing.is_scalar = val.is_scalar
+            nothing.is_read_only = not val.is_scalar
+            return nothing
         made = self.capture_step(copied(function), (val,), {}, function(val.laid_out()))
         if not val.is_scalar:
             made.part = Part(val, function, ())

@@ -28,6 +28,7 @@ from tapetensor.compiler.trace.operations import (
     reordered,
     write_all,
     write_index,
+    write_scalar,
 )
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.program import Program
@@ -185,8 +186,9 @@ class ArrayTracer(ArrayMethods):
         # This raises what numpy raises.
         wanted = np.empty(0, self.dtype).astype(dtype, casting=casting).dtype
         if wanted == self.dtype:
-            like = np.empty_like(self.laid_out(), order=order)
-            return self.copy(order) if copy or not lie_alike(self.laid_out(), like) else self
+            flags = self.laid_out().flags
+            lies_so = {"K": True, "A": flags.forc, "C": flags.c_contiguous, "F": flags.f_contiguous}
+            return self.copy(order) if copy or not lies_so[order] else self
         cast = self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
         cast.is_scalar = self.is_scalar
         if order != "K" or not self.is_in_order:
@@ -240,6 +242,12 @@ class ArrayTracer(ArrayMethods):
         if self.is_scalar:
             name = self.dtype.type.__name__
             raise TypeError(f"'numpy.{name}' object does not support item assignment")
+        if not is_basic(index) or value.__class__ not in (bool, int, float):
+            # This raises what numpy raises, and takes no memory.
+            anything = np.lib.stride_tricks.as_strided(
+                np.zeros((), self.dtype), self.shape, (0,) * self.ndim
+            )
+            anything[replaced(index, dummy)] = replaced(value, dummy)
         if is_basic(index):
             parts = index if isinstance(index, tuple) else (index,)
             full = parts if any(one is ... for one in parts) else (*parts, ...)
@@ -247,12 +255,20 @@ class ArrayTracer(ArrayMethods):
             if isinstance(value, ArrayTracer) and value.node is target.node:
                 # This is the second half of ``array[index] += ...``: the values are there already.
                 return
-            target.write(write_all, value)
+            if self._may_raise_for(value):
+                target.write(write_scalar, ..., value)
+            else:
+                target.write(write_all, value)
             return
         part = value.part if isinstance(value, ArrayTracer) else None
         # Of a part, too, the values are there already.
         if part is None or not part.is_at(self, replaced(index, self._unwrap)):
-            self.write(write_index, index, value)
+            self.write(write_scalar if self._may_raise_for(value) else write_index, index, value)
+
+    def _may_raise_for(self, value: Any) -> bool:
+        """Tell whether a scalar is written that no element may be."""
+        is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
+        return is_scalar and self.dtype.kind in "iu" and value.dtype.kind == "f"
 
     def _owner(self) -> ArrayTracer:
         """Return the array that holds the elements of this view; refuse if it may not change."""
@@ -497,3 +513,11 @@ class ArrayTracer(ArrayMethods):
         """Return the error for what cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
+
+
+for _name in ("dtype", "flat", "imag", "real", "shape", "strides"):
+    setattr(
+        ArrayTracer,
+        _name,
+        property(getattr(ArrayTracer, _name).fget, ArrayTracer._refuse_to_set),
+    )
