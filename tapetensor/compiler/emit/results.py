@@ -145,7 +145,7 @@ class ResultWriter:
                 source += "[()]"
             elif isinstance(value, ArrayTracer) and value.shape == ():
                 # What runs as a whole may give a scalar.
-                source = f"asarray({source})"
+                is_made_here, source = True, f"asarray({source})"
             if isinstance(value, ArrayTracer) and value.is_read_only:
                 is_made_here, source = True, f"read_only(asarray({source}))"
             return self._known_as(value, source) if is_made_here else source
@@ -170,10 +170,11 @@ class ResultWriter:
     def _told_apart(self, value: Any) -> None:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
         if isinstance(value, np.ndarray) and not isinstance(value, ArrayTracer):
-            if any(np.may_share_memory(value, one) for one in self._numpys):
+            is_strided = value.copy("K").strides != value.strides and value.size > 0
+            is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
+            if is_strided or is_shared or id(value.base) in self.known:
                 raise trace_error(
-                    "two results are views of one array of numpy's; return a copy of one of them",
-                    NoPlaceError,
+                    "a result is a view of an array of numpy's; return a copy of it", NoPlaceError
                 )
             self._numpys.append(value)
 

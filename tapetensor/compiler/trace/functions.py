@@ -118,6 +118,9 @@ def _clip(
         if low is not None:
             return np.maximum(a, low, out=out)
         return np.positive(a, out=out) if high is None else np.minimum(a, high, out=out)
+    # numpy takes one dtype for all three.
+    kind = np.result_type(*[getattr(one, "dtype", one) for one in (a, low, high)])
+    a = a.astype(kind) if isinstance(a, CapturedArray) and a.dtype != kind else a
     return np.minimum(np.maximum(a, low), high, out=out)
 
 

@@ -160,7 +160,9 @@ class ArrayMethods(CapturedArray):
     @override
     def __imatmul__(self, other: Any) -> Any:
         """Multiply in place, where numpy does so."""
-        if not self.is_scalar and (self.ndim < 1 or np.ndim(dummy(other)) < 2):
+        if self.is_scalar:
+            return NotImplemented
+        if self.ndim < 1 or np.ndim(dummy(other)) < 2:
             raise ValueError(
                 "inplace matrix multiplication requires the first operand to have at least one "
                 "and the second at least two dimensions."
@@ -296,6 +298,6 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
 
 for _name in ("eq", "ne"):
     setattr(ArrayMethods, f"__{_name}__", _comparing(f"__{_name}__", getattr(operator, _name)))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
     setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))

@@ -374,7 +374,9 @@ class ArrayTracer(ArrayMethods):
             if any(np.may_share_memory(one, other) for one in made for other in given):
                 function = copied(function)
         is_in_order = all(one.flags.c_contiguous for one in found_in(results, np.ndarray))
-        if not is_in_order and function is not read_index:
+        is_scalar = not isinstance(results, np.ndarray | tuple | list)
+        if is_scalar or (not is_in_order and function is not read_index):
+            # What is written into a view of a scalar of numpy's would be lost.
             function = copied(function)
         keywords = Keywords(replaced(options, self._unwrap))
         nodes = (*replaced(args, self._unwrap), keywords)
