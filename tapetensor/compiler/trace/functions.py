@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy._core import umath
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
@@ -108,19 +109,17 @@ def _clip(
     self: ArrayTracer, a: Any, a_min: Any = None, a_max: Any = None,
     out: Any = None, *, min: Any = None, max: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    if options:
-        raise trace_error(
-            f"np.clip with {', '.join(options)} cannot be traced; write np.minimum(np.maximum(...))"
-        )
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
     if low is None or high is None:
         if low is not None:
-            return np.maximum(a, low, out=out)
-        return np.positive(a, out=out) if high is None else np.minimum(a, high, out=out)
-    # numpy takes one dtype for all three.
-    kind = np.result_type(*[getattr(one, "dtype", one) for one in (a, low, high)])
-    a = a.astype(kind) if isinstance(a, CapturedArray) and a.dtype != kind else a
+            return np.maximum(a, low, out=out, **options)
+        bound = (np.positive, a) if high is None else (np.minimum, a, high)
+        return bound[0](*bound[1:], out=out, **options)
+    # The two others give zeros another sign, which matters where a bound may be zero.
+    are_known = all(one.__class__ in (int, float) and one for one in (low, high))
+    if options or not (are_known or self.may_run_natively):
+        return umath.clip(a, low, high, out=out, **options)
     return np.minimum(np.maximum(a, low), high, out=out)
 
 

@@ -81,8 +81,8 @@ def capture_function(
         return results.__class__(seen) if many and seen else seen[0] if seen else results
     if any(one is not None for one in seen):
         raise trace_error(f"{name} gives views beside copies; call it on one array at a time")
-    if any(tracer.is_scalar for tracer in found):
-        # A plan holds scalars as arrays, which the function might give a view of.
+    if any(one.is_scalar for one in found) or any(0 in one.strides for _, one in tracers):
+        # A plan holds these as whole arrays, which the function might give a view of.
         function = copied(function)
     if function in _PRODUCTS:
         told_apart(found)

@@ -93,6 +93,11 @@ def captured(
         given = replaced((inputs, options), dummy)
         with np.errstate(all="ignore"):
             getattr(ufunc, method)(*given[0], **given[1], out=np.empty(out.shape, out.dtype))
+    if not is_call and out.shape != result.shape:
+        raise trace_error(
+            f"np.{ufunc.__name__}.{method} leaves elements of its out unwritten; give it one of "
+            f"shape {result.shape}"
+        )
     target: Any = out
     if out.shape == result.shape and target.becomes(result.astype(out.dtype).node):
         return out
@@ -261,7 +266,8 @@ def reduced(
     # A reduction of a single number may name its axis 0 or -1.
     axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
     axes = tuple(sorted(axes))
-    kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
+    # This raises what numpy raises.
+    kind = ufunc.reduce(np.ones((1,), array.dtype), dtype=dtype).dtype
     node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
