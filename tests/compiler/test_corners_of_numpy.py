@@ -34,8 +34,7 @@ def _outcome(function: Callable[[Any], Any], x: Any) -> Any:
         try:
             result = function(x)
         except Exception as error:
-            assert not isinstance(error, TraceError), error
-            return type(error)
+            return type(error), str(error) if isinstance(error, TraceError) else ""
     seen = _described(result)
     for array in _arrays_of(result):
         if array.flags.writeable and array.size:
@@ -96,6 +95,7 @@ def _infinity_among_integers(x: Any) -> Any:
     return y
 
 
+_AROUND = np.arange(3.0)
 _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a sum in integers": lambda x: np.sum(x, dtype=np.int64),
     "a sum in fewer bits": lambda x: np.sum(x * 1e-3, axis=0, dtype=np.float32),
@@ -139,7 +139,7 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "a product with a number": lambda x: x @ -1,
     "a product of rows in place": _written(lambda y, x: _multiplied_in_place(y[0], x)),
     "added at no place": _written(lambda y, x: np.add.at(y, 7, x[0])),
-    "added in another shape": _written(lambda y, x: np.add.at(y, (..., 0), x[0])),
+    "added in another shape": _written(lambda y, x: np.add.at(y[:, 0], [0, 1, 2], x[0])),
     "a diagonal of no square": _written(lambda y, x: np.fill_diagonal(y[None], 1)),
     "sorted along no axis": _written(lambda y, x: y.sort(2)),
     "a row in an element": _written(lambda y, x: y.__setitem__((0, 0), x[0, :1])),
@@ -154,7 +154,6 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "a complex number": lambda x: x.sum().item() * 1j,
     "a view of what lies around": lambda x: _AROUND[:2],
 }
-_AROUND = np.arange(3.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -30,6 +30,9 @@ VALUES_DECIDE = (
     "outside on what the function returns"
 )
 
+# Its stubs lack this ufunc, which `np.clip` calls.
+_CLIP: Any = vars(umath)["clip"]
+
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduce(a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Any:
@@ -114,12 +117,13 @@ def _clip(
     if low is None or high is None:
         if low is not None:
             return np.maximum(a, low, out=out, **options)
-        bound = (np.positive, a) if high is None else (np.minimum, a, high)
-        return bound[0](*bound[1:], out=out, **options)
+        if high is None:
+            return np.positive(a, out=out, **options)
+        return np.minimum(a, high, out=out, **options)
     # The two others give zeros another sign, which matters where a bound may be zero.
     are_known = all(one.__class__ in (int, float) and one for one in (low, high))
     if options or not (are_known or self.may_run_natively):
-        return umath.clip(a, low, high, out=out, **options)
+        return _CLIP(a, low, high, out=out, **options)
     return np.minimum(np.maximum(a, low), high, out=out)
 
 
@@ -147,7 +151,7 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
         if val.dtype.kind != "c":
             if function is np.real:
                 return val
-            nothing = np.zeros_like(val)
+            nothing: Any = np.zeros_like(val)
             nothing.is_scalar = val.is_scalar
             nothing.is_read_only = not val.is_scalar
             return nothing

@@ -15,7 +15,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
-from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
+from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import scalar_power, write_sorted
 from tapetensor.compiler.trace.program import Program
@@ -29,6 +29,23 @@ class ArrayMethods(CapturedArray):
 
     is_scalar: bool
     program: Program
+
+    def __init_subclass__(cls) -> None:
+        """Refuse that numpy's attributes are set."""
+
+        def refuse(self: ArrayMethods, value: object) -> Never:
+            raise self.refusal(
+                "an attribute of an array is set; write x[...] = values for elements, and "
+                "reshape or astype for another array"
+            )
+
+        for name in ("dtype", "flat", "imag", "real", "shape", "strides"):
+            setattr(cls, name, property(getattr(cls, name).fget, refuse))
+
+    @property
+    @override
+    def prefers_steps(self) -> bool:
+        return self.program.prefers_steps
 
     @property
     @override
@@ -88,14 +105,14 @@ class ArrayMethods(CapturedArray):
 
     def item(self, *place: Any) -> Any:
         """Return the only element, or the one at a place, as a number of the program."""
+        whole: Any = self
         if place:
             is_flat = len(place) == 1 and not isinstance(place[0], tuple)
             index = place if is_flat or len(place) > 1 else place[0]
-            whole = self if self.ndim and not is_flat else np.reshape(self, -1)
-            return whole[index].item()
+            seen = whole if self.ndim and not is_flat else np.reshape(whole, -1)
+            return seen[index].item()
         if self.node.kind is Kind.CONSTANT:
             return self.read().item()
-        whole: Any = self
         return NumberTracer(whole)
 
     @property
@@ -128,11 +145,16 @@ class ArrayMethods(CapturedArray):
         """The steps in memory from element to element."""
         return self.laid_out().strides
 
-    def _refuse_to_set(self, value: object) -> Never:
-        raise self.refusal(
-            "an attribute of an array is set; write x[...] = values for elements, and reshape or "
-            "astype for another array"
-        )
+    def may_raise_for(self, value: Any) -> bool:
+        """Tell whether a scalar is written that no element may be."""
+        is_scalar = isinstance(value, ArrayMethods) and value.is_scalar
+        return is_scalar and self.dtype.kind in "iu" and value.dtype.kind == "f"
+
+    def raise_as_numpy_for(self, index: Any, value: Any) -> None:
+        """Raise what numpy raises for a write that it refuses, which takes no memory to see."""
+        element = np.zeros((), self.dtype)
+        anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
+        anything[replaced(index, dummy)] = replaced(value, dummy)
 
     @override
     def __pow__(self, other: Any) -> Any:

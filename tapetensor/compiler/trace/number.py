@@ -66,7 +66,9 @@ def _step(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., A
     """Return an operator on arrays of one number, which raises for what `dtype` cannot hold."""
 
     def step(*arrays: Any) -> Any:
-        numbers = [one.item() if isinstance(one, np.ndarray | np.generic) else one for one in arrays]
+        numbers = [
+            one.item() if isinstance(one, np.ndarray | np.generic) else one for one in arrays
+        ]
         made = function(*numbers)
         return dtype.type(operator.index(made) if dtype == _INTEGER else made)
 

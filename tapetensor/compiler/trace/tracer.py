@@ -243,11 +243,7 @@ class ArrayTracer(ArrayMethods):
             name = self.dtype.type.__name__
             raise TypeError(f"'numpy.{name}' object does not support item assignment")
         if not is_basic(index) or value.__class__ not in (bool, int, float):
-            # This raises what numpy raises, and takes no memory.
-            anything = np.lib.stride_tricks.as_strided(
-                np.zeros((), self.dtype), self.shape, (0,) * self.ndim
-            )
-            anything[replaced(index, dummy)] = replaced(value, dummy)
+            self.raise_as_numpy_for(index, value)
         if is_basic(index):
             parts = index if isinstance(index, tuple) else (index,)
             full = parts if any(one is ... for one in parts) else (*parts, ...)
@@ -255,20 +251,13 @@ class ArrayTracer(ArrayMethods):
             if isinstance(value, ArrayTracer) and value.node is target.node:
                 # This is the second half of ``array[index] += ...``: the values are there already.
                 return
-            if self._may_raise_for(value):
-                target.write(write_scalar, ..., value)
-            else:
-                target.write(write_all, value)
+            may_raise = self.may_raise_for(value)
+            target.write(*((write_scalar, ...) if may_raise else (write_all,)), value)
             return
         part = value.part if isinstance(value, ArrayTracer) else None
         # Of a part, too, the values are there already.
         if part is None or not part.is_at(self, replaced(index, self._unwrap)):
-            self.write(write_scalar if self._may_raise_for(value) else write_index, index, value)
-
-    def _may_raise_for(self, value: Any) -> bool:
-        """Tell whether a scalar is written that no element may be."""
-        is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
-        return is_scalar and self.dtype.kind in "iu" and value.dtype.kind == "f"
+            self.write(write_scalar if self.may_raise_for(value) else write_index, index, value)
 
     def _owner(self) -> ArrayTracer:
         """Return the array that holds the elements of this view; refuse if it may not change."""
@@ -320,11 +309,6 @@ class ArrayTracer(ArrayMethods):
             return False
         return self._base.becomes(self.program.view(whole, node, self._base.shape))
 
-    @property
-    @override
-    def prefers_steps(self) -> bool:
-        return self.program.prefers_steps
-
     @override
     @unseen
     def capture_elementwise(
@@ -340,8 +324,7 @@ class ArrayTracer(ArrayMethods):
 
     @override
     def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
-        nodes = replaced(args, self._unwrap)
-        self.program.add(Kind.EFFECT, function, nodes, (), np.dtype(np.bool_))
+        self.program.add(Kind.EFFECT, function, replaced(args, self._unwrap), (), np.dtype(bool))
 
     @override
     def capture_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> NumberTracer:
@@ -515,11 +498,3 @@ class ArrayTracer(ArrayMethods):
         """Return the error for what cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
-
-
-for _name in ("dtype", "flat", "imag", "real", "shape", "strides"):
-    setattr(
-        ArrayTracer,
-        _name,
-        property(getattr(ArrayTracer, _name).fget, ArrayTracer._refuse_to_set),
-    )

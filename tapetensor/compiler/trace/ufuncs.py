@@ -85,7 +85,7 @@ def captured(
         return result
     if not isinstance(out, CapturedArray):
         raise into_another(f"np.{ufunc.__name__}")
-    if out.is_scalar:
+    if issubclass(out.__class__, np.generic):
         raise TypeError("return arrays must be of ArrayType")
     fits = out.shape == result.shape and np.can_cast(result.dtype, out.dtype, "same_kind")
     if options or not is_call or not fits:
