@@ -169,14 +169,15 @@ class ResultWriter:
 
     def _told_apart(self, value: Any) -> None:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
-        if isinstance(value, np.ndarray) and not isinstance(value, ArrayTracer):
-            is_strided = value.copy("K").strides != value.strides and value.size > 0
-            is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
-            if is_strided or is_shared or id(value.base) in self.known:
-                raise trace_error(
-                    "a result is a view of an array of numpy's; return a copy of it", NoPlaceError
-                )
-            self._numpys.append(value)
+        if isinstance(value, ArrayTracer):
+            return
+        is_strided = value.copy("K").strides != value.strides and value.size > 0
+        is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
+        if is_strided or is_shared or id(value.base) in self.known:
+            raise trace_error(
+                "a result is a view of an array of numpy's; return a copy of it", NoPlaceError
+            )
+        self._numpys.append(value)
 
     def _known_as(self, value: Any, source: str) -> str:
         """Give a value a name, for the function may return the very same one again."""
