@@ -39,11 +39,11 @@ def captured(
     if method == "__call__" and "where" in options and ufunc.signature is None:
         return masked(ufunc, inputs, out, options)
     is_call = method == "__call__"
-    if method in ("reduce", "accumulate", "reduceat") and out is not None:
+    is_reduction = method in ("reduce", "accumulate", "reduceat")
+    if is_reduction and out is not None and options.get("dtype") is None:
         # numpy computes in the dtype of both.
         kinds = out.dtype, _kind(inputs[0]), None
-        dtypes = ufunc.resolve_dtypes(kinds, reduction=True, casting="unsafe")
-        options["dtype"] = options.get("dtype") or dtypes[2]
+        options["dtype"] = ufunc.resolve_dtypes(kinds, reduction=True, casting="unsafe")[2]
     if method == "outer" and "where" in options:
         raise trace_error(
             f"np.{ufunc.__name__}.outer with where cannot be traced; write "
