@@ -278,3 +278,17 @@ def test_an_error_that_comes_too_late_says_that_parameters_are_updated() -> None
             compiled(tt.zeros((1, 1)))
     assert "parameters may be updated" in error.value.__notes__[0]
     assert optimizer.steps == 2
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda a: a.max().item() * 2**62,
+        lambda a: a.max().item() ** -1,
+        lambda a: -(a.max().item() * a.max().item() ** 60),
+    ],
+)
+def test_integers_are_those_of_python_where_no_array_holds_them(run: Any) -> None:
+    compiled = tt.compile(run)
+    for a in (np.array([1, 0]), np.array([3, 1])):
+        assert repr(compiled(a)) == repr(run(a))

@@ -16,6 +16,8 @@ from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, is_short, ones
 _SMALL = 1 << 12
 # These functions find the places of the elements that the reductions find.
 _SEARCHES: dict[Any, str] = {np.maximum: "argmax", np.minimum: "argmin"}
+# What these make of elements is the same before and after they are converted.
+_OF_TRUTHS = frozenset({np.logical_and, np.logical_or, np.logical_xor})
 
 
 def call_into(
@@ -55,8 +57,11 @@ def call_into(
 
 def _reduction(out: Operand, node: Node, operands: list[Operand], code: Code) -> str:
     axes, _ = node.detail
-    reduce = code.bind(node.function.reduce)
-    return f"{reduce}({operands[0].source}, {axes}, None, {out.source}, True)"
+    reduce, dtype = code.bind(node.function.reduce), "None"
+    if node.dtype != node.args[0].dtype and node.function not in _OF_TRUTHS:
+        # Elements are converted before they are added, and not their sum.
+        dtype = code.bind(node.dtype)
+    return f"{reduce}({operands[0].source}, {axes}, {dtype}, {out.source}, True)"
 
 
 def _product_or_search(

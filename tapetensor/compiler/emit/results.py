@@ -15,7 +15,7 @@ from tapetensor.arrays.array import read_only
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.part import Part
-from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
 from tapetensor.compiler.trace.structure import (
     fields_of,
     is_dataclass_instance,
@@ -88,6 +88,8 @@ class ResultWriter:
     _roots: dict[Node, ArrayTracer] = field(default_factory=dict)
     # The array of the function that each node leaves as.
     _written: dict[Node, ArrayTracer] = field(default_factory=dict)
+    # The arrays of numpy's among the results.
+    _numpys: list[Any] = field(default_factory=list)
     # What was written is kept alive, for it is known by its address.
     _kept: list[Any] = field(default_factory=list)
 
@@ -135,11 +137,15 @@ class ResultWriter:
         if isinstance(value, ArrayTracer) and not value.is_scalar and value.shown is not None:
             return self._known_as(value, self._part_of(value.shown))
         if isinstance(value, ArrayTracer | np.ndarray):
+            self._told_apart(value)
             is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
             source = self.array(value)
             is_made_here = source.endswith((_AS_ANOTHER, _COPIED))
             if is_scalar:
                 source += "[()]"
+            elif isinstance(value, ArrayTracer) and value.shape == ():
+                # What runs as a whole may give a scalar.
+                is_made_here, source = True, f"asarray({source})"
             if isinstance(value, ArrayTracer) and value.is_read_only:
                 is_made_here, source = True, f"read_only(asarray({source}))"
             return self._known_as(value, source) if is_made_here else source
@@ -160,6 +166,18 @@ class ResultWriter:
         lines = self._tensors if isinstance(value, Gradients) else self._containers
         lines.append(f"{local} = {self._container(value)}")
         return local
+
+    def _told_apart(self, value: Any) -> None:
+        """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
+        if isinstance(value, ArrayTracer):
+            return
+        is_strided = value.copy("K").strides != value.strides and value.size > 0
+        is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
+        if is_strided or is_shared or id(value.base) in self.known:
+            raise trace_error(
+                "a result is a view of an array of numpy's; return a copy of it", NoPlaceError
+            )
+        self._numpys.append(value)
 
     def _known_as(self, value: Any, source: str) -> str:
         """Give a value a name, for the function may return the very same one again."""

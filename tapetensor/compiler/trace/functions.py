@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy._core import umath
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
@@ -28,6 +29,9 @@ VALUES_DECIDE = (
     "{} gives a shape that depends on the values; choose by np.where(mask, a, b), or call it "
     "outside on what the function returns"
 )
+
+# Its stubs lack this ufunc, which `np.clip` calls.
+_CLIP: Any = vars(umath)["clip"]
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -106,14 +110,20 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
 
 def _clip(
     self: ArrayTracer, a: Any, a_min: Any = None, a_max: Any = None,
-    out: Any = None, *, min: Any = None, max: Any = None,
+    out: Any = None, *, min: Any = None, max: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
     if low is None or high is None:
         if low is not None:
-            return np.maximum(a, low, out=out)
-        return np.positive(a, out=out) if high is None else np.minimum(a, high, out=out)
+            return np.maximum(a, low, out=out, **options)
+        if high is None:
+            return np.positive(a, out=out, **options)
+        return np.minimum(a, high, out=out, **options)
+    # The two others give zeros another sign, which matters where a bound may be zero.
+    are_known = all(one.__class__ in (int, float) and one for one in (low, high))
+    if options or not (are_known or self.may_run_natively):
+        return _CLIP(a, low, high, out=out, **options)
     return np.minimum(np.maximum(a, low), high, out=out)
 
 
@@ -139,7 +149,12 @@ def _known_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
 def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     def part(self: ArrayTracer, val: ArrayTracer) -> Any:
         if val.dtype.kind != "c":
-            return val if function is np.real else np.zeros_like(val)
+            if function is np.real:
+                return val
+            nothing: Any = np.zeros_like(val)
+            nothing.is_scalar = val.is_scalar
+            nothing.is_read_only = not val.is_scalar
+            return nothing
         made = self.capture_step(copied(function), (val,), {}, function(val.laid_out()))
         if not val.is_scalar:
             made.part = Part(val, function, ())

@@ -58,6 +58,7 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
         if function.__name__ in _OF_NESTS and not options.keys() - {"dtype", "copy"}:
             tracers = [*found_in(args[:1], ArrayTracer), *found_in(args[:1], NumberTracer)]
             if tracers:
+                options.setdefault("copy", True if function.__name__ == "array" else None)
                 return _array_of(function.__name__, *args, **options)
         made = function(*args, **options)
         if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
@@ -85,7 +86,10 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
     elif nest.is_scalar:
         whole = _with_no_axes(nest)
     else:
-        whole = nest.copy("K") if name == "array" and copy in (None, True) else nest
+        if copy is not None and not copy:
+            # This raises what numpy raises.
+            np.array(nest.laid_out(), dtype, copy=False)
+        whole = nest.copy("K") if copy else nest
     if name == "ascontiguousarray":
         whole = np.atleast_1d(whole).astype(whole.dtype, order="C", copy=False)
     return whole if dtype is None else whole.astype(dtype, copy=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from typing_extensions import override
@@ -15,9 +15,9 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
-from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
+from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import write_sorted
+from tapetensor.compiler.trace.operations import scalar_power, write_sorted
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 
@@ -29,6 +29,23 @@ class ArrayMethods(CapturedArray):
 
     is_scalar: bool
     program: Program
+
+    def __init_subclass__(cls) -> None:
+        """Refuse that numpy's attributes are set."""
+
+        def refuse(self: ArrayMethods, value: object) -> Never:
+            raise self.refusal(
+                "an attribute of an array is set; write x[...] = values for elements, and "
+                "reshape or astype for another array"
+            )
+
+        for name in ("dtype", "flat", "imag", "real", "shape", "strides"):
+            setattr(cls, name, property(getattr(cls, name).fget, refuse))
+
+    @property
+    @override
+    def prefers_steps(self) -> bool:
+        return self.program.prefers_steps
 
     @property
     @override
@@ -82,13 +99,20 @@ class ArrayMethods(CapturedArray):
 
     def sort(self, *args: Any, **options: Any) -> None:
         """Sort in place."""
+        # This raises what numpy raises.
+        np.zeros(self.shape, self.dtype).sort(*args, **options)
         self.write(write_sorted, *args, *([Keywords(options)] if options else []))
 
-    def item(self) -> Any:
-        """Return the only element as a number of the program."""
+    def item(self, *place: Any) -> Any:
+        """Return the only element, or the one at a place, as a number of the program."""
+        whole: Any = self
+        if place:
+            is_flat = len(place) == 1 and not isinstance(place[0], tuple)
+            index = place if is_flat or len(place) > 1 else place[0]
+            seen = whole if self.ndim and not is_flat else np.reshape(whole, -1)
+            return seen[index].item()
         if self.node.kind is Kind.CONSTANT:
             return self.read().item()
-        whole: Any = self
         return NumberTracer(whole)
 
     @property
@@ -100,6 +124,11 @@ class ArrayMethods(CapturedArray):
     def imag(self) -> Any:
         """The imaginary part, which is a view of the array."""
         return np.imag(self)
+
+    @property
+    def flat(self) -> Any:
+        """Refuse: its iterator writes, too."""
+        return self.__getattr__("flat")
 
     @property
     def itemsize(self) -> int:
@@ -116,12 +145,57 @@ class ArrayMethods(CapturedArray):
         """The steps in memory from element to element."""
         return self.laid_out().strides
 
+    def may_raise_for(self, value: Any) -> bool:
+        """Tell whether a scalar is written that no element may be."""
+        is_scalar = isinstance(value, ArrayMethods) and value.is_scalar
+        return is_scalar and self.dtype.kind in "iu" and value.dtype.kind == "f"
+
+    def raise_as_numpy_for(self, index: Any, value: Any) -> None:
+        """Raise what numpy raises for a write that it refuses, which takes no memory to see."""
+        element = np.zeros((), self.dtype)
+        anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
+        anything[replaced(index, dummy)] = replaced(value, dummy)
+
     @override
     def __pow__(self, other: Any) -> Any:
         """Return powers; numpy's operator squares what its function does not."""
+        if self._makes_scalar_of(other):
+            return self.capture_step(scalar_power, (self, other), {})
         if other.__class__ is int and other == 2 and self.dtype.kind == "b" and not self.is_scalar:
             return np.square(self)
         return super().__pow__(other)
+
+    def __rpow__(self, other: Any) -> Any:
+        """Return powers of a number."""
+        if self._makes_scalar_of(other):
+            return self.capture_step(scalar_power, (other, self), {})
+        return super().__rpow__(other)
+
+    def _makes_scalar_of(self, other: Any) -> bool:
+        """Tell whether numpy computes with another number by the floating scalars' operators."""
+        is_scalar = other.__class__ in (bool, int, float) or isinstance(other, np.generic)
+        if isinstance(other, ArrayMethods):
+            is_scalar = other.is_scalar
+        kinds = self.dtype.kind, getattr(other, "dtype", np.dtype(type(other))).kind
+        return self.is_scalar and is_scalar and "f" in kinds and "c" not in kinds
+
+    @override
+    def __imatmul__(self, other: Any) -> Any:
+        """Multiply in place, where numpy does so."""
+        if self.is_scalar:
+            return NotImplemented
+        if self.ndim < 1 or np.ndim(dummy(other)) < 2:
+            raise ValueError(
+                "inplace matrix multiplication requires the first operand to have at least one "
+                "and the second at least two dimensions."
+            )
+        return super().__imatmul__(other)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the parts along the first axis, each when it is asked for."""
+        if self.shape == ():
+            raise TypeError("iteration over a 0-d array")
+        return map(self.__getitem__, range(self.shape[0]))
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
@@ -246,6 +320,6 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
 
 for _name in ("eq", "ne"):
     setattr(ArrayMethods, f"__{_name}__", _comparing(f"__{_name}__", getattr(operator, _name)))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
     setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))

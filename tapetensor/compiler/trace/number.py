@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -15,8 +17,19 @@ from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
 
-_INTEGER = np.dtype(np.int64)
-_LOGICAL = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+_INTEGER, _FLOATING = np.dtype(np.int64), np.dtype(np.float64)
+COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+# Python's integers do not overflow, and some operators of its numbers raise errors.
+_IN_PYTHON = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.power: operator.pow,
+    np.negative: operator.neg,
+    np.absolute: operator.abs,
+}
+_RAISING = {np.divide, np.power}
 _READ = (
     "the value of a number is read that is not known yet (by printing it, int(), float() or a "
     "function of the math module); return the number and read it outside"
@@ -24,22 +37,43 @@ _READ = (
 
 
 def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., Any]:
-    """Return the method of an operator, which captures a ufunc."""
+    """Return the method of an operator, which captures a ufunc where that has Python's answer."""
+    in_python = _IN_PYTHON.get(ufunc)
 
-    def operator(*operands: Any) -> Any:
+    def captured(*operands: Any) -> Any:
+        if any(isinstance(one, complex) for one in operands):
+            raise trace_error(
+                "a complex number and a number that is not known yet cannot be computed; return "
+                "the number and compute it outside"
+            )
         if not all(isinstance(one, NumberTracer | int | float) for one in operands):
             return NotImplemented
-        arrays = [one.array if isinstance(one, NumberTracer) else one for one in operands]
-        if ufunc not in _LOGICAL:
-            # Python adds bools as integers.
-            arrays = [
-                one.astype(_INTEGER) if not isinstance(one, int | float) and one.dtype.kind == "b"
-                else one
-                for one in arrays
-            ]  # fmt: skip
-        return NumberTracer(ufunc(*(arrays[::-1] if is_reflected else arrays)))
+        ordered = operands[::-1] if is_reflected else operands
+        is_floating = ufunc is np.divide or any(isinstance(one, float) for one in operands)
+        if in_python is not None and (ufunc in _RAISING or not is_floating):
+            kind = _FLOATING if is_floating else _INTEGER
+            first = next(one.array for one in operands if isinstance(one, NumberTracer))
+            made = first.capture_step(_step(in_python, kind), ordered, {}, np.zeros((), kind))
+            return NumberTracer(made)
+        arrays = [one.array if isinstance(one, NumberTracer) else one for one in ordered]
+        return NumberTracer(ufunc(*arrays))
 
-    return operator
+    return captured
+
+
+@cache
+def _step(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """Return an operator on arrays of one number, which raises for what `dtype` cannot hold."""
+
+    def step(*arrays: Any) -> Any:
+        numbers = [
+            one.item() if isinstance(one, np.ndarray | np.generic) else one for one in arrays
+        ]
+        made = function(*numbers)
+        return dtype.type(operator.index(made) if dtype == _INTEGER else made)
+
+    step.__name__ = function.__name__
+    return step
 
 
 class NumberTracer(Captured):

@@ -45,6 +45,12 @@ def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     return out
 
 
+def scalar_power(lhs: Any, rhs: Any) -> Any:
+    """Return a power as numpy computes it of scalars, which has other last digits than arrays'."""
+    lhs, rhs = [one[()] if isinstance(one, np.ndarray) else one for one in (lhs, rhs)]
+    return lhs**rhs
+
+
 def writes_anywhere(node: Node) -> bool:
     """Tell whether numpy computes a value rightly also into memory that is not in order."""
     return node.function not in _ONLY_IN_ORDER
@@ -66,6 +72,11 @@ def read_index(array: Any, index: Any) -> Any:
 def write_all(array: Any, value: Any) -> None:
     """``array[...] = value``, which converts as `np.copyto` does not."""
     array[...] = value
+
+
+def write_scalar(array: Any, index: Any, value: Any) -> None:
+    """``array[index] = value`` of a scalar, which raises for what an integer cannot be."""
+    array[index] = value[()]
 
 
 def write_index(array: Any, index: Any, value: Any) -> None:

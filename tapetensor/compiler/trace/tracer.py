@@ -28,6 +28,7 @@ from tapetensor.compiler.trace.operations import (
     reordered,
     write_all,
     write_index,
+    write_scalar,
 )
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.program import Program
@@ -185,8 +186,9 @@ class ArrayTracer(ArrayMethods):
         # This raises what numpy raises.
         wanted = np.empty(0, self.dtype).astype(dtype, casting=casting).dtype
         if wanted == self.dtype:
-            like = np.empty_like(self.laid_out(), order=order)
-            return self.copy(order) if copy or not lie_alike(self.laid_out(), like) else self
+            flags = self.laid_out().flags
+            lies_so = {"K": True, "A": flags.forc, "C": flags.c_contiguous, "F": flags.f_contiguous}
+            return self.copy(order) if copy or not lies_so[order] else self
         cast = self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
         cast.is_scalar = self.is_scalar
         if order != "K" or not self.is_in_order:
@@ -240,6 +242,8 @@ class ArrayTracer(ArrayMethods):
         if self.is_scalar:
             name = self.dtype.type.__name__
             raise TypeError(f"'numpy.{name}' object does not support item assignment")
+        if not is_basic(index) or value.__class__ not in (bool, int, float):
+            self.raise_as_numpy_for(index, value)
         if is_basic(index):
             parts = index if isinstance(index, tuple) else (index,)
             full = parts if any(one is ... for one in parts) else (*parts, ...)
@@ -247,12 +251,13 @@ class ArrayTracer(ArrayMethods):
             if isinstance(value, ArrayTracer) and value.node is target.node:
                 # This is the second half of ``array[index] += ...``: the values are there already.
                 return
-            target.write(write_all, value)
+            may_raise = self.may_raise_for(value)
+            target.write(*((write_scalar, ...) if may_raise else (write_all,)), value)
             return
         part = value.part if isinstance(value, ArrayTracer) else None
         # Of a part, too, the values are there already.
         if part is None or not part.is_at(self, replaced(index, self._unwrap)):
-            self.write(write_index, index, value)
+            self.write(write_scalar if self.may_raise_for(value) else write_index, index, value)
 
     def _owner(self) -> ArrayTracer:
         """Return the array that holds the elements of this view; refuse if it may not change."""
@@ -304,11 +309,6 @@ class ArrayTracer(ArrayMethods):
             return False
         return self._base.becomes(self.program.view(whole, node, self._base.shape))
 
-    @property
-    @override
-    def prefers_steps(self) -> bool:
-        return self.program.prefers_steps
-
     @override
     @unseen
     def capture_elementwise(
@@ -324,8 +324,7 @@ class ArrayTracer(ArrayMethods):
 
     @override
     def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
-        nodes = replaced(args, self._unwrap)
-        self.program.add(Kind.EFFECT, function, nodes, (), np.dtype(np.bool_))
+        self.program.add(Kind.EFFECT, function, replaced(args, self._unwrap), (), np.dtype(bool))
 
     @override
     def capture_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> NumberTracer:
@@ -358,7 +357,9 @@ class ArrayTracer(ArrayMethods):
             if any(np.may_share_memory(one, other) for one in made for other in given):
                 function = copied(function)
         is_in_order = all(one.flags.c_contiguous for one in found_in(results, np.ndarray))
-        if not is_in_order and function is not read_index:
+        is_scalar = not isinstance(results, np.ndarray | tuple | list)
+        if is_scalar or (not is_in_order and function is not read_index):
+            # What is written into a view of a scalar of numpy's would be lost.
             function = copied(function)
         keywords = Keywords(replaced(options, self._unwrap))
         nodes = (*replaced(args, self._unwrap), keywords)

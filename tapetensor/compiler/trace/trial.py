@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # What hands its operands to the BLAS.
 _PRODUCTS = frozenset({np.dot, np.inner, np.tensordot, np.einsum, np.linalg.multi_dot})
 # numpy does not let anybody write into the views that these give.
-_READ_ONLY = frozenset({np.diagonal, np.diag})
+_READ_ONLY = frozenset({np.diagonal, np.diag, np.lib.stride_tricks.sliding_window_view})
 
 
 def capture_function(
@@ -47,6 +47,9 @@ def capture_function(
     if function in WRITING:
         if not _is_tracer(args[0]):
             raise into_another(name)
+        given = replaced((args[1:], options), dummy)
+        # This raises what numpy raises.
+        function(np.zeros(args[0].shape, args[0].dtype), *given[0], **given[1])
         args[0].write(function, *args[1:], *([Keywords(options)] if options else []))
         return None
     if out is not None:
@@ -72,14 +75,14 @@ def capture_function(
     many = isinstance(results, tuple | list)
     seen = [_seen(one, tracers) for one in (results if many else [results])]
     if all(one is not None for one in seen):
-        for one in seen if function in _READ_ONLY else ():
+        for one in seen if function in _READ_ONLY and not options.get("writeable") else ():
             assert one is not None
             one.is_read_only = True
         return results.__class__(seen) if many and seen else seen[0] if seen else results
     if any(one is not None for one in seen):
         raise trace_error(f"{name} gives views beside copies; call it on one array at a time")
-    if any(tracer.is_scalar for tracer in found):
-        # A plan holds scalars as arrays, which the function might give a view of.
+    if any(one.is_scalar for one in found) or any(0 in one.strides for _, one in tracers):
+        # A plan holds these as whole arrays, which the function might give a view of.
         function = copied(function)
     if function in _PRODUCTS:
         told_apart(found)

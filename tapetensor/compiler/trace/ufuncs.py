@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, replaced
-from tapetensor.compiler.trace.number import NumberTracer, dummy
+from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, into_where
 from tapetensor.compiler.trace.refusals import into_another, trace_error
 from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
@@ -19,6 +19,8 @@ from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
+
+_BOOL = np.dtype(np.bool_)
 
 
 def captured(
@@ -37,8 +39,20 @@ def captured(
     if method == "__call__" and "where" in options and ufunc.signature is None:
         return masked(ufunc, inputs, out, options)
     is_call = method == "__call__"
+    is_reduction = method in ("reduce", "accumulate", "reduceat")
+    if is_reduction and out is not None and options.get("dtype") is None:
+        # numpy computes in the dtype of both.
+        kinds = out.dtype, _kind(inputs[0]), None
+        options["dtype"] = ufunc.resolve_dtypes(kinds, reduction=True, casting="unsafe")[2]
+    if method == "outer" and "where" in options:
+        raise trace_error(
+            f"np.{ufunc.__name__}.outer with where cannot be traced; write "
+            f"np.{ufunc.__name__}(x[:, None], y, where=..., out=np.zeros_like(...))"
+        )
     if is_call:
         inputs = tuple([as_operand(one) for one in inputs])
+        if ufunc in COMPARISONS:
+            inputs = tuple([_comparable(one, inputs) for one in inputs])
         if any(one.dtype.kind not in "biufc" for one in inputs if isinstance(one, np.ndarray)):
             # This raises what numpy raises, unless the elements are objects that can be computed.
             ufunc(*map(dummy, inputs))
@@ -49,9 +63,10 @@ def captured(
     if is_call and not options.keys() - {"order"}:
         try:
             result = called(self, ufunc, inputs, out)
-        except ValueError:
+        except (ValueError, IndexError):
             # This raises what numpy raises.
-            ufunc(*map(dummy, inputs))
+            is_known = isinstance(out, CapturedArray)
+            ufunc(*map(dummy, inputs), out=np.empty(out.shape, out.dtype) if is_known else None)
             raise
         if options:
             result.lies_as(np.empty_like(result.laid_out(), **options))
@@ -60,6 +75,8 @@ def captured(
     elif method == "at":
         if not isinstance(inputs[0], CapturedArray):
             raise into_another(f"np.{ufunc.__name__}.at")
+        # This raises what numpy raises.
+        ufunc.at(np.zeros(inputs[0].shape, inputs[0].dtype), *replaced(inputs[1:], dummy))
         inputs[0].write(ufunc.at, *inputs[1:])
         return None
     else:
@@ -68,10 +85,19 @@ def captured(
         return result
     if not isinstance(out, CapturedArray):
         raise into_another(f"np.{ufunc.__name__}")
-    if is_call and not np.can_cast(result.dtype, out.dtype, "same_kind"):
+    if issubclass(out.__class__, np.generic):
+        raise TypeError("return arrays must be of ArrayType")
+    fits = out.shape == result.shape and np.can_cast(result.dtype, out.dtype, "same_kind")
+    if options or not is_call or not fits:
         # This raises what numpy raises.
-        empty = [np.empty(0, one.dtype) if hasattr(one, "dtype") else one for one in inputs]
-        ufunc(*empty, out=np.empty(0, out.dtype))
+        given = replaced((inputs, options), dummy)
+        with np.errstate(all="ignore"):
+            getattr(ufunc, method)(*given[0], **given[1], out=np.empty(out.shape, out.dtype))
+    if not is_call and out.shape != result.shape:
+        raise trace_error(
+            f"np.{ufunc.__name__}.{method} leaves elements of its out unwritten; give it one of "
+            f"shape {result.shape}"
+        )
     target: Any = out
     if out.shape == result.shape and target.becomes(result.astype(out.dtype).node):
         return out
@@ -87,6 +113,18 @@ def as_operand(value: Any) -> Any:
     if hasattr(value, "dtype") or value.__class__ in (bool, int, float, complex):
         return value
     return np.asarray(value)
+
+
+def _comparable(value: Any, operands: tuple[Any, ...]) -> Any:
+    """Return an integer of Python's that no integer of the operands is as one of numpy's."""
+    kinds = [one.dtype for one in operands if getattr(one, "dtype", _BOOL).kind in "iu"]
+    if value.__class__ is not int or all(_holds(kind, value) for kind in kinds):
+        return value
+    return np.int64(value) if _holds(np.dtype(np.int64), value) else np.float64(value)
+
+
+def _holds(kind: DType, value: int) -> bool:
+    return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
 
 
 def masked(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
@@ -166,7 +204,7 @@ def _as_it_lies(value: Any, given: list[Any]) -> Any:
     if not isinstance(value, CapturedArray):
         return dummy(value)
     given.append(value)
-    return np.zeros_like(value.laid_out())
+    return value.laid_out()
 
 
 def told_apart(arrays: list[ArrayTracer]) -> None:
@@ -175,7 +213,8 @@ def told_apart(arrays: list[ArrayTracer]) -> None:
     It multiplies an array by itself in another way, which has other last digits.
     """
     roots: dict[int, ArrayTracer] = {}
-    for root in [one.root() for one in arrays]:
+    # What the caller holds stays where it is.
+    for root in sorted([one.root() for one in arrays], key=lambda root: not root.came_in):
         node = root.node
         while node.kind is Kind.VIEW:
             node = node.args[0]
@@ -227,17 +266,23 @@ def reduced(
     # A reduction of a single number may name its axis 0 or -1.
     axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
     axes = tuple(sorted(axes))
-    kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
+    # This raises what numpy raises.
+    kind = ufunc.reduce(np.ones((1,), array.dtype), dtype=dtype).dtype
     node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)
     made = self.wrap(node)
     if not array.is_in_order and array.size:
-        index: list[Any] = [slice(None)] * array.ndim
-        for one in axes:
-            index[one] = slice(0, 1) if keepdims else 0
-        made.lies_as(np.empty_like(array.laid_out()[tuple(index)]))
+        like = array.laid_out()
+        if 0 in like.strides:
+            # Where numpy puts what it computes of what is repeated, only numpy tells.
+            made.lies_as(np.asarray(ufunc.reduce(like, axes, dtype, keepdims=keepdims)))
+        else:
+            index: list[Any] = [slice(None)] * array.ndim
+            for one in axes:
+                index[one] = slice(0, 1) if keepdims else 0
+            made.lies_as(np.empty_like(like[tuple(index)]))
     made.is_scalar = made.shape == ()
     return made
 

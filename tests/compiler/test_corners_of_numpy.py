@@ -1,0 +1,173 @@
+"""What a fuzzer of numpy programs found: each is numpy's own answer, or refused with its line."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.errors import TraceError
+
+
+def _arrays_of(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [array for one in value for array in _arrays_of(one)]
+    return [value] if isinstance(value, np.ndarray) else []
+
+
+def _described(value: Any) -> Any:
+    """Return what a caller can see of a result: also its layout, and whether it may be written."""
+    if isinstance(value, list | tuple):
+        return type(value), [_described(one) for one in value]
+    if isinstance(value, np.ndarray):
+        flags = value.flags.c_contiguous, value.flags.f_contiguous, value.flags.writeable
+        return value.dtype, value.shape, flags, repr(value.tolist())
+    return type(value), repr(value)
+
+
+def _outcome(function: Callable[[Any], Any], x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        try:
+            result = function(x)
+        except Exception as error:
+            return type(error), str(error) if isinstance(error, TraceError) else ""
+    seen = _described(result)
+    for array in _arrays_of(result):
+        if array.flags.writeable and array.size:
+            # The caller writes into what it was given, which no later call may see.
+            array.flat[0] = 7
+    pairs = itertools.combinations([x, *_arrays_of(result)], 2)
+    return seen, [np.shares_memory(*pair) for pair in pairs]
+
+
+def _caught(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        try:
+            run(x)
+        except Exception as error:
+            return type(error).__name__
+        return "nothing"
+
+    return function
+
+
+def _written(write: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        y = x * 2
+        write(y, x)
+        return y
+
+    return function
+
+
+def _multiplied_in_place(y: Any, x: Any) -> None:
+    y @= x[0]
+
+
+def _power_of_an_element(x: Any) -> Any:
+    y = x.copy()
+    y[0, 1] **= 3
+    return y
+
+
+def _power_of_a_reduction(x: Any) -> Any:
+    least = np.minimum.reduce(x, axis=None, initial=2, out=np.zeros(()))
+    least[...] **= least[...]
+    return least
+
+
+def _product_of_equals(x: Any) -> Any:
+    return np.matmul(x * 1, x.T), x
+
+
+def _views_of_what_numpy_made(x: Any) -> Any:
+    made = np.full((3,), 2.5)
+    return made, made[1:], np.arange(3)[1::-1], x
+
+
+def _infinity_among_integers(x: Any) -> Any:
+    y = x.astype(np.int64)
+    y[0, 0] = x[0, 0] / (x - x)[0, 0]
+    return y
+
+
+_AROUND = np.arange(3.0)
+_RIGHT: dict[str, Callable[[Any], Any]] = {
+    "a sum in integers": lambda x: np.sum(x, dtype=np.int64),
+    "a sum in fewer bits": lambda x: np.sum(x * 1e-3, axis=0, dtype=np.float32),
+    "a sum into integers": lambda x: np.sum(x, axis=0, out=np.zeros(4, np.int64)),
+    "a running sum into floats": lambda x: np.add.accumulate(
+        x > 0, axis=1, out=np.zeros((3, 4), np.float32)
+    ),
+    "a power of a scalar": lambda x: [x[0, 1] ** 3, x[1, 1] ** 2.5, 1.7 ** x[1, 2], x[0, 1] ** 2],
+    "a power of an element": _power_of_an_element,
+    "a power of a reduction": _power_of_a_reduction,
+    "integers out of bounds": lambda x: [
+        x.astype(np.uint8) != -1, x.astype(np.int8) < 300, x.astype(np.int8) > 2**70
+    ],
+    "bounds of other dtypes": lambda x: np.clip(x > 0, 0, x.astype(np.float16)),
+    "zeros within bounds": lambda x: np.clip(-np.abs(x - x), 0, 1),
+    "bounds with a mask": lambda x: np.clip(x, 0, 1, where=x > 0, out=np.zeros_like(x)),
+    "a copy of what is repeated": lambda x: [x, np.broadcast_to(np.arange(3), (2, 3)).ravel()],
+    "a view that is not in order": lambda x: np.ascontiguousarray(x[::-1]),
+    "an array only if it must": lambda x: np.array(x, copy=None),
+    "an argument in a product": _product_of_equals,
+    "the imaginary part": lambda x: [x.imag, x[0, 0].imag],
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, axis=0),
+    "an element at a place": lambda x: [x.item(5), x.item(1, 2), x.item((2, 1))],
+    "an array without axes": lambda x: np.fabs(x[0, 0], out=np.zeros(()), casting="unsafe"),
+    "what is repeated, reduced": lambda x: [
+        np.all(np.broadcast_to(x, (2, 3, 4)), ()),
+        np.modf(np.broadcast_to(x, (2, 3, 4)))[0],
+    ],
+    "views of what numpy made": _views_of_what_numpy_made,
+    "infinity among integers": _infinity_among_integers,
+    "a number by zero": lambda x: x.sum().item() / (x - x).sum().item(),
+    "a number too large": lambda x: x.sum().item() ** 2000,
+}  # fmt: skip
+_WRONG: dict[str, Callable[[Any], Any]] = {
+    "an array without axes has no parts": lambda x: list(x[0, 0, ...]),
+    "a scalar has no parts": lambda x: sum(x[0, 0]),
+    "nobody writes into a scalar": lambda x: np.negative(x[0, 0], out=x[1, 1]),
+    "a mask of another shape": lambda x: np.add(x, 1, out=np.zeros(3)),
+    "an out of another kind": lambda x: np.logical_or(x, x, out=x * 2, casting="no"),
+    "a reduction into another shape": lambda x: np.max(x[0], 0, initial=2, out=np.zeros(3)),
+    "a product with a number": lambda x: x @ -1,
+    "a product of rows in place": _written(lambda y, x: _multiplied_in_place(y[0], x)),
+    "added at no place": _written(lambda y, x: np.add.at(y, 7, x[0])),
+    "added in another shape": _written(lambda y, x: np.add.at(y[:, 0], [0, 1, 2], x[0])),
+    "a diagonal of no square": _written(lambda y, x: np.fill_diagonal(y[None], 1)),
+    "sorted along no axis": _written(lambda y, x: y.sort(2)),
+    "a row in an element": _written(lambda y, x: y.__setitem__((0, 0), x[0, :1])),
+    "a row that does not fit": _written(lambda y, x: y.__setitem__(slice(0, 2), x[[0, 1, 2]])),
+}
+_REFUSED: dict[str, Callable[[Any], Any]] = {
+    "the iterator of elements": lambda x: setattr(x * 2, "flat", 1),
+    "another shape": lambda x: setattr(x * 2, "shape", (12,)),
+    "the real part": lambda x: setattr(x * 2, "real", 1),
+    "a part of an out": lambda x: np.add.reduceat(x[0], [0], out=np.zeros(3)),
+    "pairs with a mask": lambda x: np.add.outer(x, x, where=x[0, 0] > 0),
+    "a complex number": lambda x: x.sum().item() * 1j,
+    "a view of what lies around": lambda x: _AROUND[:2],
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", [*_RIGHT, *_WRONG])
+def test_a_corner_of_numpy_is_what_it_is_in_eager_mode(name: str, dtype: Any) -> None:
+    functions = {**_RIGHT, **{key: _caught(run) for key, run in _WRONG.items()}}
+    compiled = tt.compile(functions[name])
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(1, 2, (3, 4)).astype(dtype)
+        x.flags.writeable = False
+        assert _outcome(compiled, x) == _outcome(functions[name], x)
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_what_a_plan_cannot_do_is_refused_with_its_line(name: str) -> None:
+    with pytest.raises(TraceError, match=r"test_corners_of_numpy.py:\d+: .*; "):
+        tt.compile(_REFUSED[name])(np.ones((3, 4)))
