@@ -30,6 +30,7 @@ class ArrayMethods(CapturedArray):
     is_scalar: bool
     program: Program
 
+    @override
     def __init_subclass__(cls) -> None:
         """Refuse that numpy's attributes are set."""
 
@@ -165,6 +166,7 @@ class ArrayMethods(CapturedArray):
             return np.square(self)
         return super().__pow__(other)
 
+    @override
     def __rpow__(self, other: Any) -> Any:
         """Return powers of a number."""
         if self._makes_scalar_of(other):
