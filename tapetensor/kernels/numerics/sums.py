@@ -26,8 +26,8 @@ _MANY_ROWS = 1 << 13
 PRODUCT_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 # From so many elements in a row on a product of rows pays beside what else is to be done.
 WORTH_PRODUCT = 32
-# OpenBLAS's product of rows of so many float32s, with AVX-512, also reads numbers that nobody wrote.
-# They do not change the sums, but where one is a signalling NaN numpy warns of an invalid value.
+# OpenBLAS's product of rows of so many float32s also reads what nobody wrote, with AVX-512.
+# No sum is another by that, but where it is a signalling NaN numpy warns of an invalid value.
 _READS_TOO_FAR = 5
 # So many ones are kept for the next sum over as many.
 _KEPT = 1 << 14
