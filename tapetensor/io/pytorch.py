@@ -15,7 +15,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.io.headers import Header
-from tapetensor.nn import DecoderBlock, Module, MultiHeadAttention
+from tapetensor.nn import DecoderBlock, Module, MultiHeadAttention, UnbiasedMultiHeadAttention
 
 _Found = TypeVar("_Found")
 
@@ -28,7 +28,7 @@ def attentions_of(module: Module) -> dict[str, str]:
     modules = {"": module, **module.modules()}
     found = {}
     for path, one in modules.items():
-        if isinstance(one, MultiHeadAttention):
+        if isinstance(one, MultiHeadAttention | UnbiasedMultiHeadAttention):
             here = there = f"{path}." if path else ""
             block, _, name = path.rpartition(".")
             if name == "cross_attn" and isinstance(modules[block], DecoderBlock):
@@ -85,7 +85,7 @@ def in_pytorch_names(op: str, part: object, arrays: Mapping[str, Array]) -> dict
         )
     theirs = dict(arrays)
     for here, there in attentions_of(part).items():
-        for kind in _KINDS:
+        for kind in [one for one in _KINDS if f"{here}w_o.{one}" in theirs]:
             first = [to_numpy(theirs.pop(f"{here}{name}.{kind}")) for name in _FIRST_THREE]
             last = theirs.pop(f"{here}w_o.{kind}")
             if {one.shape for one in first} != {last.shape[:1] * last.ndim}:

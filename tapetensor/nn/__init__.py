@@ -30,6 +30,7 @@ from tapetensor.nn.adaptive_pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2
 from tapetensor.nn.adaptive_pooling import AdaptiveMaxPool1d as AdaptiveMaxPool1d
 from tapetensor.nn.adaptive_pooling import AdaptiveMaxPool2d as AdaptiveMaxPool2d
 from tapetensor.nn.attention import MultiHeadAttention as MultiHeadAttention
+from tapetensor.nn.attention import UnbiasedMultiHeadAttention as UnbiasedMultiHeadAttention
 from tapetensor.nn.bias import Bias1d as Bias1d
 from tapetensor.nn.branches import AddInto as AddInto
 from tapetensor.nn.branches import ParallelAdd as ParallelAdd

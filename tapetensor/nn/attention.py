@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, overload
 
 import numpy as np
@@ -10,7 +11,7 @@ from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn.arguments import check_input
-from tapetensor.nn.linear import Linear
+from tapetensor.nn.linear import Linear, UnbiasedLinear
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
@@ -22,119 +23,41 @@ from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import Ds, M, N, T
 
 
-class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
-    """Attention of several heads, each of which looks at a part of the features.
+class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
+    """What attention of several heads has in common, whether its layers have biases or not."""
 
-        w_o(concat over heads of softmax(q @ k.T / sqrt(keys per head)) @ v)
-
-    where ``q``, ``k`` and ``v`` are what ``w_q``, ``w_k`` and ``w_v`` make of query, key and value.
-
-    Shape: ``(*Ds, M, in_features)`` for the query and ``(*Ds, N, in_features)`` for key and value
-        give ``(*Ds, M, in_features)``.
-    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all weights are
-        trained, also those that meet an input without one.
-    Initialization: that of `Linear`.
-
-    Args:
-        in_features: the size of the last axis of all inputs, > 0.
-        heads: how many heads; it divides `key_features` and `value_features`.
-        key_features: the features of queries and keys, all heads together; `in_features` unless
-            given.
-        value_features: the features of values, all heads together; `in_features` unless given.
-        dtype: float32 or float64.
-        rng: where the first values come from.
-
-    Raises:
-        ArgumentValueError: if `heads` does not divide the features.
-
-    Source: Vaswani et al. (2017), "Attention is all you need", section 3.2.2.
-
-    >>> from typing import Literal as L
-    >>> import tapetensor as tt
-    >>> from tapetensor import nn
-    >>> attention = tt.build(nn.MultiHeadAttention[L[8], L[2]], rng=np.random.default_rng(0))
-    >>> attention.forward(tt.ones((5, 3, 8)), causal=True).shape
-    (5, 3, 8)
-    """
-
-    w_q: Linear[Embed, Keys, W]
-    w_k: Linear[Embed, Keys, W]
-    w_v: Linear[Embed, Values, W]
-    w_o: Linear[Values, Embed, W]
     in_features: Embed
     heads: Heads
     key_features: Keys
     value_features: Values
 
-    @overload
-    def __init__(
-        self: MultiHeadAttention[Embed, Heads, np.float32, Embed, Embed],
-        in_features: Embed,
-        heads: Heads,
-        *,
-        rng: np.random.Generator,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: MultiHeadAttention[Embed, Heads, W, Embed, Embed],
-        in_features: Embed,
-        heads: Heads,
-        dtype: type[W],
-        *,
-        rng: np.random.Generator,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: MultiHeadAttention[Embed, Heads, np.float32, Keys, Values],
-        in_features: Embed,
-        heads: Heads,
-        *,
-        key_features: Keys,
-        value_features: Values,
-        rng: np.random.Generator,
-    ) -> None: ...
-    @overload
-    def __init__(
+    def _layers(
         self,
-        in_features: Embed,
-        heads: Heads,
-        dtype: type[W],
-        *,
-        key_features: Keys,
-        value_features: Values,
+        kind: Callable[..., Any],
+        sizes: tuple[Embed, Heads, Keys | None, Values | None],
+        dtype: object,
         rng: np.random.Generator,
-    ) -> None: ...
-    def __init__(
-        self,
-        in_features: Embed,
-        heads: Heads,
-        dtype: type[Any] = np.float32,
-        *,
-        key_features: Keys | None = None,
-        value_features: Values | None = None,
-        rng: np.random.Generator,
-    ) -> None:
-        self.in_features = as_size("MultiHeadAttention", "in_features", in_features, low=1)
-        self.heads = as_size("MultiHeadAttention", "heads", heads, low=1)
-        keys = self._width("key_features", key_features)
-        values = self._width("value_features", value_features)
-        scalar_type = as_floating_dtype("MultiHeadAttention", "weights", dtype).type
-        check_rng("MultiHeadAttention", rng)
-        self.key_features = keys
-        self.value_features = values
-        self.w_q = Linear(self.in_features, keys, scalar_type, rng=rng)
-        self.w_k = Linear(self.in_features, keys, scalar_type, rng=rng)
-        self.w_v = Linear(self.in_features, values, scalar_type, rng=rng)
-        self.w_o = Linear(values, self.in_features, scalar_type, rng=rng)
+    ) -> list[Any]:
+        """Return ``w_q``, ``w_k``, ``w_v`` and ``w_o``, layers of a kind, having checked sizes."""
+        name = type(self).__name__
+        self.in_features = as_size(name, "in_features", sizes[0], low=1)
+        self.heads = as_size(name, "heads", sizes[1], low=1)
+        keys = self._width("key_features", sizes[2])
+        values = self._width("value_features", sizes[3])
+        scalar_type = as_floating_dtype(name, "weights", dtype).type
+        check_rng(name, rng)
+        self.key_features, self.value_features = keys, values
+        ends = [(self.in_features, width) for width in (keys, keys, values)]
+        ends.append((values, self.in_features))
+        return [kind(*pair, scalar_type, rng=rng) for pair in ends]
 
     def _width(self, name: str, features: Any) -> Any:
         """Return the features of all heads, after checking that each gets as many."""
         given = self.in_features if features is None else features
-        size: Any = as_size("MultiHeadAttention", name, given, low=1)
+        op = type(self).__name__
+        size: Any = as_size(op, name, given, low=1)
         if size % self.heads:
-            raise ArgumentValueError(
-                f"MultiHeadAttention: {self.heads} heads do not divide {name}={size} evenly"
-            )
+            raise ArgumentValueError(f"{op}: {self.heads} heads do not divide {name}={size} evenly")
         return size
 
     @overload
@@ -206,30 +129,196 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
                 not bool.
             ArgumentTypeError: if only one of `key` and `value` is given.
         """
-        check_input("MultiHeadAttention", query, self.w_q.weight, self.in_features)
+        op, own = type(self).__name__, ("w_q", "w_k", "w_v", "w_o")
+        w_q, w_k, w_v, w_o = [getattr(self, name) for name in own]
+        check_input(op, query, w_q.weight, self.in_features)
         if key is None and value is None:
-            check_not_spent("MultiHeadAttention", query)
+            check_not_spent(op, query)
             key, value = query.with_empty_tape(), query.with_empty_tape()
         elif key is None or value is None:
-            raise ArgumentTypeError("MultiHeadAttention: give key and value, or neither of them")
-        check_input("MultiHeadAttention", key, self.w_q.weight, self.in_features)
-        check_input("MultiHeadAttention", value, self.w_q.weight, self.in_features)
+            raise ArgumentTypeError(f"{op}: give key and value, or neither of them")
+        check_input(op, key, w_q.weight, self.in_features)
+        check_input(op, value, w_q.weight, self.in_features)
         # Before anything is spent; the heads are one more of the leading axes.
-        shape = scores_shape("MultiHeadAttention", query.shape, key.shape, value.shape)
+        shape = scores_shape(op, query.shape, key.shape, value.shape)
         scores: Any = (*shape[:-2], self.heads, *shape[-2:])
-        mask_array("MultiHeadAttention", mask, causal, scores)
-        check_bias("MultiHeadAttention", bias, query, scores)
+        mask_array(op, mask, causal, scores)
+        check_bias(op, bias, query, scores)
         query, key, value = trained_together(query, key, value)
         attended: Any = scaled_dot_product_attention(
-            _parted(self.w_q.forward(query), self.heads),
-            _parted(self.w_k.forward(key), self.heads),
-            _parted(self.w_v.forward(value), self.heads),
+            _parted(w_q.forward(query), self.heads),
+            _parted(w_k.forward(key), self.heads),
+            _parted(w_v.forward(value), self.heads),
             mask=mask,
             bias=bias,
             causal=causal,
         )
         joined = _swapped(attended).reshape((*shape[:-1], self.value_features))
-        return self.w_o.forward(joined)
+        found: Tensor[Any, Any, Any] = w_o.forward(joined)
+        return found
+
+
+class MultiHeadAttention(Attention[Embed, Heads, W, Keys, Values]):
+    """Attention of several heads, each of which looks at a part of the features.
+
+        w_o(concat over heads of softmax(q @ k.T / sqrt(keys per head)) @ v)
+
+    where ``q``, ``k`` and ``v`` are what ``w_q``, ``w_k`` and ``w_v`` make of query, key and value.
+
+    Shape: ``(*Ds, M, in_features)`` for the query and ``(*Ds, N, in_features)`` for key and value
+        give ``(*Ds, M, in_features)``.
+    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all weights are
+        trained, also those that meet an input without one.
+    Initialization: that of `Linear`.
+
+    Args:
+        in_features: the size of the last axis of all inputs, > 0.
+        heads: how many heads; it divides `key_features` and `value_features`.
+        key_features: the features of queries and keys, all heads together; `in_features` unless
+            given.
+        value_features: the features of values, all heads together; `in_features` unless given.
+        dtype: float32 or float64.
+        rng: where the first values come from.
+
+    Raises:
+        ArgumentValueError: if `heads` does not divide the features.
+
+    Source: Vaswani et al. (2017), "Attention is all you need", section 3.2.2.
+
+    >>> from typing import Literal as L
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> attention = tt.build(nn.MultiHeadAttention[L[8], L[2]], rng=np.random.default_rng(0))
+    >>> attention.forward(tt.ones((5, 3, 8)), causal=True).shape
+    (5, 3, 8)
+    """
+
+    w_q: Linear[Embed, Keys, W]
+    w_k: Linear[Embed, Keys, W]
+    w_v: Linear[Embed, Values, W]
+    w_o: Linear[Values, Embed, W]
+
+    @overload
+    def __init__(
+        self: MultiHeadAttention[Embed, Heads, np.float32, Embed, Embed],
+        in_features: Embed,
+        heads: Heads,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: MultiHeadAttention[Embed, Heads, W, Embed, Embed],
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[W],
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: MultiHeadAttention[Embed, Heads, np.float32, Keys, Values],
+        in_features: Embed,
+        heads: Heads,
+        *,
+        key_features: Keys,
+        value_features: Values,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[W],
+        *,
+        key_features: Keys,
+        value_features: Values,
+        rng: np.random.Generator,
+    ) -> None: ...
+    def __init__(
+        self,
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[Any] = np.float32,
+        *,
+        key_features: Keys | None = None,
+        value_features: Values | None = None,
+        rng: np.random.Generator,
+    ) -> None:
+        sizes = in_features, heads, key_features, value_features
+        self.w_q, self.w_k, self.w_v, self.w_o = self._layers(Linear, sizes, dtype, rng)
+
+
+class UnbiasedMultiHeadAttention(Attention[Embed, Heads, W, Keys, Values]):
+    """`MultiHeadAttention` whose four layers have no bias.
+
+    A class of its own, as `UnbiasedLinear`, so that the type says there is none. Shapes, tapes,
+    sizes, errors and source are those of `MultiHeadAttention`.
+
+    >>> from typing import Literal as L
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.UnbiasedMultiHeadAttention[L[8], L[2]]
+    >>> list(tt.build(layer, rng=np.random.default_rng(0)).parameters())
+    ['w_q.weight', 'w_k.weight', 'w_v.weight', 'w_o.weight']
+    """
+
+    w_q: UnbiasedLinear[Embed, Keys, W]
+    w_k: UnbiasedLinear[Embed, Keys, W]
+    w_v: UnbiasedLinear[Embed, Values, W]
+    w_o: UnbiasedLinear[Values, Embed, W]
+
+    @overload
+    def __init__(
+        self: UnbiasedMultiHeadAttention[Embed, Heads, np.float32, Embed, Embed],
+        in_features: Embed,
+        heads: Heads,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: UnbiasedMultiHeadAttention[Embed, Heads, W, Embed, Embed],
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[W],
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: UnbiasedMultiHeadAttention[Embed, Heads, np.float32, Keys, Values],
+        in_features: Embed,
+        heads: Heads,
+        *,
+        key_features: Keys,
+        value_features: Values,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[W],
+        *,
+        key_features: Keys,
+        value_features: Values,
+        rng: np.random.Generator,
+    ) -> None: ...
+    def __init__(
+        self,
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[Any] = np.float32,
+        *,
+        key_features: Keys | None = None,
+        value_features: Values | None = None,
+        rng: np.random.Generator,
+    ) -> None:
+        sizes = in_features, heads, key_features, value_features
+        self.w_q, self.w_k, self.w_v, self.w_o = self._layers(UnbiasedLinear, sizes, dtype, rng)
 
 
 def _parted(x: Tensor[Any, Any, Any], heads: int) -> Any:

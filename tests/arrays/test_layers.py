@@ -108,6 +108,10 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "RNNCell": (_sized(nn.RNNCell, 6, 3), (_ROWS, (4, 3))),
     "GRUCell": (_sized(nn.GRUCell, 6, 3), (_ROWS, (4, 3))),
     "LSTMCell": (_sized(nn.LSTMCell, 6, 3), (_ROWS, (4, 3), (4, 3))),
+    "UnbiasedMultiHeadAttention": (
+        _sized(nn.UnbiasedMultiHeadAttention, 6, 2),
+        (_TOKENS,),
+    ),
     "MultiHeadAttention": (_sized(nn.MultiHeadAttention, 6, 2), (_TOKENS,)),
     "EncoderBlock": (_built(nn.EncoderBlock[L[6], L[2], L[8], _DTYPE]), (_TOKENS,)),
     "DecoderBlock": (_built(nn.DecoderBlock[L[6], L[2], L[8], _DTYPE]), (_TOKENS, (2, 3, 6))),

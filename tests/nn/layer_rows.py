@@ -158,6 +158,9 @@ ROWS: dict[Any, Row] = {
     nn.Upscale2dBy: Row(lambda size, rng: nn.Upscale2dBy(2), _images),
     nn.PixelShuffle: Row(lambda size, rng: nn.PixelShuffle(1), _images),
     nn.PixelUnshuffle: Row(lambda size, rng: nn.PixelUnshuffle(1), _images),
+    nn.UnbiasedMultiHeadAttention: Row(
+        lambda size, rng: nn.UnbiasedMultiHeadAttention(size, 1, _F64, rng=rng), _sequences
+    ),
     nn.MultiHeadAttention: Row(
         lambda size, rng: nn.MultiHeadAttention(size, 1, _F64, rng=rng), _sequences
     ),

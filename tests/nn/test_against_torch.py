@@ -16,7 +16,16 @@ from tapetensor import io, nn
 
 torch: Any = pytest.importorskip("torch")
 
-from tests.nn.torch_pairs import OTHERS, PAIRS, Pair  # noqa: E402  # it imports PyTorch, too
+from tests.nn.torch_pairs import PAIRS, Pair  # noqa: E402  # it imports PyTorch, too
+
+OTHERS = {
+    "Module": "is what the others are",
+    "Dropout": "draws other random numbers",
+    "DropoutOneIn": "draws other random numbers",
+    "DiagonalSSM": "is compared in test_state_space_against_torch.py",
+    "SelectiveSSM": "is compared in test_state_space_against_torch.py",
+    "MambaBlock": "is compared in test_state_space_against_torch.py",
+}
 
 # What rounding may do, as a share of the value and of the largest one beside it.
 ROUNDING = {np.float32: (1e-5, 5e-6), np.float64: (1e-12, 1e-13)}

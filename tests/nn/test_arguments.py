@@ -80,6 +80,11 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("DropoutOneIn", "n", lambda n: nn.DropoutOneIn(n, rng=rng())),
     ("MultiHeadAttention", "in_features", lambda n: nn.MultiHeadAttention(n, 1, rng=rng())),
     ("MultiHeadAttention", "heads", lambda n: nn.MultiHeadAttention(6, n, rng=rng())),
+    (
+        "UnbiasedMultiHeadAttention",
+        "heads",
+        lambda n: nn.UnbiasedMultiHeadAttention(6, n, rng=rng()),
+    ),
     *(
         (name, size, lambda n, name=name, size=size: _state_space(name, **{size: n}))
         for name in ("DiagonalSSM", "SelectiveSSM")

@@ -203,10 +203,13 @@ def encoder() -> Any:
     return there.TransformerEncoder(layer, 2, enable_nested_tensor=False)
 
 
-def attention(ours: Callable[..., Any], theirs: Callable[..., Any], *shapes: Any) -> Pair:
+def attention(
+    ours: Callable[..., Any], theirs: Callable[..., Any], *shapes: Any, bias: bool = True
+) -> Pair:
+    kind = here.MultiHeadAttention if bias else here.UnbiasedMultiHeadAttention
     return Pair(
-        lambda dtype, rng: nn.MultiHeadAttention(8, 2, dtype, rng=rng),
-        lambda: there.MultiheadAttention(8, 2, batch_first=True),
+        lambda dtype, rng: kind(8, 2, dtype, rng=rng),
+        lambda: there.MultiheadAttention(8, 2, bias=bias, batch_first=True),
         normal(*shapes),
         ours,
         theirs,
@@ -410,6 +413,14 @@ PAIRS: dict[str, list[Pair]] = {
         for kind in ("RNN", "GRU", "LSTM")
     },
     **{kind: [cell(kind)] for kind in ("RNNCell", "GRUCell", "LSTMCell")},
+    "UnbiasedMultiHeadAttention": [
+        attention(
+            lambda layer, x: layer.forward(x),
+            lambda module, x: module(x, x, x, need_weights=False)[0],
+            (2, 5, 8),
+            bias=False,
+        )
+    ],
     "MultiHeadAttention": [
         attention(
             lambda layer, x: layer.forward(x, causal=True),
@@ -486,13 +497,4 @@ PAIRS: dict[str, list[Pair]] = {
             run_ours=lambda layer, *inputs: layer.forward(inputs),
         )
     ],
-}
-
-OTHERS = {
-    "Module": "is what the others are",
-    "Dropout": "draws other random numbers",
-    "DropoutOneIn": "draws other random numbers",
-    "DiagonalSSM": "is compared in test_state_space_against_torch.py",
-    "SelectiveSSM": "is compared in test_state_space_against_torch.py",
-    "MambaBlock": "is compared in test_state_space_against_torch.py",
 }

@@ -135,7 +135,10 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
         f"recurrent_cells.{name}": (name, partial(layers.taking, rules.recurrent_cell))
         for name in ("RNNCell", "GRUCell", "LSTMCell")
     },
-    "attention.MultiHeadAttention": ("MultiHeadAttention", attention.layer),
+    **{
+        f"attention.{name}": (name, attention.layer)
+        for name in ("MultiHeadAttention", "UnbiasedMultiHeadAttention")
+    },
     "transformer.EncoderBlock": ("EncoderBlock", attention.encoder),
     "transformer.DecoderBlock": (
         "DecoderBlock",

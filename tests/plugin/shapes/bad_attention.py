@@ -15,6 +15,7 @@ from tapetensor.typing import B, K, M, N
 q, k, v = tt.ones((2, 5, 8)), tt.ones((2, 7, 8)), tt.ones((2, 7, 6))
 k9, v6, k3 = tt.ones((2, 7, 9)), tt.ones((2, 6, 6)), tt.ones((3, 7, 8))
 kd, flat, row = tt.ones((2, 7, 8), np.float64), tt.ones((7, 8)), tt.ones((8,))
+bare = nn.UnbiasedMultiHeadAttention(8, 2, rng=np.random.default_rng(0))
 layer = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
 encoder = tt.build(nn.EncoderBlock[L[8], L[2], L[16]], rng=np.random.default_rng(0))
 decoder = tt.build(nn.DecoderBlock[L[8], L[2], L[16]], rng=np.random.default_rng(0))
@@ -35,6 +36,7 @@ BAD: list[Callable[[], object]] = [
     lambda: layer(q, k9, k9),  # E: the last axis of the input must have size 8, got shape (2, 7, 9)
     lambda: layer.forward(q, k, q),  # E: MultiHeadAttention: query (2, 5, 8), key (2, 7, 8) and val
     lambda: layer(q, k3, k3),  # E: do not fit: the leading axes differ, 2 != 3
+    lambda: bare(q, k3, k3),  # E: UnbiasedMultiHeadAttention: query (2, 5, 8), key (3, 7, 8) and va
     lambda: layer(q, mask=see),  # E: a mask of shape (5, 6) does not broadcast to the scores (2, 2,
     lambda: layer(q, bias=q),  # E: a bias of shape (2, 5, 8) does not broadcast to the scores (2,
     lambda: layer(q, k),  # E: MultiHeadAttention: the argument value is missing

@@ -82,6 +82,8 @@ check(assert_type(tower.forward(rows.trace()), Tensor2D[Batch, L[8], OwnedTape])
 assert_type(tower.layers[0], nn.Linear[L[8], L[8]])
 
 # Attention: with one input, with three of any tapes.
+bare = tt.build(nn.UnbiasedMultiHeadAttention[L[8], L[2]], rng=rng)
+check(assert_type(bare.forward(tokens.trace()), Tensor3D[Batch, L[5], L[8], OwnedTape]), (3, 5, 8))
 attention = tt.build(nn.MultiHeadAttention[L[8], L[2]], rng=rng)
 check(assert_type(attention.forward(tokens, causal=True), Tensor3D[Batch, L[5], L[8]]), (3, 5, 8))
 check(
