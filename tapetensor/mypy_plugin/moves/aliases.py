@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from mypy.types import TupleType
+
 from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import (
@@ -128,14 +130,13 @@ class Aliases:
         if base is None or new is None:
             return None
         kind, owner, field = key
-        if (kind, owner) == (one[0], base):
+        if owner == base:
             owned, meant = self._effects.type_at(base), one[2]
-            is_meant = (
-                is_carried(owned, field, meant.others)
-                if kind == "member"
-                else meant.have(field) and is_container(owned)
-            )
-            return (kind, new, field) if is_meant else None
+            # A field of a named tuple is an item.
+            if one[0] == "member" and (kind == "member" or isinstance(owned, TupleType)):
+                return (kind, new, field) if is_carried(owned, field, meant.others) else None
+            if kind == one[0]:
+                return (kind, new, field) if meant.have(field) and is_container(owned) else None
         inner = self._carried(owner, one, other)
         return None if inner is None else (kind, inner, field)
 

@@ -124,6 +124,8 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             CallExpr(callee=RefExpr(fullname="dataclasses.replace"), args=[inner, *_])
             | CallExpr(callee=MemberExpr(expr=inner, name="_replace"))
         ):
+            if result != target:
+                yield target, result
             yield from _replaced(target, inner, value)
         case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
             if result != target and info.module_name != "builtins":
@@ -246,7 +248,8 @@ def _has_all(cut: Expression) -> bool:
 def cut_out(cut: SliceExpr) -> range:
     """Return the indices of the items of a slice, of one without an end those of the first few.
 
-    Of one that has all items, and of one with other bounds than numbers, it returns none.
+    One that ends before the last item has at least one. Of one that has all items, and of one with
+    other bounds than numbers, it returns none.
     """
     match cut:
         case SliceExpr(begin_index=None, end_index=None):
@@ -259,6 +262,11 @@ def cut_out(cut: SliceExpr) -> range:
             first = cut.begin_index.value if isinstance(cut.begin_index, IntExpr) else 0
             end = cut.end_index.value if isinstance(cut.end_index, IntExpr) else first + _MOST
             return range(first, end)
+        case SliceExpr(
+            begin_index=None | IntExpr(), end_index=UnaryExpr(op="-", expr=IntExpr()), stride=None
+        ):
+            first = cut.begin_index.value if isinstance(cut.begin_index, IntExpr) else 0
+            return range(first, first + 1)
     return range(0)
 
 

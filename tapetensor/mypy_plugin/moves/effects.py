@@ -66,6 +66,7 @@ from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator, is_te
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.private import METHODS
 from tapetensor.mypy_plugin.moves.records import type_of_field
+from tapetensor.mypy_plugin.moves.sequences import listed
 from tapetensor.mypy_plugin.moves.statements import graph_of
 from tapetensor.mypy_plugin.names import MODULE
 from tapetensor.mypy_plugin.symbols import member_of
@@ -223,6 +224,9 @@ class Effects:
 
         Of a variable that mypy has not come to, it is that of the one thing that it is assigned.
         """
+        return listed(self._checker, self._declared_at(key, depth))
+
+    def _declared_at(self, key: Key, depth: int) -> Type | None:
         if key[0] == "name":
             if isinstance(key[1], CallExpr):
                 return self._type_of_value(key[1])
@@ -399,7 +403,7 @@ class Effects:
         """
         found = flow.type_of(self._checker, expression)
         if found is not None and not isinstance(found, AnyType):
-            return found
+            return listed(self._checker, found)
         key = place(expression)
         if key is not None and not isinstance(expression, CallExpr):
             return self.type_at(key) or found

@@ -300,7 +300,9 @@ class Expressions(Filling):
             return
         pairs = [(name, value)] if isinstance(value, tuple) else parts_of(name, value)
         node = None if isinstance(value, tuple) else value
-        self.graph.links += [Link(*pair, at, node) for pair in pairs if pair[0] != pair[1]]
+        # A part of a new object may be that of the one of the same name before.
+        new = [pair for pair in pairs if pair[0] != pair[1] or pair[0][0] != "name"]
+        self.graph.links += [Link(*pair, at, node) for pair in new]
         if not isinstance(value, tuple):
             self.graph.assigned.setdefault(name, []).append(value)
 

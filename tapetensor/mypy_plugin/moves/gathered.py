@@ -47,11 +47,13 @@ class _Filling(NamedTuple):
     Attributes:
         link: what says so.
         every: the key of all that is ever put there.
+        first: that of the first of them, if each is put behind the others.
         ends: where a loop that fills it comes to its end.
     """
 
     link: Link
     every: Key
+    first: Key | None
     ends: list[Point]
 
 
@@ -69,10 +71,14 @@ class Gathered:
     def filled_with(self, values: Sequence[Value], at: Point) -> Iterator[tuple[Point, Key]]:
         """Yield where all items of a container are spent, for some values are at a point."""
         keys = {one.key for one in values if not one.by and not one.loop}
-        for link, every, ends in self._fillings:
+        for link, every, first, ends in self._fillings:
             put = link.point
             if put.fragment is not at.fragment:
                 continue
+            is_before = any(one.key == link.target and one.by is link for one in values)
+            if first and is_before and not self._comes_by(put, put, at):
+                # From the second pass on, what was put there in the pass before is spent.
+                yield at, first
             if link.target in keys:
                 # It is spent after it was put there.
                 found = [at, *ends]
@@ -110,8 +116,12 @@ class Gathered:
                 ):
                     every = item_of(container[1], EACH)
                     key = replaced(link.target, container, every)
+                    ends = self._ends_of(container[1], link.point)
+                    first = None
+                    if link.point in self._graph.put_at.get(item_of(container[1], -1), ()):
+                        first = replaced(link.target, container, item_of(container[1], 0))
                     if key is not None:
-                        found.append(_Filling(link, key, self._ends_of(container[1], link.point)))
+                        found.append(_Filling(link, key, first, ends))
         return found
 
     def _is_filled_at(self, container: Key, at: Point) -> bool:

@@ -125,7 +125,10 @@ class Judge:
         # What is one tensor by every way makes for the surer words.
         for taken, wanted in sorted(pairs, key=lambda pair: any(one.by for one in pair)):
             key = common(taken.key, wanted.key)
-            if key is None or (taken.by and wanted.by):
+            if key is None or (
+                self.steps.is_doubtful(taken, move.point)
+                and self.steps.is_doubtful(wanted, use.point)
+            ):
                 continue
             if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
                 continue
@@ -175,7 +178,7 @@ class Judge:
             return False
         if link.point is use:
             return True
-        lasting = [key, link.target] if named else [key]
+        lasting = [key, link.target, link.source] if named else [key]
         return leads(link.point, use, key) and (
             (leads(link.point, move, key) and leads(move, use, *lasting))
             or leads(move, link.point, key)

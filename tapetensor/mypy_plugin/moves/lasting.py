@@ -32,6 +32,7 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.keys import Each, Key, Passed, item_of, key_of, place, replaced
 from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator
+from tapetensor.mypy_plugin.moves.sequences import listed
 from tapetensor.mypy_plugin.symbols import member_of
 
 
@@ -51,7 +52,7 @@ def place_of(checker: Any, expression: Expression) -> Key | None:
             base, key = place_of(checker, inner), place(expression)
             if base is None or key is None:
                 return None
-            return item(base, flow.type_of(checker, inner), key[2])
+            return item(base, listed(checker, flow.type_of(checker, inner)), key[2])
         case AssignmentExpr(target=inner):
             return place_of(checker, inner)
         case CallExpr(analyzed=Expression() as inner):

@@ -25,6 +25,7 @@ from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, place, replace
 from tapetensor.mypy_plugin.moves.known import Part
 from tapetensor.mypy_plugin.moves.lasting import place_of
 from tapetensor.mypy_plugin.moves.owners import holds_owners, is_container, is_open, owns
+from tapetensor.mypy_plugin.moves.sequences import listed
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 
 
@@ -44,7 +45,7 @@ class Operands:
         """Return the type of an expression, worked out from declarations if mypy has not yet."""
         found = flow.type_of(self._checker, expression)
         if found is not None:
-            return found
+            return listed(self._checker, found)
         key = place(expression)
         return None if key is None else self.type_at(key)
 

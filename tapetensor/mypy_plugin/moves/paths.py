@@ -228,6 +228,31 @@ class Paths:
             self._overtaken[link] = self._reached(starts, {link.point})
         return self._overtaken[link]
 
+    def is_met_first(self, link: Link, at: Point) -> bool:
+        """Tell whether a link is sure to hold at a point in the first pass of the loops there.
+
+        That they have no pass is possible, and seldom meant.
+        """
+        if link.after is not None or at.fragment is not link.point.fragment:
+            return False
+        if not {*link.point.regions} <= {*at.regions}:
+            return False
+        around = [one for one in at.regions if one not in link.point.regions]
+        if not all(one.loop for one in around):
+            return False
+        seen: set[Point] = set()
+        pending = [*link.point.next]
+        while pending:
+            one = pending.pop()
+            if one is at or one is link.point or one in seen:
+                continue
+            if any(self.loses(one, key) for key in (link.target, link.source)):
+                return False
+            seen.add(one)
+            is_first = one.passes is not None and one.passes in around
+            pending += one.next[:1] if is_first else [*one.next, *one.maybe]
+        return True
+
     def absent(self, key: Key) -> set[Point]:
         """Return where execution goes on when what a key names is None."""
         ways = [

@@ -124,7 +124,7 @@ class Steps:
                 continue
             is_result = link.node in self.graph.looked_at
             for one in spent:
-                if one.by and around:
+                if around and self.is_doubtful(one, step.point):
                     continue
                 same, new = self.aliases.renamed(one.key, link) or (None, None)
                 if (
@@ -135,6 +135,10 @@ class Steps:
                     and self.paths.leads(step.point, link.point, same, since=step.since)
                 ):
                     yield self._named_anew(step, link.point, new)
+
+    def is_doubtful(self, value: Value, point: Point) -> bool:
+        """Tell whether a decision before a point is needed for a value to be named there."""
+        return value.by is not None and not self.paths.is_met_first(value.by, point)
 
     def is_as_given(self, key: Key, point: Point) -> bool:
         """Tell whether a key names at a point what it named when the function was called.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
 
 import tapetensor as tt
 from tapetensor import Tensor
@@ -400,3 +401,42 @@ def item_that_is_got(x: Plain) -> None:
     found = table.get("a")
     if found is not None:
         found.sin()  # E: sin: "found" was moved by "exp"
+
+
+def _takes_the_first(several: Sequence[Traced]) -> Scalar:
+    return several[0].sum()
+
+
+def first_of_a_sequence(x: Plain) -> None:
+    several: Sequence[Traced] = [x.trace(), x.trace()]
+    several[0].exp()
+    _takes_the_first(several)  # E: _takes_the_first: "several[0]" was moved by "exp"
+    items = [x.trace(), x.trace()]
+    _takes_the_first(items)
+    items[0].exp()  # E: exp: "items[0]" was moved by "_takes_the_first"
+
+
+class _Carry(NamedTuple):
+    hidden: Traced
+    passes: int
+
+
+def of_a_record_that_is_made_anew_in_each_pass(x: Plain) -> None:
+    carry = _Carry(x.trace(), 0)
+    for number in range(2):
+        carry.hidden.exp()  # E: exp: "carry.hidden" may have been moved by "exp"
+        carry = carry._replace(passes=number)
+
+
+def of_a_pair_that_is_made_anew(x: Plain) -> None:
+    pair = (x.trace(), 0)
+    pair[0].exp()
+    pair = (pair[0], 1)
+    pair[0].sin()  # E: sin: "pair[0]" was moved by "exp"
+
+
+def all_but_the_last(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    for one in items[:-1]:
+        one.exp()
+    tt.stack(items)  # E: stack: "items" was moved by "exp"

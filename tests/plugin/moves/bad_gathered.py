@@ -286,3 +286,12 @@ def at_the_end_of_an_async_with(x: Plain) -> None:
             traced.exp()
 
     asyncio.run(run())
+
+
+def first_of_a_list_of_what_each_pass_made_of_the_one_before(x: Plain) -> None:
+    outputs: list[Traced] = []
+    hidden = x.trace()
+    for _ in range(2):
+        hidden = hidden.tanh()
+        outputs.append(hidden)
+    outputs[0].exp()  # E: exp: "outputs[0]" may have been moved by "tanh"

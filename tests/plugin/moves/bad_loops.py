@@ -183,3 +183,22 @@ def met_by_a_counter(x: Plain, passes: int = 2) -> None:
     for i in range(passes):
         items[len(items) - 1 - i].exp()
     items[-1].sin()  # E: sin: "items[-1]" may have been moved by "exp"
+
+
+def by_another_name_in_a_loop_within_a_loop(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(2):
+        y = traced
+        for _ in range(2):
+            y = y.exp()  # E: exp: "y" may have been moved by "exp" on line
+        y.sum().backward()
+
+
+def by_two_other_names_in_loops(x: Plain) -> None:
+    traced = x.trace()
+    y = traced
+    for _ in range(2):
+        y = y.exp()
+    z = traced
+    for _ in range(2):
+        z = z.exp()  # E: exp: "z" may have been moved by "exp"

@@ -212,3 +212,20 @@ def by_a_setitem_of_its_own(x: Plain) -> None:
     bag.flush()
     bag["a"] = x.trace()
     bag["a"].exp()
+
+
+def first_and_last_of_what_each_pass_made(x: Plain) -> None:
+    outputs: list[Traced] = []
+    handles: list[Traced] = []
+    newest_first: list[Traced] = []
+    hidden, other, newest = x.trace(), x.trace(), x.trace()
+    for _ in range(2):
+        hidden = hidden.tanh()
+        outputs.append(hidden)
+        other = other.tanh()
+        handles.append(other.share())
+        newest = newest.tanh()
+        newest_first.insert(0, newest)
+    outputs[-1].exp()
+    handles[0].exp()
+    newest_first[0].exp()

@@ -238,3 +238,18 @@ def met_by_an_index_from_the_end(x: Plain, passes: int = 2) -> None:
         items[-(i + 1)] = items[-1 - i].tanh()
     for i in range(passes // 2):
         items[i] * items[-1 - i]
+
+
+def another_name_in_a_loop_within_a_loop(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(2):
+        y = traced.share()
+        for _ in range(2):
+            y = y.exp()
+        y.sum().backward()
+    for _ in range(2):
+        again = x.trace()
+        z = again
+        for _ in range(2):
+            z = z.exp()
+        z.sum().backward()
