@@ -78,7 +78,7 @@ class Loop(NamedTuple):
         item: the target that is given an item of it.
         number: the target that is given the index of the item.
         whole: whether the loop comes to every item.
-        first: whether it begins with that of index 0.
+        first: the index of the item with which it begins; None if that is not known.
         most: how many items it comes to at most, if a number says that.
     """
 
@@ -86,7 +86,7 @@ class Loop(NamedTuple):
     item: Expression | None
     number: Expression | None = None
     whole: bool = True
-    first: bool = True
+    first: int | None = 0
     most: int | None = None
 
 
@@ -324,14 +324,14 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
     """Yield what the targets of a loop are given."""
     match items, target:
         case CallExpr(callee=MemberExpr(expr=owner, name="values"), args=[]), _:
-            yield Loop(owner, target, first=False)
+            yield Loop(owner, target, first=None)
         case CallExpr(callee=MemberExpr(expr=owner, name="keys"), args=[]), _:
-            yield Loop(owner, None, target, first=False)
+            yield Loop(owner, None, target, first=None)
         case (
             CallExpr(callee=MemberExpr(expr=owner, name="items"), args=[]),
             TupleExpr(items=[name, value]),
         ):
-            yield Loop(owner, value, name, first=False)
+            yield Loop(owner, value, name, first=None)
         case (
             CallExpr(callee=RefExpr(fullname="builtins.enumerate"), args=[inner]),
             TupleExpr(items=[number, value]),
@@ -349,15 +349,26 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             for one in loops_over(target, inner):
                 yield one._replace(whole=one.whole and count is not None, most=count)
         case (
-            CallExpr(
-                callee=RefExpr(fullname="builtins.reversed" | "builtins.sorted"), args=[inner, *_]
-            )
+            CallExpr(callee=RefExpr(fullname="builtins.reversed"), args=[inner])
+            | IndexExpr(
+                base=inner,
+                index=SliceExpr(
+                    begin_index=None,
+                    end_index=None,
+                    stride=UnaryExpr(op="-", expr=IntExpr(value=1)),
+                ),
+            ),
+            _,
+        ):
+            for one in loops_over(target, inner):
+                yield one._replace(first=None if one.first is None else -1 - one.first)
+        case (
+            CallExpr(callee=RefExpr(fullname="builtins.sorted"), args=[inner, *_])
             | IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None)),
             _,
         ):
-            is_whole = not isinstance(items, IndexExpr) or _has_all(items.index)
             for one in loops_over(target, inner):
-                yield one._replace(first=False, whole=one.whole and is_whole)
+                yield one._replace(first=None, whole=one.whole and isinstance(items, CallExpr))
         case (
             CallExpr(callee=RefExpr(fullname="builtins.list" | "builtins.tuple"), args=[inner]),
             _,
@@ -370,7 +381,9 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             for inner, part in zip(several, items_of_target, strict=False):
                 for one in loops_over(part, inner):
                     is_cut = not _is_strict(items)
-                    yield one._replace(most=1, whole=one.whole and one.first) if is_cut else one
+                    yield (
+                        one._replace(most=1, whole=one.whole and one.first == 0) if is_cut else one
+                    )
         case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[count]), _:
             match count:
                 case CallExpr(callee=RefExpr(fullname="builtins.len"), args=[inner]):

@@ -312,15 +312,16 @@ class Expressions(Filling):
         targets = target.items if isinstance(target, TupleExpr) else [target]
         if over := mentions(items):
             self.items.setdefault(over, set()).update(map(key_of, targets))
-        # Those that begin with the first item come to the same index at the same time.
-        together = Passed()
+        # Those that begin with the first item come to the same index at the same time; so do those
+        # that begin with the last.
+        together = {0: Passed(), -1: Passed()}
         for loop in loops_over(target, items):
             base = place(loop.base) or self.names.get(loop.base)
             if base is None:
                 continue
-            item = item_of(base, together if loop.first else Passed())
+            item = item_of(base, Passed() if loop.first is None else together[loop.first])
             count = None if loop.most is None else min(loop.most, 8)
-            passes.append(Pass(item, start, at, loop.whole, 0 if loop.first else None, count))
+            passes.append(Pass(item, start, at, loop.whole, loop.first, count))
             if loop.item is not None:
                 self.link(loop.item, item, at)
             if (name := key_of(loop.number)) is not None:

@@ -9,7 +9,7 @@ from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, 
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
-from tapetensor.mypy_plugin.moves.aliases import common
+from tapetensor.mypy_plugin.moves.aliases import Value, common
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, prefixes, root, root_name, spelled
 from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
@@ -253,6 +253,7 @@ class Judge:
                 )
             ):
                 name = spelled(step.key)
+                self._reported.setdefault(step.node, set()).add(step.key)
                 self._report(
                     f'{step.op}: "{name}" is given twice and owns one tape, which the first '
                     f"use takes; write {name}.share() for one of the two",
@@ -265,17 +266,16 @@ class Judge:
         return any(
             common(one.key, other.key)
             and not (one.by and other.by)
-            and all(
-                by is None
-                or self._paths.leads(by.point, first.point, *self._own_keys(first, second))
-                for by in (one.by, other.by)
-            )
+            and self._is_named_at(one, first)
+            and self._is_named_at(other, second)
             for one in first.values
             for other in second.values
         )
 
-    def _own_keys(self, *steps: Step) -> list[Key]:
-        return [step.values[0].key for step in steps]
+    def _is_named_at(self, value: Value, step: Step) -> bool:
+        """Tell whether execution may come from where a step's value got its name to the step."""
+        own = step.values[0].key
+        return value.by is None or self._paths.leads(value.by.point, step.point, own, value.key)
 
     def _report(self, text: str, node: Node) -> None:
         flow.report(self.checker, text, node, TAPE_MOVED)

@@ -440,3 +440,22 @@ def all_but_the_last(x: Plain) -> None:
     for one in items[:-1]:
         one.exp()
     tt.stack(items)  # E: stack: "items" was moved by "exp"
+
+
+def last_first(x: Plain) -> None:
+    for items in ([x.trace(), x.trace()], [x.trace(), x.trace()]):
+        items[-1].exp()
+        for _, one in zip((1, 2), reversed(items), strict=False):
+            one.exp()  # E: exp: "one" was moved by "exp"
+
+
+def skips_of_which_the_last_is_the_tensor_itself(
+    x: Plain, several: tuple[int, ...] = (1, 2)
+) -> None:
+    skips = []
+    h = x.trace()
+    for _ in several:
+        h = h.tanh()
+        skips.append(h)
+    for _, skip in zip(several, reversed(skips), strict=True):
+        h = h + skip  # E: add: "skip" is given twice and owns one tape
