@@ -153,7 +153,7 @@ class Calls(Tensors, ABC):
             return NOTHING
         if is_optimizer(owner.type) and name == "step":
             for one in arguments:
-                self.step(owner, one.value)
+                self.step(call, owner, one.value)
             return NOTHING
         if owner.items is not None or owner.item is not None:
             return self._container_method(call, receiver, name, arguments)

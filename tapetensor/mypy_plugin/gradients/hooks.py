@@ -39,6 +39,9 @@ def lost_gradients(context: FunctionContext | MethodContext) -> Type:
             flow.report(checker, _words(lost), where, MODULE_GRADIENT)
         if lent is not None:
             flow.report(checker, _words_of_dropped(lent), where, TAPE_DROPPED)
+        if (said := _at(found.said, where)) is not None:
+            code, text = said
+            flow.report(checker, text, where, code)
     return context.default_return_type
 
 
@@ -54,6 +57,7 @@ class _Found:
             node: one for node, one in analysis.lost.items() if not self._is_said(one.inside)
         }
         self.lent = {one.node: one for one in analysis.unused() if not self._is_said(one.inside)}
+        self.said = analysis.said
 
     def _analysis(self, unit: FuncItem | MypyFile) -> Statements:
         analysis = Statements(unit, flow.tree(self.checker), _allowance_of(self.checker))

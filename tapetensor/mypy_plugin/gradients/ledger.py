@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from mypy.errorcodes import ErrorCode
 from mypy.nodes import Context, Expression, FuncDef, FuncItem, MypyFile
 from mypy.server.subexpr import get_subexpressions
 
@@ -60,6 +61,8 @@ class Ledger:
         # The calls and passes of loops that led here: tells makings of the same line apart.
         self.trail: tuple[Hashable, ...] = ()
         self.lost: dict[Context, Lost] = {}
+        # What is to be said where an optimizer steps, or a value is computed in vain.
+        self.said: dict[Context, tuple[ErrorCode, str]] = {}
         self._lent: dict[Lent, None] = {}
         self._used: set[Hashable] = set()
         # Tensors that are traced themselves: what is computed of them apart is a constant.

@@ -19,6 +19,7 @@ from mypy.nodes import (
     FuncDef,
     FuncItem,
     IfStmt,
+    Lvalue,
     MatchStmt,
     MypyFile,
     NameExpr,
@@ -29,6 +30,7 @@ from mypy.nodes import (
     Statement,
     TempNode,
     TryStmt,
+    Var,
     WhileStmt,
     WithStmt,
 )
@@ -36,7 +38,8 @@ from mypy.server.subexpr import get_subexpressions
 from mypy.types import CallableType, get_proper_type
 from typing_extensions import override
 
-from tapetensor.mypy_plugin.blocks import function_of
+from tapetensor.mypy_plugin.blocks import function_of, statements, targets
+from tapetensor.mypy_plugin.codes import TAPE_DROPPED
 from tapetensor.mypy_plugin.gradients.calls import Calls
 from tapetensor.mypy_plugin.gradients.expressions import Variables, instance_of
 from tapetensor.mypy_plugin.gradients.fields import declared, is_model
@@ -79,6 +82,8 @@ class Statements(Calls):
         self._is_over = False
         self._returned: list[Value] = []
         self._loops: list[_Loop] = []
+        # What has a name, by that, and where it was computed.
+        self._computed: dict[Var, Expression] = {}
         self._allowance = allowance
         self._calls_left = allowance.of_unit()
         self._statements_left = _MOST_STATEMENTS
@@ -104,7 +109,33 @@ class Statements(Calls):
         self._body(function)
         for one in (*self._returned, *self.yielded):
             self.ask(one, None)
+        if function is self.unit:
+            self._say_what_is_not_read(function)
         self.calls.pop()
+
+    def _note(self, lvalues: list[Lvalue], expression: Expression, assigned: Value) -> None:
+        """Take note of what a method of a module computes with its parameters, by its name."""
+        is_here = self.module is not None and len(self.calls) == 1
+        met = [one for one in assigned.met if self.module and one.root == self.module.root]
+        match lvalues:
+            case [NameExpr(node=Var() as variable)] if is_here and assigned.owns and met:
+                self._computed.setdefault(variable, expression)
+
+    def _say_what_is_not_read(self, function: FuncItem) -> None:
+        """Report what was computed with parameters and given a name that nothing reads."""
+        if not self._computed:
+            return
+        stored = {one for each in statements(function.body) for one in targets(each)}
+        names = [one for one in get_subexpressions(function.body) if isinstance(one, NameExpr)]
+        read = {one.node for one in names if one not in stored}
+        for variable, expression in self._computed.items():
+            if variable not in read and not variable.name.startswith("_"):
+                self.said[expression] = (
+                    TAPE_DROPPED,
+                    f'{function.name}: "{variable.name}" is not used after this: what it was '
+                    "computed from gets no gradient by it; use it, or leave it out (or name it "
+                    f'"_{variable.name}")',
+                )
 
     def _declare(self, function: FuncItem, number: int) -> None:
         variable = function.arguments[number].variable
@@ -176,10 +207,11 @@ class Statements(Calls):
                 self.value(value)
             case AssignmentStmt(rvalue=TempNode()):
                 pass
-            case AssignmentStmt(lvalues=targets, rvalue=expression):
+            case AssignmentStmt(lvalues=lvalues, rvalue=expression):
                 assigned = self.value(expression)
-                for target in targets:
+                for target in lvalues:
                     self.bind(target, assigned)
+                self._note(lvalues, expression, assigned)
             case OperatorAssignmentStmt(op=symbol, lvalue=target, rvalue=expression):
                 # mypy makes an expression of its own of it, which has this part.
                 self.bind(target, self.arithmetic(expression, symbol, target, expression))

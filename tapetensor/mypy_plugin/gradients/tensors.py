@@ -18,6 +18,7 @@ from mypy.nodes import (
 )
 from mypy.types import Instance
 
+from tapetensor.mypy_plugin.codes import MODULE_GRADIENT
 from tapetensor.mypy_plugin.gradients.expressions import Expressions
 from tapetensor.mypy_plugin.gradients.fields import (
     has_parameters,
@@ -66,7 +67,7 @@ class Tensors(Expressions, ABC):
         # Backward passes for all parameters: by the gradients, where they started from.
         self.pending: dict[object, Value] = {}
 
-    def step(self, optimizer: Value, grads: Value) -> None:
+    def step(self, call: CallExpr, optimizer: Value, grads: Value) -> None:
         """Take note that an optimizer asks gradients for those of its parameters."""
         place = optimizer.place
         asked = [one.place for one in optimizer.items or () if one.place is not None]
@@ -77,6 +78,15 @@ class Tensors(Expressions, ABC):
                 start = self.pending.pop(token, None)
                 if start is not None:
                     self.ask(start, asked)
+        are_apart = not any(one.meets(other) for one in asked for other in grads.parts)
+        if asked and grads.parts and are_apart and all(map(_is_made_here, [*asked, *grads.parts])):
+            kind = optimizer.type.type.name if isinstance(optimizer.type, Instance) else "step"
+            self.said[self.at(call)] = (
+                MODULE_GRADIENT,
+                f"{kind}.step: these are the gradients by {grads.name}, of which {kind} updates "
+                "nothing: none of its own parameters gets one; write backward(wrt=...) with the "
+                f"model that {kind} was made for",
+            )
 
     def tensor_method(
         self, call: CallExpr, receiver: Operand, name: str, arguments: list[Argument]
@@ -159,8 +169,13 @@ class Tensors(Expressions, ABC):
         type_ = None if info is None else Instance(info, [])
         grads = Value(type=type_, met=start.met, noted=start.noted)
         if wanted:
-            self.ask(start, _asked(wanted[0]))
-            return grads
+            asked = _asked(wanted[0])
+            self.ask(start, asked)
+            # What owns a tape is no parameter.
+            is_owner = asked == [] and wanted[0].owns
+            parts = [Place((call,))] if is_owner else asked or []
+            name = wanted[0].name and f'"{wanted[0].name}"'
+            return replace(grads, parts=tuple(parts), name=name or "other tensors")
         token = (*self.trail, call)
         self.pending[token] = start
         return replace(grads, tokens=(token,))
@@ -216,6 +231,11 @@ def _asked(wanted: Value) -> list[Place] | None:
         elif not one.is_tensor:
             return None
     return places
+
+
+def _is_made_here(place: Place) -> bool:
+    """Tell whether something was made once, in the code that is looked at: no other is the same."""
+    return isinstance(place.root, tuple) and len(place.root) == 1
 
 
 def _is_floating(arguments: list[Expression]) -> bool:

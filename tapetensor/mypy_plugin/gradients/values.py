@@ -110,7 +110,8 @@ class Value:
         tokens: the owners that it may be, where they are results of ops.
         items: what a tuple or list display holds.
         item: what any item of a container is.
-        parts: the modules and parameters that a module was given when it was made.
+        parts: the modules and parameters that a module was given when it was made, or whose
+            gradients a store of them has.
         function: what is called.
         library: the name of a function of another file.
     """

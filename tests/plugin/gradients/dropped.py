@@ -40,6 +40,21 @@ class Twice(nn.Module):
             x = self.body.forward(x.with_empty_tape())  # E: "x" is not used after this
         return x
 
+    def in_vain(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[4], T]:
+        one, other = x.share(2)
+        h = self.body.forward(one)
+        # E: in_vain: "gate" is not used after this: what it was computed from gets no gradient by
+        # E: it; use it, or leave it out (or name it "_gate")  [tape-dropped]
+        gate = self.head.forward(other).sigmoid()  # noqa: F841
+        return h
+
+    def looked_at(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[4], T]:
+        one, other, third = x.share(3)
+        _gate = self.head.forward(other)
+        gate = self.head.forward(third)
+        assert gate.shape == x.shape
+        return self.body.forward(one)
+
     def right(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[4], T]:
         h = self.body.forward(x)
         h = self.head.forward(h.with_empty_tape()) + h
@@ -143,7 +158,7 @@ def a_constant(model: Twice, x: Batch) -> Gradients:
 
 model = tt.build(Twice, rng=rng)
 x: Batch = tt.normal((3, 4), rng=rng)
-for losing in (model.forward, model.both, model.at_once, model.residual):
+for losing in (model.forward, model.both, model.at_once, model.residual, model.in_vain):
     with contextlib.suppress(tt.MissingGradientError):
         losing(x.trace()).mean().backward(wrt=model)
 with contextlib.suppress(tt.MissingGradientError):
@@ -151,8 +166,8 @@ with contextlib.suppress(tt.MissingGradientError):
 for step in (under_another_name, in_a_function):
     with contextlib.suppress(tt.MissingGradientError):
         step(model, x)
-for good in (model.right, model.borrowed):
-    good(x.trace()).mean().backward(wrt=model)
+for good in (model.right, model.borrowed, model.looked_at):
+    good(x.trace()).mean().backward()
 leaf(model, x)
 used_on_some_path(model, x, more=True)
 in_a_closure(model, x)

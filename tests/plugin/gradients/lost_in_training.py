@@ -288,9 +288,29 @@ def of_a_list(models: list[Mlp], x: Batch, y: Target) -> Tensor0D[OwnedTape]:
     return total + models[0].penalty()  # E: add: "models[0].hidden.weight" gets no
 
 
+def optimizers_of_two_models(x: Batch) -> None:
+    model, critic = tt.build(Mlp, rng=rng), tt.build(Critic, rng=rng)
+    of_model, of_critic = optim.Sgd(model, lr=0.1), optim.Sgd(critic, lr=0.1)
+    loss = model.forward(x.trace()).mean() + critic.forward(x.trace()).mean()
+    twin, third = loss.share(), loss.share()
+    of_model.step(loss.backward(wrt=model))
+    with contextlib.suppress(tt.UnusedParametersError):
+        # E: Sgd.step: these are the gradients by "model", of which Sgd updates nothing: none of its
+        # E: write backward(wrt=...) with the model that Sgd was made for  [module-gradient]
+        of_critic.step(twin.backward(wrt=model))
+    grads = third.backward(wrt=critic)
+    of_critic.step(grads)
+    with contextlib.suppress(tt.UnusedParametersError):
+        of_model.step(grads)  # E: Sgd.step: these are the gradients by "critic"
+    again = model.forward(x.trace()).mean()
+    with contextlib.suppress(tt.UnusedParametersError):
+        of_model.step(again.backward(wrt=again))  # E: Sgd.step: these are the gradients by other
+
+
 x: Batch = tt.normal((3, 4), rng=rng)
 y: Target = tt.normal((3, 2), rng=rng)
 model = tt.build(Mlp, rng=rng)
+optimizers_of_two_models(x)
 tied = tt.build(Tied, rng=rng)
 ids: Tensor1D[L[3], NoneTape, np.int64] = tt.arange(3)
 with contextlib.suppress(tt.MissingGradientError):

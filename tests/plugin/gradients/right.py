@@ -300,7 +300,35 @@ class Net:
         return loss + (self.student.forward(x.trace()) - self.target.forward(x)).square().mean()
 
 
+class Holding(nn.Module):
+    inner: Mlp
+
+    def __init__(self, inner: Mlp) -> None:
+        self.inner = inner
+
+    def forward(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[2], T]:
+        return self.inner.forward(x)
+
+
+def steps_of_one_part_of_what_is_asked_for(x: Batch, given: Mlp) -> None:
+    model, other = tt.build(Mlp, rng=rng), tt.build(Mlp, rng=rng)
+    holding, same, several = Holding(model), model, [model, other]
+    of_model = optim.Sgd(model, lr=0.1)
+    of_part = optim.Sgd(model.hidden, lr=0.1)
+    of_tensors = optim.Sgd([model.out.bias, other.out.bias], lr=0.1)
+    of_given = optim.Sgd(given, lr=0.1)
+    of_model.step(holding.forward(x.trace()).mean().backward(wrt=holding))
+    of_model.step(same.forward(x.trace()).mean().backward(wrt=same))
+    of_part.step(model.forward(x.trace()).mean().backward(wrt=model))
+    of_given.step(given.forward(x.trace()).mean().backward(wrt=given))
+    loss = model.forward(x.trace()).mean() + other.forward(x.trace()).mean()
+    of_tensors.step(loss.backward(wrt=[model.out.bias, other.out.bias]))
+    for one in several:
+        optim.Sgd(one, lr=0.1).step(one.forward(x.trace()).mean().backward(wrt=one))
+
+
 x: Batch = tt.normal((3, 4), rng=rng)
+steps_of_one_part_of_what_is_asked_for(x, tt.build(Mlp, rng=rng))
 y: Target = tt.normal((3, 2), rng=rng)
 reward: Target = tt.ones((3, 2))
 model, other = made(0), made(1)
