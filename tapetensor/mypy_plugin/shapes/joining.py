@@ -45,8 +45,8 @@ def concat(call: Call) -> Answer:
     """Return the result of `concat`."""
     shapes, counts, tape, dtype = _operands(call)
     axis = normalize_axis(call.op, given_axis(call, 0), shapes[0])
-    size = total(shape[axis] for shape in shapes)
     joined = joining.concat(call.op, list(map(partial(_repeated, axis=axis), shapes, counts)), axis)
+    size = total(shape[axis] for shape in shapes)
     dims = settled_dims(joined, (*chain(*shapes), size), call.api)
     return call.tensor(dims, tape, dtype)
 

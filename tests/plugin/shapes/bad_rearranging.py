@@ -35,6 +35,8 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.concat((m, m, m77), axis=-1),  # E: differ along axis 0, 2 != 7
     lambda: tt.concat([m, m77]),  # E: concat: shapes (2, 3) and (7, 7) differ along axis 1, 3 != 7
     lambda: tt.concat([m, v.trace()]),  # E: concat: the ranks of shapes (2, 3) and (3,) differ
+    lambda: tt.concat((m, v), axis=1),  # E: concat: the ranks of shapes (2, 3) and (3,) differ
+    lambda: tt.concat((m, v), axis=-1),  # E: concat: the ranks of shapes (2, 3) and (3,) differ
     lambda: tt.stack([m, r]),  # E: stack: shapes (2, 3) and (1, 3) differ along axis 0, 2 != 1
     lambda: m.pad(((1, 1),)),  # E: pad: 1 pairs of widths for the axes of shape (2, 3)
     lambda: z.pad(((1, 1), (2, 2))),  # E: pad: 2 pairs of widths for the axes of shape (4, 2, 3)
