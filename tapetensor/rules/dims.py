@@ -255,6 +255,9 @@ def stepped(size: Size, more: Size, step: Size) -> Dim:
     """
     if step == ONE:
         return size + more
+    if step.literal == 0:
+        # It is refused where the layer is made.
+        return ANY
     whole, rest = size / step, more.literal
     if size.literal is not None and rest is not None and step.literal is not None:
         return Size.of((size.literal + rest) // step.literal)
