@@ -184,6 +184,7 @@ def made() -> None:
     nn.Linear(0, 2, rng=rng)  # E: Linear: in_features must be > 0, got 0
     nn.MaxPool2d(2, padding=2)  # E: MaxPool2d: padding must be at most half of the kernel_size 2
     nn.MaxPool1d(2, padding=2)  # E: MaxPool1d: padding must be at most half of the kernel_size 2
+    nn.MaxPool2d(0).forward(tt.ones((1, 4, 4)))  # E: MaxPool2d: kernel_size must be > 0, got 0
     nn.Linear(3, True, rng=rng)  # E: Linear: out_features must be an int, got True
     nn.DropoutOneIn(0, rng=rng)  # E: DropoutOneIn: n must be > 0, got 0
     nn.Reshape(-2)  # E: Reshape: a size must not be negative, got -2

@@ -68,7 +68,6 @@ BAD: list[Callable[[], object]] = [
     lambda: nn.Conv1d(4, 6, 3, rng=rng)(s[..., :2]),  # E: conv1d: a kernel of (3,) is larger than t
     lambda: nn.ConvTranspose2d(5, 6, 3, rng=rng)(x),  # E: has 4, the layer takes 5
     lambda: nn.MaxPool2d(9)(x),  # E: max_pool2d: a kernel of (9, 9) is larger than the padded input
-    lambda: nn.MaxPool2d(0)(x),  # E: MaxPool2d: kernel_size must be > 0, got 0
     lambda: nn.AvgPool2d(2)(m),  # E: avg_pool2d: the input must have shape (..., C, H, W), got (9,
     lambda: nn.Upscale2d(4, 4)(x),  # E: an input of shape (2, 4, 9, 8) cannot be stretched to (4, 4
     lambda: nn.MaxPool2d(2)(nn.MaxPool2d(5)(x)),  # E: a kernel of (2, 2) is larger than the padded
