@@ -48,9 +48,13 @@ class Place(NamedTuple):
 
 def users_place() -> Place | None:
     """Return the line that called into the library; None if a thread began inside."""
+    frame = users_frame()
+    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def users_frame() -> FrameType | None:
+    """Return the frame that called into the library; None if a thread began inside."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if is_users_module(frame.f_globals.get("__name__")):
-            return Place(frame.f_code.co_filename, frame.f_lineno)
+    while frame is not None and not is_users_module(frame.f_globals.get("__name__")):
         frame = frame.f_back
-    return None
+    return frame

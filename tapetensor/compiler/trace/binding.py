@@ -478,7 +478,7 @@ def _watch_lines(lines: dict[int, str]) -> Callable[..., Any]:
     def on_line(frame: types.FrameType, event: Any, argument: Any) -> Any:
         if event == "line" and frame.f_lineno in lines:
             raise trace_error(
-                f"{lines[frame.f_lineno]} is read, which is another value at every call; "
+                f"{lines[frame.f_lineno]} is read, which may be another value at every call; "
                 "read it outside, and pass what depends on it as an argument"
             )
         return on_line

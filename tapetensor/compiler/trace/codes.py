@@ -1,16 +1,24 @@
-"""What code names: globals, attributes and clocks."""
+"""What code names: globals, attributes, clocks and settings of the process."""
 
 from __future__ import annotations
 
 import datetime
+import decimal
 import dis
+import gc
+import glob
+import locale
 import os
 import sys
 import sysconfig
+import threading
 import time
 import types
+import warnings
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+import numpy as np
 
 _HANDED_ON = "..."
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
@@ -34,6 +42,29 @@ CLOCKS: dict[Any, frozenset[str]] = {
     datetime.date: frozenset({"today"}),
     os: frozenset({"urandom", "getpid"}),
 }
+# What the process, its files and its settings are like, which the next call may find otherwise.
+_SETTINGS: dict[Any, frozenset[str]] = {
+    decimal: frozenset({"getcontext", "localcontext"}),
+    gc: frozenset({"get_count", "get_debug", "get_objects", "get_threshold", "isenabled"}),
+    glob: frozenset({"glob", "iglob"}),
+    locale: frozenset({"getlocale", "localeconv", "setlocale"}),
+    np: frozenset({"get_printoptions", "getbufsize", "geterr", "geterrcall"}),
+    np.random: frozenset({"get_state"}),
+    os: frozenset(
+        {"access", "getcwd", "getcwdb", "getloadavg", "getppid", "listdir", "lstat", "scandir",
+         "stat", "times", "walk"}
+    ),
+    os.path: frozenset(
+        {"abspath", "exists", "getatime", "getctime", "getmtime", "getsize", "isdir", "isfile",
+         "islink", "lexists", "realpath"}
+    ),
+    sys: frozenset(
+        {"argv", "getallocatedblocks", "getrecursionlimit", "getrefcount", "getswitchinterval",
+         "modules", "path", "stdin"}
+    ),
+    threading: frozenset({"active_count", "enumerate"}),
+    warnings: frozenset({"filters"}),
+}  # fmt: skip
 
 
 _INSTALLED = tuple({sysconfig.get_path(one) for one in ("purelib", "platlib")})
@@ -133,16 +164,45 @@ def name_called(code: types.CodeType, offset: int) -> str:
     return called
 
 
-_ALL = frozenset().union(*CLOCKS.values())
-_READ = frozenset(getattr(owner, name) for owner, names in CLOCKS.items() for name in names)
+def is_operator(frame: types.FrameType | None) -> bool:
+    """Tell whether a frame computes with an operator at the moment, and calls no function."""
+    return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"
+
+
+_NAMES_OF_CLOCKS = frozenset().union(*CLOCKS.values())
+_ALL = _NAMES_OF_CLOCKS.union(*_SETTINGS.values())
+_CLOCKS = frozenset(getattr(owner, name) for owner, names in CLOCKS.items() for name in names)
+_READ = frozenset(
+    {open, input}
+    | {
+        one
+        for owner, names in _SETTINGS.items()
+        for name in names
+        if isinstance(one := getattr(owner, name, None), types.FunctionType | type(len))
+    }
+)
 _BY_NAME: dict[str, Any] = {
     "time": time, "datetime": datetime.datetime, "date": datetime.date, "os": os,
 }  # fmt: skip
+# What code reads as a part of something else, or imports itself.
+_WITHIN: dict[str, Any] = {
+    **{owner.__name__: owner for owner in _SETTINGS},
+    "np": np,
+    "path": os.path,
+    "random": np.random,
+    "open": open,
+    "input": input,
+}
 
 
 def is_clock(value: Any) -> bool:
     """Tell whether a value is a function of Python's that gives another result at every call."""
-    return isinstance(value, types.BuiltinFunctionType) and value in _READ
+    return isinstance(value, types.BuiltinFunctionType) and value in _CLOCKS
+
+
+def _is_setting(value: Any) -> bool:
+    """Tell whether a value is a function that tells what the process or its files are like."""
+    return isinstance(value, types.BuiltinFunctionType | types.FunctionType) and value in _READ
 
 
 def modules_in(names: Names, scope: dict[str, Any]) -> dict[str, types.ModuleType]:
@@ -158,7 +218,7 @@ def modules_in(names: Names, scope: dict[str, Any]) -> dict[str, types.ModuleTyp
 
 
 def lines_of_clocks(names: Names, scope: dict[str, Any], *, is_anywhere: bool) -> dict[int, str]:
-    """Return the lines that read a clock, or what else is another value at every call.
+    """Return the lines that read a clock, or what else may be another value at every call.
 
     Args:
         names: the names in some code.
@@ -172,12 +232,16 @@ def lines_of_clocks(names: Names, scope: dict[str, Any], *, is_anywhere: bool) -
         if name and held is datetime:
             held = _BY_NAME.get(base)
         read = CLOCKS.get(held, ()) if isinstance(held, type | types.ModuleType) else ()
+        is_unknown = held is None
+        held = _WITHIN.get(base) if is_unknown else held
+        settings = _SETTINGS.get(held, ()) if isinstance(held, types.ModuleType) else ()
         if name == _HANDED_ON:
             is_one = bool(read) and names.is_dynamic
         elif name:
-            is_one = name in read or (held is None and is_anywhere)
+            is_hidden = is_unknown and is_anywhere and name in _NAMES_OF_CLOCKS
+            is_one = name in read or name in settings or is_hidden
         else:
-            is_one = is_clock(held)
+            is_one = is_clock(held) or _is_setting(held)
         if is_one:
             found[line] = f"{base}.{name}" if name else held.__qualname__
     return found
