@@ -28,13 +28,18 @@ from mypy.types import (
     CallableType,
     FunctionLike,
     Instance,
+    LiteralType,
+    NoneType,
     Overloaded,
+    TupleType,
     Type,
+    TypeType,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
-from tapetensor.mypy_plugin.kinds import accepts, described, kinds_in_words
+from tapetensor.mypy_plugin.kinds import accepts, bounded, described, kinds_in_words
+from tapetensor.mypy_plugin.moves.owners import is_tensor
 from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
 from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_int
@@ -201,7 +206,27 @@ def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:
             name = "an index" if op == "getitem" else name
             cure = _CURES.get(name, "")
             return f"{name} must be {kinds_in_words(wanted)}, got {described(found)}{cure}"
+        if all(item.arg_names[place] == "shape" for item, place in places):
+            no_dim = next(filter(_is_no_dim, _items(found)), None)
+            if no_dim is not None:
+                return f"a dim must be an int, got {described(no_dim)}"
     return None
+
+
+def _items(found: Type) -> list[Type]:
+    proper = get_proper_type(found)
+    return proper.items if isinstance(proper, TupleType) else []
+
+
+def _is_no_dim(found: Type) -> bool:
+    """Tell whether no value of a type is the size of an axis."""
+    proper = bounded(found)
+    if isinstance(proper, LiteralType):
+        proper = proper.fallback
+    if not isinstance(proper, Instance):
+        return isinstance(proper, TypeType | NoneType | TupleType)
+    is_computed = proper.type.module_name.startswith(_OURS) and not is_tensor(proper)
+    return not is_computed and proper.type.get("__index__") is None
 
 
 def _takes_all(given: _Given, item: CallableType, formals: list[list[int]]) -> bool:

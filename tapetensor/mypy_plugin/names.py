@@ -13,6 +13,8 @@ SEQUENTIAL = "tapetensor.nn.sequential.Sequential"
 IS_TRAINING = "tapetensor.nn.inference_view.is_training"
 ASKS_FOR_TAPE = "tapetensor.tensor.narrowing.owns_tape"
 BUILD = "tapetensor.nn.build.build"
+# The functions that make tensors are defined here.
+CREATED = "tapetensor.tensor.creation."
 # `parameter`, `buffer`, `options` and `repeat` are defined here.
 FIELDS = "tapetensor.nn.fields"
 

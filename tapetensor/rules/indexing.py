@@ -94,6 +94,23 @@ def getitem(op: str, indices: Sequence[Index], shape: Dims) -> Dims | None:
     return (*result[:start], *joined, *result[start:])
 
 
+def check_mask(op: str, mask: Dims, shape: Dims) -> None:
+    """Refuse a mask that is the only index, and has other first axes than what it is read of.
+
+    numpy takes some that have no elements, whatever they are read of; it is asked about those.
+
+    Raises:
+        AxisError: if it does not fit.
+    """
+    if any(dim.literal == 0 for dim in mask):
+        return
+    if len(mask) > len(shape) or any(map(differ, mask, shape)):
+        raise AxisError(
+            f"{op}: a mask of shape {written(mask)} does not fit the first axes of shape "
+            f"{written(shape)}"
+        )
+
+
 def _without_rest(op: str, indices: Sequence[Index], shape: Dims) -> list[Index]:
     """Return the index with one element per axis, ``...`` and what is left out filled in."""
     used = sum(one.kind not in (Kind.NEW_AXIS, Kind.REST) for one in indices)

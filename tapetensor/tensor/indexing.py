@@ -471,6 +471,8 @@ def _ask_rule(indices: tuple[object, ...], shape: tuple[int, ...]) -> None:
         elif isinstance(one, np.ndarray) and one.dtype.kind in "iu":
             asked.append(rules.Index(rules.Kind.TENSOR, shape=sized(one.shape)))
         else:
-            # Of masks, and of what is no index, numpy says enough.
+            if isinstance(one, np.ndarray) and one.dtype.kind == "b" and len(indices) == 1:
+                rules.check_mask("getitem", sized(one.shape), sized(shape))
+            # Of other masks, and of what is no index, numpy says enough.
             return
     rules.getitem("getitem", asked, sized(shape))

@@ -103,6 +103,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a running sum into floats": lambda x: np.add.accumulate(
         x > 0, axis=1, out=np.zeros((3, 4), np.float32)
     ),
+    "a scalar's power": lambda x: np.float32(3.3) ** (np.float32(2) * x[1, 0]),
     "a power of a scalar": lambda x: [x[0, 1] ** 3, x[1, 1] ** 2.5, 1.7 ** x[1, 2], x[0, 1] ** 2],
     "a power of an element": _power_of_an_element,
     "a power of a reduction": _power_of_a_reduction,

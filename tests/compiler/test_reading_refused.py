@@ -6,12 +6,17 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import functools
+import gc
+import os
 import queue
 import random
 import re
+import sys
 import time
 import types
+import warnings
 from collections import Counter, UserDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +29,7 @@ import tapetensor as tt
 from tapetensor.errors import TraceError
 
 NOW = time.perf_counter
+FOLDER = os.getcwd
 
 
 def _number(value: float) -> Any:
@@ -49,6 +55,18 @@ def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]
         "random state": (lambda x: x * state.rand(), "the state of state"),
         "random generator": (lambda x: x * twister.random(), "the state of twister"),
         "system": (lambda x: x * random.SystemRandom().random(), "unseeded"),
+        "context": (lambda x: x * decimal.getcontext().prec, "decimal.getcontext"),
+        "errors": (lambda x: x * len(np.geterr()), "np.geterr"),
+        # What is tried is numpy's old generator.
+        "state of numpy's": (lambda x: x * len(np.random.get_state()), "random.get_state"),  # noqa: NPY002
+        "recursion": (lambda x: x * sys.getrecursionlimit(), "sys.getrecursionlimit"),
+        "arguments": (lambda x: x * len(sys.argv), "sys.argv"),
+        "folder": (lambda x: x * len(os.getcwd()), "os.getcwd"),
+        "function of a folder": (lambda x: x * len(FOLDER()), "getcwd"),
+        "file": (lambda x: x * os.path.exists(__file__), "path.exists"),
+        "text of a file": (lambda x: x * len(open(__file__).read()), "open"),
+        "filters": (lambda x: x * len(warnings.filters), "warnings.filters"),
+        "collector": (lambda x: x * gc.isenabled(), "gc.isenabled"),
     }
 
 

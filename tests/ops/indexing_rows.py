@@ -138,10 +138,10 @@ INDEXING = (
         ),
         refusals=(
             refused(tt.AxisError, "5", _X, np.array([5])),
-            refused(tt.AxisError, "boolean", _X, np.array([True])),
+            refused(tt.AxisError, "a mask of shape", _X, np.array([True])),
             refused(
                 tt.AxisError,
-                r"not fit shape \(2, 3\)|\(2, 3\), which has|only have one|do not broadcast",
+                r"not fit (the first axes of )?shape \(2, 3\)|\(2, 3\), which has|only have one|do not broadcast",
                 _X,
                 index=each(
                     *[2, -3, (0, 0, 0), (2, 0), (..., ...), TOO_LARGE, np.array([0, 5])],

@@ -186,6 +186,18 @@ def getitem(rng: Rng) -> Question:
     )
 
 
+def mask(rng: Rng) -> Question:
+    shape = tuple(max(size, 1) for size in some_shape(rng))
+    read = tuple(max(size, 1) for size in nearly(rng, shape))[: rng.integers(len(shape) + 2)]
+    rest = shape[len(read) :]
+
+    def ask() -> Dims:
+        indexing.check_mask("op", sized(read), sized(shape))
+        return sized((0, *rest))
+
+    return ask, lambda: empty(shape)[np.zeros(read, bool)].shape
+
+
 def take_along_axis(rng: Rng) -> Question:
     shape = tuple(max(size, 1) for size in some_shape(rng, 1))
     places, axis = nearly(rng, shape), int(rng.integers(len(shape)))
@@ -250,7 +262,7 @@ def window(rng: Rng) -> Question:
 
 QUESTIONS = [
     *[broadcast, broadcast_to, matmul, einsum, reshape, squeeze, split, permute_dims, concat],
-    *[stack, getitem, take_along_axis, solve, scores, window],
+    *[stack, getitem, mask, take_along_axis, solve, scores, window],
 ]
 
 

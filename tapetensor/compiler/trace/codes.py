@@ -233,7 +233,9 @@ def lines_of_clocks(names: Names, scope: dict[str, Any], *, is_anywhere: bool) -
             held = _BY_NAME.get(base)
         read = CLOCKS.get(held, ()) if isinstance(held, type | types.ModuleType) else ()
         is_unknown = held is None
-        held = _WITHIN.get(base) if is_unknown else held
+        # Python's `random` stands under the name by which `np.random` is read.
+        is_other = isinstance(held, types.ModuleType) and name not in vars(held)
+        held = _WITHIN.get(base) if is_unknown or (name and is_other) else held
         settings = _SETTINGS.get(held, ()) if isinstance(held, types.ModuleType) else ()
         if name == _HANDED_ON:
             is_one = bool(read) and names.is_dynamic

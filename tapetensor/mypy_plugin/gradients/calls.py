@@ -57,6 +57,7 @@ from tapetensor.mypy_plugin.moves.keys import key_of, spelled
 from tapetensor.mypy_plugin.moves.owners import signatures, takes
 from tapetensor.mypy_plugin.names import (
     BUILD,
+    CREATED,
     MODULE,
     TENSOR_ROOMS,
 )
@@ -64,7 +65,6 @@ from tapetensor.mypy_plugin.symbols import class_of
 
 _FORWARD: Final = ("forward", "__call__")
 _LOSSES: Final = "tapetensor.losses."
-_CREATED: Final = "tapetensor.tensor.creation."
 _SELECTION: Final = "tapetensor.nn.selection.Selection"
 _GRAD: Final = "tapetensor.higher_order.derivatives.grad"
 _COPIES: Final = ("copy.copy", "copy.deepcopy")
@@ -204,7 +204,7 @@ class Calls(Tensors, ABC):
             return self.backward(call, first, arguments)
         if name.startswith("tapetensor.compiler."):
             return first
-        if name.startswith(_CREATED):
+        if name.startswith(CREATED):
             return Value(is_tensor=True, place=Place((*self.trail, call)))
         if name.startswith((_LOSSES, TENSOR_ROOMS)):
             known = signatures(getattr(node, "type", None))

@@ -15,6 +15,7 @@ from mypy.nodes import (
     MemberExpr,
     MypyFile,
     RefExpr,
+    TypeInfo,
 )
 from mypy.types import Instance
 
@@ -37,6 +38,8 @@ from tapetensor.mypy_plugin.gradients.values import (
 from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS
 from tapetensor.mypy_plugin.moves.keys import key_of, spelled
 from tapetensor.mypy_plugin.names import (
+    BUILD,
+    CREATED,
     NONE_TAPE,
     OWNED_TAPE,
     op_called,
@@ -44,6 +47,7 @@ from tapetensor.mypy_plugin.names import (
 from tapetensor.mypy_plugin.symbols import class_of
 
 _GRADIENTS: Final = "tapetensor.tape.gradients.Gradients"
+_NO_PARAMETER: Final = "no parameter"
 
 
 class Argument(NamedTuple):
@@ -171,9 +175,9 @@ class Tensors(Expressions, ABC):
         if wanted:
             asked = _asked(wanted[0])
             self.ask(start, asked)
-            # What owns a tape is no parameter.
-            is_owner = asked == [] and wanted[0].owns
-            parts = [Place((call,))] if is_owner else asked or []
+            # What owns a tape, or an op has computed, is no parameter.
+            is_result = asked == [] and wanted[0].is_tensor
+            parts = [Place(_NO_PARAMETER)] if is_result else asked or []
             name = wanted[0].name and f'"{wanted[0].name}"'
             return replace(grads, parts=tuple(parts), name=name or "other tensors")
         token = (*self.trail, call)
@@ -234,8 +238,12 @@ def _asked(wanted: Value) -> list[Place] | None:
 
 
 def _is_made_here(place: Place) -> bool:
-    """Tell whether something was made once, in the code that is looked at: no other is the same."""
-    return isinstance(place.root, tuple) and len(place.root) == 1
+    """Tell whether something is made in the code that is looked at: it is no part of another."""
+    match place.root:
+        case (*trail, CallExpr(callee=RefExpr(node=node, fullname=name))):
+            is_model = isinstance(node, TypeInfo) or name == BUILD
+            return name.startswith(CREATED) or (is_model and not trail)
+    return place.root == _NO_PARAMETER
 
 
 def _is_floating(arguments: list[Expression]) -> bool:

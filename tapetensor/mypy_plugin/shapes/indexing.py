@@ -7,7 +7,7 @@ from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, type_of
-from tapetensor.mypy_plugin.shapes.joining import is_integer
+from tapetensor.mypy_plugin.shapes.joining import is_bool, is_integer
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
     UndecidedError,
@@ -31,6 +31,9 @@ def getitem(call: Call) -> Answer:
     call.argument(0)
     items = expression.items if isinstance(expression, TupleExpr) else [expression]
     shape = x.dims
+    mask = read_tensor(type_of(items[0], call.api))
+    if mask is not None and len(items) == 1 and is_bool(mask.dtype):
+        rules.check_mask(call.op, mask.dims, shape)
     indices = [_read(call, item) for item in items]
     read = known(rules.getitem(call.op, indices, shape))
     given = [dim for one in indices for dim in one.shape]

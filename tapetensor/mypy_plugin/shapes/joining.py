@@ -15,6 +15,7 @@ from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.lists import length_of
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
+    Operand,
     UndecidedError,
     is_plain,
     known,
@@ -96,7 +97,7 @@ def take(call: Call) -> Answer:
 @of_all_shapes
 def segment_sum(call: Call) -> Answer:
     """Return the result of `segment_sum`: as many slices as it says."""
-    x, segments = call.operand(0), call.operand("segments")
+    x, segments = call.operand(0), _positions(call, "segments")
     rules.check_segments(call.op, x.dims, segments.dims)
     count = call.argument("count")
     slices = None if count is None else read_dim(count)
@@ -120,11 +121,21 @@ def put_along_axis(call: Call) -> Answer:
 
 def _read_along(call: Call, default: int) -> tuple[Dims, Dims, int]:
     """Return the shape of plain positions, that of the receiver, and the axis from the front."""
-    indices = call.operand("indices")
-    is_open = isinstance(indices.dtype, AnyType)
-    if not is_plain(indices.tape) or not (is_open or is_integer(indices.dtype)):
+    return (_positions(call, "indices").dims, *axis_of_receiver(call, default))
+
+
+def _positions(call: Call, name: str) -> Operand:
+    """Return plain integers; others are refused by plain typing."""
+    found = call.operand(name)
+    is_open = isinstance(found.dtype, AnyType)
+    if not is_plain(found.tape) or not (is_open or is_integer(found.dtype)):
         raise UndecidedError
-    return (indices.dims, *axis_of_receiver(call, default))
+    return found
+
+
+def is_bool(dtype: Type) -> bool:
+    """Tell whether a dtype holds truth values."""
+    return isinstance(dtype, Instance) and dtype.type.has_base("numpy.bool")
 
 
 def is_integer(dtype: Type) -> bool:

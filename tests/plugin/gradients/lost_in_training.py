@@ -305,6 +305,10 @@ def optimizers_of_two_models(x: Batch) -> None:
     again = model.forward(x.trace()).mean()
     with contextlib.suppress(tt.UnusedParametersError):
         of_model.step(again.backward(wrt=again))  # E: Sgd.step: these are the gradients by other
+    noise: Batch = tt.normal((3, 4), rng=rng)
+    with contextlib.suppress(tt.UnusedParametersError):
+        # E: Sgd.step: these are the gradients by "noise"
+        of_model.step(model.forward(noise.trace()).mean().backward(wrt=noise))
 
 
 x: Batch = tt.normal((3, 4), rng=rng)

@@ -85,6 +85,10 @@ BAD: list[Callable[[], object]] = [
     lambda: m @ 3,  # E: matmul: the other operand must be a tensor, got 3
     lambda: m - "a",  # E: subtract: the other operand must be a number or a tensor, got 'a'
     lambda: m ** "a",  # E: power: the other operand must be a number or a tensor, got 'a'
+    lambda: m.reshape((m, 6)),  # E: reshape: a dim must be an int, got a tensor
+    lambda: m.reshape(("a", 6)),  # E: reshape: a dim must be an int, got 'a'
+    lambda: tt.zeros((1.5, 2)),  # E: zeros: a dim must be an int, got a float
+    lambda: m.broadcast_to((None, 2, 3)),  # E: broadcast_to: a dim must be an int, got None
     lambda: tt.concat(m),  # E: concat: tensors must be a tuple or a list, got a tensor; write ((x,
     lambda: tt.concat((m, md)),  # E: concat: dtypes differ: float32 and float64; convert one with a
     lambda: tt.where(mask, 1.0, 2.0),  # E: where: at least one of the two values must be a tensor

@@ -46,6 +46,8 @@ BAD: list[Callable[[], object]] = [
     lambda: m.cumulative_sum(axis=2),  # E: cumulative_sum: axis 2 is outside the shape (2, 3); all
     lambda: z.normalize(3),  # E: normalize: axis 3 is outside the shape (4, 2, 3); allowed: -3 to 2
     lambda: m[0:1:0],  # E: getitem: the step of a slice cannot be 0
+    lambda: z[m > 0],  # E: getitem: a mask of shape (2, 3) does not fit the first axes of shape (4,
+    lambda: v[m > 0],  # E: getitem: a mask of shape (2, 3) does not fit the first axes of
     lambda: m[2],  # E: getitem: index 2 is outside axis 0 of shape (2, 3), which has size 2
     lambda: z[0, -3],  # E: getitem: index -3 is outside axis 1 of shape (4, 2, 3), which has size 2
     lambda: z[..., 3],  # E: getitem: index 3 is outside axis 2 of shape (4, 2, 3), which has size 3
