@@ -272,8 +272,10 @@ def reduced(
     # A reduction of a single number may name its axis 0 or -1.
     axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
     axes = tuple(sorted(axes))
-    # This raises what numpy raises.
+    # These raise what numpy raises, also where nobody reads the result.
     kind = ufunc.reduce(np.ones((1,), array.dtype), dtype=dtype).dtype
+    if not array.size:
+        ufunc.reduce(np.empty(array.shape, array.dtype), axes, dtype)
     node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
