@@ -64,6 +64,19 @@ def _written(write: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
+def _written_or_element(x: Any) -> Any:
+    out = [np.zeros((), x.dtype) for _ in range(6)]
+    return [
+        np.clip(x[0, 0], -1, 1, out=out[0]),
+        np.sum(x[0, 0], out=out[1]),
+        np.sum(x, out=out[2]),
+        x[0, 0].mean(out=out[3]),
+        np.trace(x, out=out[4]),
+        np.add(x[0, 0], x[0, 1], out=out[5]),
+        out,
+    ]
+
+
 def _multiplied_in_place(y: Any, x: Any) -> None:
     y @= x[0]
 
@@ -130,6 +143,9 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, axis=0),
     "an element at a place": lambda x: [x.item(5), x.item(1, 2), x.item((2, 1))],
     "an array without axes": lambda x: np.fabs(x[0, 0], out=np.zeros(()), casting="unsafe"),
+    "what was written, or its element": _written_or_element,
+    "a scalar is filled": lambda x: [x[0, 0], x[0, 0].fill(2)],
+    "one bound of a scalar": lambda x: [x[0, 0].clip(0), x[0, 0].clip(max=1), x.clip(0)],
     "what is repeated, reduced": lambda x: [
         np.all(np.broadcast_to(x, (2, 3, 4)), ()),
         np.modf(np.broadcast_to(x, (2, 3, 4)))[0],
@@ -142,6 +158,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
 _WRONG: dict[str, Callable[[Any], Any]] = {
     "an array without axes has no parts": lambda x: list(x[0, 0, ...]),
     "a scalar has no parts": lambda x: sum(x[0, 0]),
+    "nobody copies into a scalar": lambda x: np.copyto(x[0, 0], 1),
+    "nobody puts into a scalar": lambda x: np.putmask(x[0, 0], True, 1),
+    "nobody places in a scalar": lambda x: np.place(x[0, 0], True, [1]),
+    "a scalar is filled with a word": lambda x: x[0, 0].fill("a"),
     "nobody writes into a scalar": lambda x: np.negative(x[0, 0], out=x[1, 1]),
     "a mask of another shape": lambda x: np.add(x, 1, out=np.zeros(3)),
     "an out of another kind": lambda x: np.logical_or(x, x, out=x * 2, casting="no"),

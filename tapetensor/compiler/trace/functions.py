@@ -135,6 +135,9 @@ def _asarray(self: ArrayTracer, a: Any) -> Any:
 def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
     if not isinstance(dst, CapturedArray):
         raise into_another("np.copyto")
+    if issubclass(dst.__class__, np.generic):
+        kind = dst.dtype.type.__name__
+        raise TypeError(f"copyto() argument 1 must be a numpy.ndarray, not numpy.{kind}")
     dst.write(np.copyto, src, *([Keywords(options)] if options else []))
 
 

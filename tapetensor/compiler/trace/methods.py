@@ -95,8 +95,17 @@ class ArrayMethods(CapturedArray):
         return np.ravel(self, order).copy()
 
     def fill(self, value: Any) -> None:
-        """Write one value everywhere."""
-        self[...] = value
+        """Write one value everywhere; numpy writes that of a scalar into a copy."""
+        if self.is_scalar:
+            # This raises what numpy raises.
+            np.zeros((), self.dtype).fill(dummy(value))
+        else:
+            self[...] = value
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+        """Return the elements between bounds, of which this method needs only one."""
+        bounded: Callable[..., Any] = np.clip
+        return bounded(self, min, max, out=out, **options)
 
     def sort(self, *args: Any, **options: Any) -> None:
         """Sort in place."""

@@ -12,9 +12,6 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import (
-    FUNCTIONS,
-    MAKE_ARRAYS,
-    REWRITTEN,
     at_any_place,
     is_basic,
 )
@@ -33,7 +30,7 @@ from tapetensor.compiler.trace.operations import (
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.trial import capture_function
+from tapetensor.compiler.trace.trial import capture_by_trial, capture_function
 from tapetensor.compiler.trace.ufuncs import captured
 from tapetensor.compiler.trace.view import (
     View,
@@ -408,16 +405,7 @@ class ArrayTracer(ArrayMethods):
     ) -> Any:
         """Capture one of numpy's functions that are no ufuncs."""
         self.program.check_thread()
-        rewritten = REWRITTEN.get(function)
-        if rewritten is not None:
-            return rewritten(*args, **options)
-        known = FUNCTIONS.get(function)
-        if known is not None:
-            made = known(self, *args, **options)
-            if function in MAKE_ARRAYS:
-                made.is_scalar = False
-            return made
-        return self.call(function, args, options)
+        return capture_function(self, function, args, options)
 
     def operand(self, value: Any, dtype: DType) -> Node:
         """Return the node of an operand; a plain number becomes one of `dtype`."""
@@ -449,7 +437,7 @@ class ArrayTracer(ArrayMethods):
         self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
         """Capture a call of one of numpy's functions."""
-        return capture_function(self, function, args, options)
+        return capture_by_trial(self, function, args, options)
 
     def wrap(self, node: Node) -> ArrayTracer:
         """Return the array that stands for a node, in memory of its own."""

@@ -12,6 +12,9 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import (
+    FUNCTIONS,
+    MAKE_ARRAYS,
+    REWRITTEN,
     SHAPE_DEPENDS_ON_VALUES,
     VALUES_DECIDE,
     WRITING,
@@ -37,6 +40,30 @@ _READ_ONLY = frozenset({np.diagonal, np.diag, np.lib.stride_tricks.sliding_windo
 def capture_function(
     self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
+    """Capture a call of one of numpy's functions that are no ufuncs."""
+    if function in REWRITTEN:
+        made = REWRITTEN[function](*args, **options)
+    elif function in FUNCTIONS:
+        made = FUNCTIONS[function](self, *args, **options)
+    else:
+        made = capture_by_trial(self, function, args, options)
+    if function in MAKE_ARRAYS:
+        made.is_scalar = False
+    is_given = any(made is one for one in (*args, *options.values()))
+    if not is_given or not _is_tracer(made) or made.shape or made.is_scalar:
+        return made
+    # Where numpy has written into an array without axes, some functions return its element.
+    given = replaced((args, options), _writable)
+    if not isinstance(function(*given[0], **given[1]), np.generic):
+        return made
+    element = made.copy()
+    element.is_scalar = True
+    return element
+
+
+def capture_by_trial(
+    self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """Capture a call of one of numpy's functions: views where it gives views, else a step.
 
     A trial on arrays that lie in memory as the real ones will do shows which, and another one
@@ -49,7 +76,7 @@ def capture_function(
             raise into_another(name)
         given = replaced((args[1:], options), dummy)
         # This raises what numpy raises.
-        function(np.zeros(args[0].shape, args[0].dtype), *given[0], **given[1])
+        function(_writable(args[0]), *given[0], **given[1])
         args[0].write(function, *args[1:], *([Keywords(options)] if options else []))
         return None
     if out is not None:
@@ -146,6 +173,13 @@ def _tried(
     if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))
     return tries[0]
+
+
+def _writable(value: Any) -> Any:
+    """Return what numpy has in the place of an operand: zeros, or a scalar."""
+    if not _is_tracer(value):
+        return dummy(value)
+    return value.dtype.type(0) if value.is_scalar else np.zeros(value.shape, value.dtype)
 
 
 def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:
