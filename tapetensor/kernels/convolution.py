@@ -1,6 +1,7 @@
 """Convolutions, each product of which is one matrix product over the columns of all windows.
 
-Those of groups of few channels are the exception: see `grouped`.
+There are two exceptions: those of groups of few channels (see `grouped`), and windows of a single
+element, which are columns as they lie in each image.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import is_captured
 from tapetensor.kernels.numerics.grouped import are_small, convolved, spread, summed_products
-from tapetensor.kernels.numerics.sums import sum_over
+from tapetensor.kernels.numerics.sums import is_in_order, sum_over
 from tapetensor.kernels.numerics.windows import (
     Sizes,
     Window,
@@ -22,6 +24,9 @@ from tapetensor.kernels.numerics.windows import (
 )
 from tapetensor.tape import Pullback, Pullbacks
 from tapetensor.tape.pullbacks import computed_once
+
+# From so many elements of an image on, a product of its own costs less than turning it.
+_LARGE_IMAGE = 64
 
 # An output, and the pullbacks of what was convolved and of the weight.
 Convolved = tuple[Array, Pullback, Pullback]
@@ -98,6 +103,8 @@ def _convolution(
 ) -> tuple[Array, Pullbacks]:
     spatial = len(window.kernel)
     leading = x.shape[: -1 - spatial]
+    if groups == 1 and window.is_element and _are_large_images(x, weight, spatial):
+        return _by_images(x, weight, bias, spatial)
     source = batch_last(x, spatial)
     convolve = _by_rows_of_images if are_small(source, weight, groups) else _by_columns
     y, to_source, to_weight = convolve(source, weight, window, groups)
@@ -110,6 +117,38 @@ def _convolution(
         bias,
         spatial,
     )
+
+
+def _are_large_images(x: Array, weight: Array, spatial: int) -> bool:
+    """Tell whether products of images where they lie are faster, and take no more memory."""
+    if type(x) is not np.ndarray and not is_captured(x):
+        return False
+    size = math.prod(x.shape[-spatial:])
+    return size >= max(_LARGE_IMAGE, *weight.shape[:2]) and is_in_order(x)
+
+
+def _by_images(
+    x: Array, weight: Array, bias: Array | None, spatial: int
+) -> tuple[Array, Pullbacks]:
+    """Convolve windows of one element by one matrix product per image, in whose order it stays."""
+    leading, channels = x.shape[: -1 - spatial], x.shape[-1 - spatial]
+    sizes = x.shape[-spatial:]
+    batch, size, out_channels = math.prod(leading), math.prod(sizes), weight.shape[0]
+    matrix = np.reshape(weight, (out_channels, channels))
+    images = np.reshape(x, (batch, channels, size))
+    y = np.matmul(matrix, images)
+    if bias is not None:
+        y += np.reshape(bias, (out_channels, 1))
+    by_image = computed_once(lambda g: _in_order(np.reshape(g, (batch, out_channels, size))))
+
+    def pullback_x(g: Array) -> Array:
+        return np.reshape(np.matmul(np.swapaxes(matrix, 0, 1), by_image(g)), x.shape)
+
+    def pullback_weight(g: Array) -> Array:
+        return np.reshape(np.add.reduce(_by_rows(by_image(g), images), axis=0), weight.shape)
+
+    shape = (*leading, out_channels, *sizes)
+    return np.reshape(y, shape), _with_bias(pullback_x, pullback_weight, bias, spatial)
 
 
 def _by_columns(source: Array, weight: Array, window: Window, groups: int) -> Convolved:
@@ -159,7 +198,11 @@ def _by_group(x: Array, groups: int, rows: int = 1) -> Array:
     """Return an array as one matrix per group; its first `rows` axes count the rows of all."""
     rows_of_all = math.prod(x.shape[:rows])
     columns = math.prod(x.shape[rows:])
-    matrices = np.reshape(x, (groups, rows_of_all // groups, columns))
+    return _in_order(np.reshape(x, (groups, rows_of_all // groups, columns)))
+
+
+def _in_order(matrices: Array) -> Array:
+    """Return matrices that the BLAS multiplies."""
     if type(matrices) is np.ndarray:
         # The cotangent of a sum is one number repeated, which numpy multiplies without the BLAS.
         return np.ascontiguousarray(matrices)

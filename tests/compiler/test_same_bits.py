@@ -60,10 +60,33 @@ class ConvThenNorm(nn.Module):
         return self.norm.forward(self.conv.forward(x)).relu()
 
 
+class BetweenPoints(nn.Module):
+    """A convolution whose images lie in another order than those of the points beside it."""
+
+    into: nn.Conv2d[Any, Any, Any, Any, Any]
+    conv: nn.Conv2d[Any, Any, Any, Any, Any]
+    out: nn.Conv2d[Any, Any, Any, Any, Any]
+
+    def forward(self, x: Any) -> Any:
+        wide, again = self.into.forward(x).share(2)
+        return self.out.forward(self.conv.forward(wide.relu()).relu()).square() + again
+
+
 MODULES: dict[str, tuple[Module, tuple[int, ...]]] = {
     "linear": (lambda: nn.Linear(64, 10, rng=_rng()), (32, 64)),
     "conv2d": (lambda: nn.Conv2d(3, 8, 3, padding=1, rng=_rng()), (32, 3, 8, 8)),
     "small conv2d": (lambda: nn.Conv2d(3, 8, 3, rng=_rng()), (4, 3, 5, 5)),
+    "points of large images": (lambda: nn.Conv2d(3, 8, 1, rng=_rng()), (32, 3, 9, 8)),
+    "points of small images": (lambda: nn.Conv2d(3, 8, 1, rng=_rng()), (32, 3, 5, 5)),
+    "points of sequences": (lambda: nn.Conv1d(3, 8, 1, rng=_rng()), (32, 3, 70)),
+    "between points": (
+        lambda: BetweenPoints(
+            into=nn.Conv2d(3, 16, 1, rng=_rng()),
+            conv=nn.Conv2d(16, 16, 3, padding=1, rng=_rng()),
+            out=nn.Conv2d(16, 16, 1, rng=_rng()),
+        ),
+        (16, 3, 9, 8),
+    ),
     "conv transpose": (lambda: nn.ConvTranspose2d(3, 8, 3, rng=_rng()), (32, 3, 6, 6)),
     "batch norm of columns": (lambda: nn.BatchNorm1d(40), (32, 40)),
     "batch norm of images": (lambda: nn.BatchNorm2d(16), (32, 16, 8, 8)),

@@ -60,6 +60,25 @@ def test_groups_by_rows_of_images_are_those_by_columns(
         _check_same(convolution.conv2d, (x, weight, bias), cotangents, window, groups)
 
 
+@pytest.mark.parametrize("leading", [(5,), (2, 3), (), (0,)])
+def test_points_of_large_images_are_those_by_columns(leading: tuple[int, ...]) -> None:
+    weight, bias = _array((3, 4, 1, 1)), _array((3,))
+    for x in _layouts(_array((*leading, 4, 8, 9))):
+        g = _array((*leading, 3, 8, 9))
+        cotangents = [*_layouts(g), np.broadcast_to(0.5, g.shape)]
+        window = Window((1, 1), (1, 1), (0, 0), (1, 1))
+        _check_same(convolution.conv2d, (x, weight, bias), cotangents, window, 1)
+
+
+def test_points_of_large_images_stay_in_order() -> None:
+    window = Window((1, 1), (1, 1), (0, 0), (1, 1))
+    kernel: Any = convolution.conv2d
+    y, (to_x, _) = kernel(_array((5, 4, 8, 9)), _array((3, 4, 1, 1)), None, window, 1)
+
+    assert y.flags.c_contiguous
+    assert to_x(y).flags.c_contiguous
+
+
 @pytest.mark.parametrize("window", [Window((3,), (1,), (1,), (1,)), Window((2,), (3,), (2,), (2,))])
 def test_groups_of_lines_by_rows_are_those_by_columns(window: Window) -> None:
     weight, bias = _array((6, 1, *window.kernel)), _array((6,))

@@ -78,6 +78,7 @@ WINDOWS = (
             given(_SEQUENCES, spaced(3, 4, 3, seed=1), spaced(3, seed=2), padding=1),
             given(_SEQUENCES, spaced(6, 2, 2, seed=1), stride=2, dilation=3, groups=2),
             given(_SEQUENCES, spaced(2, 4, 1, seed=1)),
+            given(spaced(2, 1, 64), spaced(2, 1, 1, seed=1), spaced(2, seed=2)),
             given(spaced(4, 1), spaced(1, 4, 3, seed=1), padding=1),
             given(spaced(2, 1, 4, 3), spaced(4, 1, 2, seed=1), groups=4),
             given(spaced(0, 4, 3), spaced(2, 4, 2)),
@@ -115,6 +116,7 @@ WINDOWS = (
             given(_IMAGES, spaced(4, 1, 3, 3, seed=1), groups=4, stride=2, padding=1),
             given(_IMAGES, spaced(5, 4, 1, 1, seed=1), spaced(5, seed=2)),
             given(_IMAGES, spaced(5, 4, 1, 1, seed=1), stride=2),
+            given(spaced(2, 1, 8, 8), spaced(2, 1, 1, 1, seed=1), spaced(2, seed=2)),
             given(_IMAGES, spaced(1, 4, 5, 6, seed=1)),
             # One image without a batch, several leading axes, an empty batch, one pixel.
             given(_IMAGE, spaced(2, 3, 3, 3, seed=1), padding=1),

@@ -38,11 +38,11 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
     is_known = type(x) is np.ndarray or is_captured(x)
     if not axis or x.dtype not in PRODUCT_DTYPES or not is_known:
         return np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
-    if _is_in_order(x):
+    if is_in_order(x):
         return _sum_in_order(x, axis)
     order = _order_in_memory(x)
     turned = x.transpose(order)
-    if not _is_in_order(turned):
+    if not is_in_order(turned):
         return np.add.reduce(x, axis=axis, keepdims=True)
     sums = _sum_in_order(turned, _axes_after(order, axis))
     return sums.transpose([order.index(one) for one in range(x.ndim)])
@@ -56,7 +56,7 @@ def products_over(x: Array, y: Array, axis: tuple[int, ...]) -> Array:
         lhs, rhs = np.transpose(x, order), np.transpose(y, order)
         axes = _axes_after(order, axis)
         kept, width = _end_of(lhs.shape, axes)
-        if width >= WORTH_PRODUCT and _is_in_order(lhs) and _is_in_order(rhs):
+        if width >= WORTH_PRODUCT and is_in_order(lhs) and is_in_order(rhs):
             rows = (*lhs.shape[:kept], width)
             lhs, rhs = np.reshape(lhs, rows), np.reshape(rhs, rows)
             products = np.vecdot(lhs, rhs)
@@ -108,8 +108,8 @@ def _laid_out(x: Any) -> Array:
     return laid_out
 
 
-def _is_in_order(x: Array) -> bool:
-    """Tell whether an array lies in C order."""
+def is_in_order(x: Array) -> bool:
+    """Tell whether an array of numpy's, or a captured one, lies in C order."""
     return _laid_out(x).flags.c_contiguous
 
 

@@ -42,6 +42,11 @@ class Window(NamedTuple):
         return math.prod(self.kernel)
 
     @property
+    def is_element(self) -> bool:
+        """Whether each element is a window."""
+        return self.area == math.prod(self.stride) == 1 and not any(self.padding)
+
+    @property
     def is_disjoint(self) -> bool:
         """Whether no element belongs to two windows."""
         return all(
