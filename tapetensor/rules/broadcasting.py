@@ -67,7 +67,7 @@ def broadcast_to(op: str, shape: Dims, target: Dims) -> Dims:
     return target
 
 
-def check_sequence(op: str, x: Sequence[Dim | int]) -> None:
+def check_scanned(op: str, x: Sequence[Dim | int]) -> None:
     """Raise ShapeError if what is scanned has no axes of steps and channels."""
     if len(x) < 2:
         raise ShapeError(

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapetensor.arguments import broadcasts_to, normalize_axis
 from tapetensor.kernels import scan
-from tapetensor.rules.broadcasting import check_coefficient, check_sequence
+from tapetensor.rules.broadcasting import check_coefficient, check_scanned
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel, NoneTape
@@ -226,7 +226,7 @@ def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
     check_tensor("ssm_scan", "b", b)
     check_numeric("ssm_scan", x)
     shape = x.array.shape
-    check_sequence("ssm_scan", shape)
+    check_scanned("ssm_scan", shape)
     for name, coefficient in (("a", a), ("b", b)):
         if not broadcasts_to(coefficient.array.shape, shape):
             own = sized(coefficient.array.shape)

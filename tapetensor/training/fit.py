@@ -39,7 +39,7 @@ from tapetensor.training.kept import Kept
 from tapetensor.training.logs import Log
 from tapetensor.training.progress import ProgressBar
 from tapetensor.training.ranks import (
-    check_alike,
+    check_same_start,
     communicator_of,
     from_root,
     make_alike,
@@ -191,7 +191,7 @@ def fit(
         "metrics": list(measures),
         "number of batches": per_epoch,
     }
-    check_alike(team, model, generators, settings)
+    check_same_start(team, model, generators, settings)
     models = {"model": model} if judged is model else {"model": model, "average": judged}
     parts: dict[str, Any] = {**models, "optimizer": optimizer}
     file = None if checkpoint is None else Checkpoint(Path(checkpoint), parts, generators)

@@ -43,7 +43,7 @@ def communicator_of(ranks: Communicator | None) -> Communicator:
     return ranks
 
 
-def check_alike(
+def check_same_start(
     ranks: Communicator, model: Module, generators: Generators, settings: dict[str, object]
 ) -> None:
     """Find out whether all ranks begin the same training.

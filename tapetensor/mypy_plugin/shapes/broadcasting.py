@@ -15,7 +15,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
     merged,
     read_tensor,
 )
-from tapetensor.rules.broadcasting import broadcast, check_coefficient, check_sequence
+from tapetensor.rules.broadcasting import broadcast, check_coefficient, check_scanned
 
 
 @of_all_shapes
@@ -69,7 +69,7 @@ def where(call: Call) -> Answer:
 def ssm_scan(call: Call) -> Answer:
     """Return the result of `ssm_scan`, whose coefficients broadcast to the sequence."""
     x = call.operand(0)
-    check_sequence(call.op, x.dims)
+    check_scanned(call.op, x.dims)
     operands = [x]
     for index, name in enumerate("ab", 1):
         one = call.operand(index)
