@@ -1,6 +1,7 @@
 """Single ops and layers beside PyTorch's: ``python -m benchmarks.ops``.
 
-A step is the op on fresh leaves, a weighted sum of its result, and all gradients, in float32.
+A step is the op on fresh leaves, a weighted sum of its result, and the gradients of the leaves and
+of a layer's parameters, in float32. Neither library computes one for the weights of the sum.
 Each library has a process of its own and they take turns; a figure is the smallest of the rounds'
 medians. Before anything is timed both must agree on the sum and on the gradients.
 """
@@ -48,11 +49,13 @@ def our_step(one: Measured) -> Step:
     import tapetensor as tt
 
     run: Any = one.ours
+    parameters: list[Any] = []
     if isinstance(one, Layer):
         layer = one.ours(rng=np.random.default_rng(0))
         for name, parameter in layer.parameters().items():
             setattr(layer, name, tt.from_numpy(0.1 * _pattern(parameter.shape), parameter.shape))
         run = layer.forward
+        parameters = list(layer.parameters().values())
     leaves: list[Any] = [tt.from_numpy(array, array.shape) for array in _operands(one)]
     weights: dict[Any, Any] = {}
 
@@ -62,9 +65,10 @@ def our_step(one: Measured) -> Step:
         shape = found.shape
         if shape not in weights:
             weights[shape] = tt.from_numpy(_pattern(shape), shape)
-        total, tape = (found * weights[shape]).sum().split_tape()
-        gradients = total.put_tape(tape).backward()
-        return total.item(), gradients[leaves[0]].numpy()
+        total = (found * weights[shape]).sum()
+        value = total.item()
+        gradients = total.backward(wrt=[*leaves, *parameters])
+        return value, gradients[leaves[0]].numpy()
 
     return step
 

@@ -12,6 +12,7 @@ from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.view import laid_out
 from tapetensor.kernels.numerics import threads
 from tapetensor.native import cache
 from tapetensor.native.columns import with_column_sums
@@ -21,7 +22,7 @@ from tapetensor.native.layout import Form, Layout, layout_of
 from tapetensor.native.loading import SMALLEST_FOR_THREADS
 from tapetensor.native.loops import Loop, Parameter
 from tapetensor.native.optimizers import native_update
-from tapetensor.native.rows import has_rows, operands_apart, starts_of_rows
+from tapetensor.native.rows import rows_apart
 from tapetensor.native.scalars import numba
 from tapetensor.optim.group import Update
 
@@ -80,18 +81,10 @@ class NativeLoops:
     def _is_built(self, group: Group, layout: Layout, code: Code) -> bool:
         """Write the call of a loop; False if an array cannot be seen as the loop sees it."""
         over = _written_over(group, code)
-        apart: dict[Node, tuple[Array, Array]] = {}
-        strided = operands_apart(group, layout, code)
-        if strided:
-            by_row = layout_of(group, is_apart=True)
-            if by_row is None or any(node in over.values() for node in strided):
-                return False
+        by_row = layout_of(group, is_apart=True)
+        apart = rows_apart(group, by_row, code, over) if by_row is not None else {}
+        if by_row is not None and apart:
             layout = by_row
-            for node, array in strided.items():
-                found = starts_of_rows(array, len(layout.lead))
-                if found is None or not has_rows(group, layout, node):
-                    return False
-                apart[node] = found
         loop = Loop(group, layout, over, apart)
         source = loop.source()
         step = self._rows_of_share(layout, loop)
@@ -181,6 +174,9 @@ def _argument(parameter: Parameter, code: Code) -> tuple[str, Any] | None:
     if parameter.seen.form is Form.SCALAR:
         # A number of numpy's may stand for an array of no axes.
         source = f"{code.bind(np.asarray)}({source})"
+    elif not laid_out(node).flags.c_contiguous:
+        # Otherwise numba compiles the loop again, for arrays that lie in any way, and slower.
+        source = f"{code.bind(np.ascontiguousarray)}({source})"
     if node.shape != shape:
         source = f"{source}.reshape({shape})"
     return source, _type(node.dtype, shape)

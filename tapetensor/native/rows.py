@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -14,28 +15,40 @@ from tapetensor.compiler.trace.node import Node
 from tapetensor.native.layout import Form, Layout
 
 
-def operands_apart(group: Group, layout: Layout, code: Code) -> dict[Node, Array]:
-    """Return the operands of planned memory that no reshaping shows as the loops see them."""
-    apart: dict[Node, Array] = {}
+def rows_apart(
+    group: Group, layout: Layout, code: Code, over: Mapping[Node, Node]
+) -> dict[Node, tuple[Array, Array]]:
+    """Return where the rows of operands begin that are not in C order, as `_starts_of_rows` does.
+
+    LLVM vectorizes no loop over an array that may lie in any way, as those do that are left out.
+
+    Args:
+        group: the steps.
+        layout: how a loop sees their operands.
+        code: what knows where operands lie.
+        over: operands that are written over, by the step that does so; they are left out.
+    """
+    apart: dict[Node, tuple[Array, Array]] = {}
     for step in group.nodes:
         for parent in step.parents():
-            array = None if parent in group else code.operand(parent).array
-            seen = layout.see(parent, step)
-            if array is None or array.flags.c_contiguous or seen is None:
+            is_inside = parent in group or parent in over.values()
+            array = None if is_inside else code.operand(parent).array
+            if array is None or array.flags.c_contiguous or not _has_rows(group, layout, parent):
                 continue
-            if not np.may_share_memory(array.reshape(seen.shape), array):
-                apart[parent] = array
+            found = _starts_of_rows(array, len(layout.lead))
+            if found is not None:
+                apart[parent] = found
     return apart
 
 
-def has_rows(group: Group, layout: Layout, node: Node) -> bool:
+def _has_rows(group: Group, layout: Layout, node: Node) -> bool:
     """Tell whether all steps of a group that read an operand read a row of it for one of theirs."""
     readers = [step for step in group.nodes if node in step.parents()]
     seen = [layout.see(node, step) for step in readers]
     return all(one is not None and one.form is Form.WIDE and one.row == "i" for one in seen)
 
 
-def starts_of_rows(array: Array, leading: int) -> tuple[Array, Array] | None:
+def _starts_of_rows(array: Array, leading: int) -> tuple[Array, Array] | None:
     """Return all that lies between an array's first and last element, and where rows begin in it.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import compiler
+from tapetensor.native import cache, executor
 
 SHAPE = (3, 2, 5, 7)
 
@@ -106,6 +108,30 @@ def test_of_rows_that_lie_apart_a_number_each_may_be_all_that_is_left() -> None:
         return (h[:, 1:] * h[:, :-1]).sum(axis=-1)[..., None] @ w[:1], h.sum()
 
     _agree(run, _normal(0, (4, 6, 8)), _normal(1, (8, 8)))
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_loop_sees_parts_of_rows_in_c_order_and_is_compiled_once(
+    is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loops: list[Any] = []
+
+    def load(source: str, types: tuple[Any, ...]) -> Any:
+        loops.append(cache.load(source, types))
+        return loops[-1]
+
+    def run(x: Any, w: Any, row: Any) -> Any:
+        h = x @ w
+        gates = ((h[:, :4] + row).tanh() * h[:, 4:]).exp()
+        # What leaves the plan lies in memory of its own, which is known only when it runs.
+        return (gates @ w[:4], h) if is_kept else (gates @ w[:4],)
+
+    monkeypatch.setattr(executor, "cache", types.SimpleNamespace(load=load))
+    _agree(run, _normal(0, (6, 8)), _normal(1, (8, 8)), _normal(2, (4,)))
+
+    signatures = [loop.signatures for loop in loops]
+    assert [len(one) for one in signatures] == [1] * len(loops)
+    assert {one.layout for (only,) in signatures for one in only if hasattr(one, "layout")} == {"C"}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
