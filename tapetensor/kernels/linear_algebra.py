@@ -13,6 +13,9 @@ from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.tape import Pullback, Pullbacks
 
+# A product of so many multiplications outweighs that those who read it may have to turn it.
+_WORTH_TURNING = 1 << 18
+
 
 def matmul(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``lhs @ rhs`` with numpy's rules for vectors and for leading axes."""
@@ -38,8 +41,8 @@ def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
     It is a kernel of its own because leading axes fold into one product instead of a batch.
     """
     if x.ndim == 2:
-        return _product(x, weight.T), (
-            lambda g: _product(g, weight),
+        return _wide_product(x, weight.T), (
+            lambda g: _wide_product(g, weight),
             lambda g: _product(g.T, x),
         )
     out_features, in_features = weight.shape
@@ -74,6 +77,18 @@ def einsum(
             for position, x in enumerate(operands)
         ]
     )
+
+
+def _wide_product(lhs: Array, rhs: Array) -> Array:
+    """Return the product of two matrices; one that is wider than tall may lie in Fortran order.
+
+    It is the transpose of the product of the transposes then: OpenBLAS takes as little as half the
+    time where the longer side comes first.
+    """
+    (rows, inner), columns = lhs.shape, rhs.shape[1]
+    if rows < columns and rows * inner * columns >= _WORTH_TURNING:
+        return _product(rhs.T, lhs.T).T
+    return _product(lhs, rhs)
 
 
 def _product(lhs: Array, rhs: Array) -> Array:

@@ -72,8 +72,35 @@ class BetweenPoints(nn.Module):
         return self.out.forward(self.conv.forward(wide.relu()).relu()).square() + again
 
 
+class WideLayers(nn.Module):
+    """Layers whose results lie in Fortran order, with what reads their rows and columns."""
+
+    into: nn.Linear[Any, Any]
+    norm: nn.LayerNorm[Any]
+    hidden: nn.Linear[Any, Any]
+    batch_norm: nn.BatchNorm1d[Any]
+    out: nn.Linear[Any, Any]
+
+    def forward(self, x: Any) -> Any:
+        h = self.norm.forward(self.into.forward(x)).relu()
+        h, again = h.share(2)
+        h = self.batch_norm.forward(self.hidden.forward(h)).tanh() + again
+        return self.out.forward(h).softmax()
+
+
 MODULES: dict[str, tuple[Module, tuple[int, ...]]] = {
     "linear": (lambda: nn.Linear(64, 10, rng=_rng()), (32, 64)),
+    "wide linear": (lambda: nn.Linear(96, 128, rng=_rng()), (32, 96)),
+    "wide layers": (
+        lambda: WideLayers(
+            into=nn.Linear(96, 128, rng=_rng()),
+            norm=nn.LayerNorm(128),
+            hidden=nn.Linear(128, 128, rng=_rng()),
+            batch_norm=nn.BatchNorm1d(128),
+            out=nn.Linear(128, 100, rng=_rng()),
+        ),
+        (32, 96),
+    ),
     "conv2d": (lambda: nn.Conv2d(3, 8, 3, padding=1, rng=_rng()), (32, 3, 8, 8)),
     "small conv2d": (lambda: nn.Conv2d(3, 8, 3, rng=_rng()), (4, 3, 5, 5)),
     "points of large images": (lambda: nn.Conv2d(3, 8, 1, rng=_rng()), (32, 3, 9, 8)),
