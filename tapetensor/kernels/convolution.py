@@ -13,6 +13,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import is_captured
 from tapetensor.kernels.numerics.grouped import are_small, convolved, spread, summed_products
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.sums import is_in_order, sum_over
 from tapetensor.kernels.numerics.windows import (
     Sizes,
@@ -39,6 +40,7 @@ def conv1d(
     return _convolution(x, weight, bias, window, groups)
 
 
+@native_from(MANY_STEPS)
 def conv2d(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int
 ) -> tuple[Array, Pullbacks]:

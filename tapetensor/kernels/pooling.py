@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.steps import runs_steps, single_step
 from tapetensor.kernels.numerics.windows import (
     Sizes,
@@ -41,11 +42,13 @@ def avg_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
     return batch_first(total / window.area, leading), (pullback,)
 
 
+@native_from(MANY_STEPS)
 def max_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
     """The largest element of a window; ties share the cotangent equally."""
     return _extreme(x, window, np.maximum, np.less, -np.inf)
 
 
+@native_from(MANY_STEPS)
 def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
     """The smallest element of a window; ties share the cotangent equally."""
     return _extreme(x, window, np.minimum, np.greater, np.inf)

@@ -22,6 +22,7 @@ from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
 from tapetensor.native.kernels import native_kernel
 from tapetensor.native.optimizers import loop_of
+from tapetensor.native.plain import cotangents_on_numpy, raises
 from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed
@@ -29,7 +30,6 @@ from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed
 # So many kinds of calls of one kernel get plans. Further ones run on numpy.
 MAX_KINDS = 64
 _F4, _F8 = np.dtype(np.float32), np.dtype(np.float64)
-_LOUD = frozenset({"raise", "call"})
 
 
 class NativeKernel:
@@ -55,7 +55,7 @@ class NativeKernel:
             if len(self._kinds) >= MAX_KINDS:
                 return self._kernel(*args)
             kind = self._kinds[key] = _captured(self._kernel, args)
-        if kind is None or _raises():
+        if kind is None or raises():
             return self._kernel(*args)
         return kind.run(args)
 
@@ -67,7 +67,7 @@ def chosen(kernel: Kernel) -> Kernel:
     by_hand = native_kernel(kernel)
     if by_hand is kernel:
         return NativeKernel(kernel)
-    return lambda *args: kernel(*args) if _raises() else by_hand(*args)
+    return lambda *args: kernel(*args) if raises() else by_hand(*args)
 
 
 @lru_cache(maxsize=64)
@@ -79,7 +79,7 @@ def _update_loop(kernel: Any, dtype: DType, states: int, options: Any) -> Any:
 
 def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
     """Return the loop that updates the parameters of a group; None where numpy does."""
-    if chosen_backend(None) != "numba" or _raises():
+    if chosen_backend(None) != "numba" or raises():
         return None
     classes = tuple([type(one) for one in options(group.steps + 1)])
     loop: Callable[..., None] | None = _update_loop(
@@ -138,13 +138,10 @@ class _Kind:
         self, residuals: tuple[Array, ...], args: tuple[Any, ...], needed: Needed, g: Array
     ) -> list[Any]:
         """Return the cotangents that are needed."""
-        if not is_numpys(g) or (g.shape, g.dtype) != self._cotangent or _raises():
+        if not is_numpys(g) or (g.shape, g.dtype) != self._cotangent or raises():
             # A derivative of higher order goes through the formula itself.
-            _, pullbacks = self._kernel(*[_ignore if callable(one) else one for one in args])
-            return [
-                one(g) if one is not None and is_needed else None
-                for one, is_needed in zip(pullbacks, needed, strict=True)
-            ]
+            unobserved = tuple([_ignore if callable(one) else one for one in args])
+            return cotangents_on_numpy(self._kernel, unobserved, needed, g)
         pairs = zip(needed, self._places, strict=True)
         wanted = tuple([is_needed for is_needed, is_there in pairs if is_there])
         found = iter(self._backward.run(residuals, wanted, np.asarray(g, order="C")))
@@ -198,11 +195,6 @@ def _key_of(args: tuple[Any, ...]) -> Any:
         else:
             key.append("observer")
     return tuple(key)
-
-
-def _raises() -> bool:
-    """Tell whether numpy is to raise errors, which machine code does not."""
-    return not _LOUD.isdisjoint(np.geterr().values())
 
 
 def _tell(told: list[Any], *arrays: Any) -> None:

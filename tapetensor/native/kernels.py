@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels import convolution, pooling
 from tapetensor.kernels.numerics import recurrence, segments, windows
+from tapetensor.native.depthwise import conv2d
 from tapetensor.native.loading import FLOATS, loop_of, seen
+from tapetensor.native.pooling import max_pool2d, min_pool2d
 from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
 from tapetensor.native.windows import write_shares, write_sums
 
@@ -59,4 +62,7 @@ _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(windows.write_sums): write_sums,
     inspect.unwrap(windows.write_shares): write_shares,
     _summed: segment_sum,
+    inspect.unwrap(convolution.conv2d): conv2d,
+    inspect.unwrap(pooling.max_pool2d): max_pool2d,
+    inspect.unwrap(pooling.min_pool2d): min_pool2d,
 }

@@ -1,0 +1,118 @@
+"""Extremes of windows in eager mode as loops over planes, beside `kernels.pooling`."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+
+from tapetensor.arrays.array import Array
+from tapetensor.kernels import pooling
+from tapetensor.kernels.numerics.windows import Window
+from tapetensor.native.loading import FLOATS
+from tapetensor.native.plain import pullbacks_of
+from tapetensor.native.planes import FRAMES, frame_of, run_over
+from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import Kernel, Needed
+
+# As they are on numpy.
+_max_pool2d = inspect.unwrap(pooling.max_pool2d)
+_min_pool2d = inspect.unwrap(pooling.min_pool2d)
+
+# First those of the columns of windows, then the extremes of these along the rows.
+_EXTREMES = (
+    FRAMES
+    + """
+def loop(first, last, x, best, tall, across, run, kernel, stride, padding, dilation):
+    frame = np.full(stride[0] * tall * across, {fill}, x.dtype)
+    high = run + (kernel[1] - 1) * dilation[1]
+    of_columns, found = np.empty(high, x.dtype), np.empty(run, x.dtype)
+    for plane in range(first, last):
+        enter(x[plane], frame, tall, across, stride, padding)
+        for k in range(high):
+            of_columns[k] = frame[k]
+        for y in range(1, kernel[0]):
+            read = frame[place(y * dilation[0], 0, tall, across, stride) :]
+            for k in range(high):
+                lhs, rhs = of_columns[k], read[k]
+                of_columns[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
+        for k in range(run):
+            found[k] = of_columns[k]
+        for z in range(1, kernel[1]):
+            read = of_columns[z * dilation[1] :]
+            for k in range(run):
+                lhs, rhs = found[k], read[k]
+                found[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
+        pick(found, best[plane], across, stride)
+"""
+)
+# The winners of a window share its cotangent equally; padding wins nothing.
+_SHARES = (
+    FRAMES
+    + """
+def loop(first, last, x, best, g, cotangent, tall, across, run, kernel, stride, padding, dilation):
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    size = stride[0] * tall * across
+    frame, inside = np.full(size, {fill}, x.dtype), np.zeros(size, x.dtype)
+    enter(np.ones(x.shape[1:], x.dtype), inside, tall, across, stride, padding)
+    shares = np.empty(size, x.dtype)
+    # Between windows nothing wins, and there is nothing to share.
+    highest, share = np.full(run, -{fill}, x.dtype), np.zeros(run, x.dtype)
+    winners = np.empty(run, x.dtype)
+    for plane in range(first, last):
+        enter(x[plane], frame, tall, across, stride, padding)
+        spread(best[plane], highest, across, stride)
+        spread(g[plane], share, across, stride)
+        winners[:] = 0
+        for y in range(kernel[0]):
+            for z in range(kernel[1]):
+                at = place(y * dilation[0], z * dilation[1], tall, across, stride)
+                read, counts = frame[at : at + run], inside[at : at + run]
+                for k in range(run):
+                    winners[k] += choose(read[k] {beaten} highest[k], zero, counts[k])
+        for k in range(run):
+            share[k] = share[k] / choose(winners[k] > zero, winners[k], one)
+        shares[:] = 0
+        for y in range(kernel[0]):
+            for z in range(kernel[1]):
+                at = place(y * dilation[0], z * dilation[1], tall, across, stride)
+                read, target = frame[at : at + run], shares[at : at + run]
+                for k in range(run):
+                    target[k] += choose(read[k] {beaten} highest[k], zero, share[k])
+        leave(shares, cotangent[plane], tall, across, stride, padding)
+"""
+)
+_MAXIMA, _MINIMA = [
+    [source.format(fill=fill, wins=wins, beaten=beaten) for source in (_EXTREMES, _SHARES)]
+    for fill, wins, beaten in (("-math.inf", ">=", "<"), ("math.inf", "<=", ">"))
+]
+
+
+def max_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
+    """Return the largest element of each window."""
+    return _extreme(_max_pool2d, x, window, *_MAXIMA)
+
+
+def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
+    """Return the smallest element of each window."""
+    return _extreme(_min_pool2d, x, window, *_MINIMA)
+
+
+def _extreme(
+    kernel: Kernel, x: Array, window: Window, extremes: str, shares: str
+) -> tuple[Array, Pullbacks]:
+    if x.dtype not in FLOATS or not x.flags.c_contiguous:
+        return kernel(x, window)
+    planes = x.reshape(-1, *x.shape[-2:])
+    best = np.empty((len(planes), *window.counts(planes.shape[1:])), x.dtype)
+    places = *frame_of(planes.shape[1:], window), *window
+    run_over(extremes, len(planes), x.size, planes, best, *places)
+
+    def shared(needed: Needed, g: Array) -> list[Array]:
+        cotangent = np.empty_like(planes)
+        arrays = planes, best, g.reshape(best.shape), cotangent
+        run_over(shares, len(planes), x.size, *arrays, *places)
+        return [cotangent.reshape(x.shape)]
+
+    y = best.reshape(*x.shape[:-2], *best.shape[1:])
+    return y, pullbacks_of(kernel, (x, window), y, 1, shared)
