@@ -7,16 +7,11 @@ stand apart, which is passed over in the end. So loops are long, and images stay
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
-from tapetensor.native.loading import SMALLEST_FOR_THREADS, loop_of, seen
-from tapetensor.native.scalars import numba
+from tapetensor.native.loading import SMALLEST_FOR_THREADS, loop_for
 
 # Functions for the source of a loop: between a plane and a frame, and between windows and a run.
 # Neighbours have a loop of their own, which LLVM turns into vector instructions.
@@ -107,22 +102,10 @@ def run_over(source: str, count: int, size: int, *args: Any) -> None:
         size: how many elements they have.
         args: its further arguments: arrays in C order, integers, pairs of them.
     """
-    loop = _loop(source, tuple([_kind_of(one) for one in args]))
+    loop = loop_for(source, 0, count, *args)
     workers = min(threads.count() if size >= SMALLEST_FOR_THREADS else 1, count)
     shares = [
         (loop, count * worker // workers, count * (worker + 1) // workers, *args)
         for worker in range(workers)
     ]
     threads.run_together(*shares)
-
-
-def _kind_of(value: Any) -> Any:
-    return (value.dtype, value.ndim) if isinstance(value, np.ndarray) else type(value)
-
-
-@cache
-def _loop(source: str, kinds: tuple[Any, ...]) -> Callable[..., None]:
-    number = numba().types.int64
-    known: dict[Any, Any] = {int: number, tuple: numba().types.UniTuple(number, 2)}
-    types = [known.get(one) or seen(*one) for one in kinds]
-    return loop_of(source, (number, number, *types))
