@@ -7,6 +7,7 @@ element, which are columns as they lie in each image.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,6 +29,10 @@ from tapetensor.tape.pullbacks import computed_once
 
 # From so many elements of an image on, a product of its own costs less than turning it.
 _LARGE_IMAGE = 64
+
+# So few pairs of rows are multiplied in parts, of so many multiplications at most.
+_FEW_ROWS = 300
+_SMALL_PRODUCT = 1 << 18
 
 # An output, and the pullbacks of what was convolved and of the weight.
 Convolved = tuple[Array, Pullback, Pullback]
@@ -218,9 +223,28 @@ def _by_rows(lhs: Array, rhs: Array) -> Array:
     little as half the time in OpenBLAS.
     """
     if rhs.shape[1] > lhs.shape[1]:
-        return np.swapaxes(np.matmul(rhs, np.swapaxes(lhs, 1, 2)), 1, 2)
-    product: Array = np.matmul(lhs, np.swapaxes(rhs, 1, 2))
-    return product
+        return np.swapaxes(_by_rows(rhs, lhs), 1, 2)
+    parts = _parts_of_rows(*lhs.shape[1:], rhs.shape[1])
+    if parts == 1:
+        product: Array = np.matmul(lhs, np.swapaxes(rhs, 1, 2))
+        return product
+    left, right = [np.reshape(one, (*one.shape[:2], parts, -1)) for one in (lhs, rhs)]
+    products = np.matmul(np.swapaxes(left, 1, 2), np.moveaxis(right, 1, 3))
+    total: Array = np.add.reduce(products, axis=1)
+    return total
+
+
+@lru_cache(maxsize=256)
+def _parts_of_rows(count: int, size: int, others: int) -> int:
+    """Return into how many parts of one size long rows are cut before they are multiplied.
+
+    A product of so few rows runs on one thread, and OpenBLAS has kernels for small matrices, which
+    take a third of the time.
+    """
+    fewest = -(-count * others * size // _SMALL_PRODUCT)
+    if count * others > _FEW_ROWS or fewest < 2:
+        return 1
+    return next((parts for parts in range(fewest, 2 * fewest) if size % parts == 0), 1)
 
 
 def _with_bias(

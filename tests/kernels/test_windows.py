@@ -79,6 +79,23 @@ def test_points_of_large_images_stay_in_order() -> None:
     assert to_x(y).flags.c_contiguous
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_cotangent_of_a_weight_is_a_sum_over_all_places_of_large_images(channels: int) -> None:
+    x, weight, window = _array((8, channels, 64, 64)), _array((16, channels, 3, 3)), _WINDOWS[0]
+    rows = 16, x[:, 0].size, 9 * channels
+    assert (convolution._parts_of_rows(*rows) > 1) is (channels == 1)  # noqa: SLF001  # both ways
+
+    y, (_, to_weight) = convolution.conv2d(x, weight, None, window, 1)
+    full = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    assert to_weight is not None
+
+    for row, column in itertools.product(range(3), repeat=2):
+        read = full[:, :, row : row + 64, column : column + 64]
+        np.testing.assert_allclose(
+            to_weight(y)[:, :, row, column], np.einsum("bohw,bchw->oc", y, read), rtol=1e-10
+        )
+
+
 @pytest.mark.parametrize("window", [Window((3,), (1,), (1,), (1,)), Window((2,), (3,), (2,), (2,))])
 def test_groups_of_lines_by_rows_are_those_by_columns(window: Window) -> None:
     weight, bias = _array((6, 1, *window.kernel)), _array((6,))
