@@ -83,7 +83,7 @@ def test_points_of_large_images_stay_in_order() -> None:
 def test_the_cotangent_of_a_weight_is_a_sum_over_all_places_of_large_images(channels: int) -> None:
     x, weight, window = _array((8, channels, 64, 64)), _array((16, channels, 3, 3)), _WINDOWS[0]
     rows = 16, x[:, 0].size, 9 * channels
-    assert (convolution._parts_of_rows(*rows) > 1) is (channels == 1)  # noqa: SLF001  # both ways
+    assert (convolution._parts_of_rows(*rows) > 1) is (channels == 1)  # both ways
 
     y, (_, to_weight) = convolution.conv2d(x, weight, None, window, 1)
     full = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
