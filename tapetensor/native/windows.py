@@ -50,15 +50,20 @@ _SHARES = """
 def loop(result, g, full, best, height, width, stride, padding, dilation):
     is_apart = dilation[0] * (height - 1) < stride[0] and dilation[1] * (width - 1) < stride[1]
     channels, rows, columns, batch = full.shape
-    result[:] = 0
     _, down, across, _ = best.shape
+    is_covered = padding == (0, 0) and (rows, columns) == (down * height, across * width)
+    if not (is_apart and is_covered):
+        result[:] = 0
     winners, share = np.empty(batch, full.dtype), np.empty(batch, full.dtype)
+    read_from, into = full.reshape(-1), result.reshape(-1)
+    highest_of, given = best.reshape(-1), g.reshape(-1)
     for channel in range(channels):
         for down_to in range(down):
             i = down_to if is_apart else down - 1 - down_to
             for across_to in range(across):
                 j = across_to if is_apart else across - 1 - across_to
-                highest, cotangent = best[channel, i, j], g[channel, i, j]
+                at = ((channel * down + i) * across + j) * batch
+                highest, cotangent = highest_of[at : at + batch], given[at : at + batch]
                 winners[:] = 0
                 for is_counted in (True, False):
                     for y in range(height):
@@ -69,10 +74,14 @@ def loop(result, g, full, best, height, width, stride, padding, dilation):
                             column = j * stride[1] + x * dilation[1]
                             if column < padding[1] or column >= columns - padding[1]:
                                 continue
-                            read, target = full[channel, row, column], result[channel, row, column]
+                            at = ((channel * rows + row) * columns + column) * batch
+                            read, target = read_from[at : at + batch], into[at : at + batch]
                             if is_counted:
                                 for k in range(batch):
                                     winners[k] += not (read[k] {beaten} highest[k])
+                            elif is_apart:
+                                for k in range(batch):
+                                    target[k] = share[k] * (not (read[k] {beaten} highest[k]))
                             else:
                                 for k in range(batch):
                                     target[k] += share[k] * (not (read[k] {beaten} highest[k]))
