@@ -17,12 +17,12 @@ from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.compiler.emit.backward import BackwardPlan
 from tapetensor.compiler.emit.executors import chosen_backend
 from tapetensor.compiler.trace.node import DType, Kind, Node
-from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
 from tapetensor.native.kernels import native_kernel
 from tapetensor.native.optimizers import loop_of
-from tapetensor.native.plain import cotangents_on_numpy, raises
+from tapetensor.native.plain import cotangents_on_numpy
 from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed
@@ -55,7 +55,7 @@ class NativeKernel:
             if len(self._kinds) >= MAX_KINDS:
                 return self._kernel(*args)
             kind = self._kinds[key] = _captured(self._kernel, args)
-        if kind is None or raises():
+        if kind is None or errors_raise():
             return self._kernel(*args)
         return kind.run(args)
 
@@ -67,7 +67,7 @@ def chosen(kernel: Kernel) -> Kernel:
     by_hand = native_kernel(kernel)
     if by_hand is kernel:
         return NativeKernel(kernel)
-    return lambda *args: kernel(*args) if raises() else by_hand(*args)
+    return lambda *args: kernel(*args) if errors_raise() else by_hand(*args)
 
 
 @lru_cache(maxsize=64)
@@ -79,7 +79,7 @@ def _update_loop(kernel: Any, dtype: DType, states: int, options: Any) -> Any:
 
 def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
     """Return the loop that updates the parameters of a group; None where numpy does."""
-    if chosen_backend(None) != "numba" or raises():
+    if chosen_backend(None) != "numba" or errors_raise():
         return None
     classes = tuple([type(one) for one in options(group.steps + 1)])
     loop: Callable[..., None] | None = _update_loop(
@@ -138,7 +138,7 @@ class _Kind:
         self, residuals: tuple[Array, ...], args: tuple[Any, ...], needed: Needed, g: Array
     ) -> list[Any]:
         """Return the cotangents that are needed."""
-        if not is_numpys(g) or (g.shape, g.dtype) != self._cotangent or raises():
+        if not is_numpys(g) or (g.shape, g.dtype) != self._cotangent or errors_raise():
             # A derivative of higher order goes through the formula itself.
             unobserved = tuple([_ignore if callable(one) else one for one in args])
             return cotangents_on_numpy(self._kernel, unobserved, needed, g)

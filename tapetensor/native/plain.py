@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array, is_numpys
+from tapetensor.compiler.trace.program import errors_raise
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed
-
-_LOUD = frozenset({"raise", "call"})
-
-
-def raises() -> bool:
-    """Tell whether numpy is to raise errors, which machine code does not."""
-    return not _LOUD.isdisjoint(np.geterr().values())
 
 
 def cotangents_on_numpy(
@@ -49,7 +43,7 @@ def pullbacks_of(
     """
 
     def cotangents(needed: Needed, g: Array) -> list[Any]:
-        if not is_numpys(g) or (g.shape, g.dtype) != (output.shape, output.dtype) or raises():
+        if not is_numpys(g) or (g.shape, g.dtype) != (output.shape, output.dtype) or errors_raise():
             return cotangents_on_numpy(kernel, args, needed, g)
         return compute(needed, np.asarray(g, order="C"))
 
