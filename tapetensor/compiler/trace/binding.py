@@ -12,7 +12,6 @@ import random
 import sys
 import threading
 import types
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import EnumType
@@ -23,34 +22,45 @@ import numpy as np
 
 from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
 from tapetensor.compiler.trace.changes import Held, global_randomness
-from tapetensor.compiler.trace.codes import is_installed, lines_of_clocks, modules_in, names_in
+from tapetensor.compiler.trace.codes import (
+    READERS,
+    SETTINGS,
+    is_installed,
+    line_of,
+    modules_in,
+    names_in,
+)
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY, is_equal, nothing
-from tapetensor.compiler.trace.making import arrays_made_of_tracers
+from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
 from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import refusals, trace_error
+from tapetensor.compiler.trace.refusals import placed, refusals, trace_error
 from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.walking import Walker
+from tapetensor.pictures import Place
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
-# These are Python's own functions, whose results are others at every call.
-_READ_KEY = os._Environ.__getitem__.__code__  # noqa: SLF001  # Python has no public name for it
+# Python's own functions that read the environment, and what seeds a generator.
 _SEED = random.Random.seed.__code__
-_UNSEEDED = {
-    one.__code__
-    for one in (
-        random.SystemRandom.getrandbits, random.SystemRandom.random, random.SystemRandom.randbytes,
-        uuid.uuid1, uuid.uuid4, random.Random.seed,
-    )
-}  # fmt: skip
-_SPECIAL_FILES = {one.co_filename for one in (_READ_KEY, *_UNSEEDED)}
-_SPECIAL = {id(one) for one in (_READ_KEY, *_UNSEEDED)}
+_ENVIRONMENT = {one.__code__ for one in vars(type(os.environ)).values() if hasattr(one, "__code__")}
+_SPECIAL = {id(one) for one in (_SEED, *_ENVIRONMENT, *READERS)}
+_SPECIAL_FILES = {one.co_filename for one in (_SEED, *_ENVIRONMENT, *READERS)}
+# What comes of what these read, when they tell of something, is no part of a result.
+_TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 _ABSENT = object()
+_DIFFERS = (
+    "which may be another value at every call; read it outside, and pass what depends on it as an "
+    "argument"
+)
+_UNSEEDED = (
+    "an unseeded random generator is made, or random bytes are drawn, which a replay would not "
+    "repeat; make the generator outside, and pass it as an argument"
+)
 
 
 class Binding(Walker):
@@ -69,18 +79,17 @@ class Binding(Walker):
         self._is_dynamic = False
         self._entered: dict[int, types.CodeType] = {}
         self._walked: dict[Any, Any] = {}
-        # How many functions of some code were walked, and what watches its lines.
-        self._lines: dict[int, tuple[int, Any]] = {}
+        # How many functions of some code were walked.
+        self._counts: dict[int, int] = {}
         # What the names of each module and class stand for, by the address of it.
         self._watched: dict[int, Held] = {}
         self._absent: dict[int, tuple[Any, set[str]]] = {}
-        self._namespaces: dict[int, tuple[Any, str]] = {}
         self._start = next_id()
         self._stopped: BaseException | None = None
         self.hold("the state of ", global_randomness, nothing, is_equal)
         for one in gc.callbacks:
             # They run whenever Python likes to, and are no part of the function.
-            self._lines[id(getattr(one, "__code__", None))] = 0, None
+            self._counts[id(getattr(one, "__code__", None))] = 0
 
     @property
     def has_imported(self) -> bool:
@@ -109,7 +118,12 @@ class Binding(Walker):
         self.walk_parameters()
         self.is_around = True
         made = arrays_made_of_tracers(self.program) if self.program.makes_arrays else nullcontext()
-        with self._covered(), refusals() as refused, made, watched(self._enter, _PASSED):
+        with (
+            self._covered(),
+            refusals() as refused,
+            made,
+            watched(self._enter, self._call, _PASSED),
+        ):
             try:
                 result = function()
             except Exception as error:
@@ -151,34 +165,53 @@ class Binding(Walker):
         finally:
             type.__setattr__(TensorBase, "array", ARRAY)
 
-    def _enter(self, frame: types.FrameType, file: str) -> Any:
-        """Walk what the code of a frame may read; return what watches its lines, if any does."""
+    def _enter(self, frame: types.FrameType, file: str) -> None:
+        """Walk what the code of a frame may read."""
         code = frame.f_code
-        known = self._lines.get(id(code))
-        noted = self.functions.get(id(code), ())
-        if known is None or len(noted) != known[0]:
-            module = frame.f_globals.get("__name__") or ""
-            # Python writes the constructors of named tuples itself.
-            if not is_users_module(module) or module.startswith("namedtuple_"):
-                if file not in _SPECIAL_FILES and not file.startswith("<"):
-                    _PASSED.add(file)
-                elif id(code) in _SPECIAL:
-                    self._enter_special(frame)
-                else:
-                    self._lines[id(code)] = 0, None
-                return None
-            if getattr(frame.f_globals.get("__spec__"), "_initializing", False):
-                self._imported.add(module)
-                return None
+        known = self._counts.get(id(code))
+        if known is not None and len(self.functions.get(id(code), ())) == known:
+            return
+        module = frame.f_globals.get("__name__") or ""
+        # Python writes the constructors of named tuples itself.
+        if not is_users_module(module) or module.startswith("namedtuple_"):
+            if file not in _SPECIAL_FILES and not file.startswith("<"):
+                _PASSED.add(file)
+            elif id(code) in _SPECIAL:
+                self._enter_special(frame)
+            else:
+                self._counts[id(code)] = 0
+        elif getattr(frame.f_globals.get("__spec__"), "_initializing", False):
+            self._imported.add(module)
+        else:
             try:
-                known = self._walk_frame(code, frame.f_globals)
+                self._walk_frame(code, frame.f_globals)
             except BaseException as error:
                 self._stopped = error
                 raise
-        return known[1]
 
-    def _walk_frame(self, code: types.CodeType, scope: dict[str, Any]) -> tuple[int, Any]:
-        """Walk what code may read, and what was found then; return what `_enter` remembers."""
+    def _call(self, frame: types.FrameType, called: Any) -> None:
+        """Refuse that what may differ at every call is called, by whatever the user calls."""
+        # The module of what `os` has of C is called by the name of the system.
+        owner = "os" if called.__module__ == os.name else called.__module__
+        name = f"{owner}.{called.__qualname__}" if owner else called.__qualname__
+        one: types.FrameType | None = frame
+        while one is not None:
+            module = one.f_globals.get("__name__") or ""
+            if module.startswith(_TELLERS) or one.f_code.co_filename.startswith("<frozen import"):
+                return
+            if is_users_module(module):
+                if self._counts.get(id(one.f_code)) == 0 and id(one.f_code) not in self._entered:
+                    # Python runs it when it collects garbage.
+                    return
+                break
+            name = f"{module}.{one.f_code.co_qualname}"
+            one = one.f_back
+        if called is os.urandom and one is not frame:
+            raise trace_error(_UNSEEDED)
+        raise trace_error(f"{name} is read, {_DIFFERS}")
+
+    def _walk_frame(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        """Walk what code may read, and what was found then."""
         if id(code) not in self._entered:
             self._find_function(code)
             self._entered[id(code)] = code
@@ -195,12 +228,7 @@ class Binding(Walker):
         for name, told in self.unrepeatable.items():
             if name in self.attributes or self._is_dynamic:
                 raise trace_error(told)
-        lines = lines_of_clocks(names_in(code), scope, is_anywhere=self.has_clocks)
-        known = self._lines[id(code)] = (
-            len(self.functions.get(id(code), ())),
-            _watch_lines(lines) if lines else None,
-        )
-        return known
+        self._counts[id(code)] = len(self.functions.get(id(code), ()))
 
     def _walk_ours(self) -> None:
         while self.ours:
@@ -218,26 +246,13 @@ class Binding(Walker):
                 self.note(one, self.bind(one))
 
     def _enter_special(self, frame: types.FrameType) -> None:
-        caller = frame.f_back
-        while caller is not None and caller.f_code.co_filename in (
-            frame.f_code.co_filename, "<frozen _collections_abc>", "<frozen os>",
-        ):  # fmt: skip
-            caller = caller.f_back
-        is_seeded = frame.f_code is _SEED and frame.f_locals["a"] is not None
-        if frame.f_code is not _READ_KEY and not is_seeded:
-            raise trace_error(
-                "an unseeded random generator is made, or random bytes are drawn, which a replay "
-                "would not repeat; make the generator outside, and pass it as an argument"
-            )
-        if is_seeded or caller is None:
-            return
-        if is_users_module(caller.f_globals.get("__name__")):
-            key = frame.f_locals["key"]
-            mark = ("os.environ", key)
-            if mark not in self._walked:
-                self._walked[mark] = key
-                known = self.bind(os.environ.get(key))
-                self.guard(f"{self.bind(os.environ)}.get({key!r}) != {known}")
+        code, caller = frame.f_code, frame.f_back
+        if code in _ENVIRONMENT:
+            self.walk(os.environ, self._bound(os.environ), "os.environ")
+        elif code is _SEED and frame.f_locals["a"] is None:
+            raise trace_error(_UNSEEDED)
+        elif code in READERS and caller and is_users_module(caller.f_globals.get("__name__")):
+            raise trace_error(f"{READERS[code]} is read, {_DIFFERS}")
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)
@@ -245,7 +260,9 @@ class Binding(Walker):
         self._texts |= names.texts
         self._is_dynamic |= names.is_dynamic
         for name, module in modules_in(names, scope).items():
-            if is_users(module) and ("import", name) not in self._walked:
+            if not is_users(module):
+                self._read_module(module, code)
+            elif ("import", name) not in self._walked:
                 self._walked["import", name] = module
                 self.modules[id(module)] = module, module.__name__
                 self.guard(f"{self._bound(sys.modules)}.get({name!r}) is not {self._bound(module)}")
@@ -257,11 +274,33 @@ class Binding(Walker):
             self._walked[key] = scope
             if name in scope:
                 expression = f"{self._bound(scope)}[{name!r}]"
-                # The lines that read clocks are known.
+                if isinstance(scope[name], types.ModuleType) and not is_users(scope[name]):
+                    self._read_module(scope[name], code)
                 walked = self._walk_value(scope[name], expression, name, is_named=True)
                 self._put(scope, name, walked)
             else:
                 self._absent.setdefault(id(scope), (scope, set()))[1].add(name)
+
+    def _read_module(self, module: types.ModuleType, code: types.CodeType) -> None:
+        """Walk what code may read of a module of Python's or numpy's, which others may change."""
+        held, where = vars(module), module.__name__
+        for name in names_in(code).attributes & held.keys():
+            value, key = held[name], (id(module), name)
+            if key in self._walked:
+                continue
+            self._walked[key] = module
+            if isinstance(value, types.FunctionType):
+                value = vars(value).get(STANDS_FOR, value)
+            expression = f"{self._bound(held)}[{name!r}]"
+            if name in SETTINGS.get(module, ()):
+                with placed(Place(code.co_filename, line_of(code, name))):
+                    raise trace_error(f"{where}.{name} is read, {_DIFFERS}")
+            if isinstance(value, types.ModuleType):
+                self._read_module(value, code)
+            elif callable(value) and not isinstance(value, types.FunctionType):
+                self.guard(f"{expression} is not {self._bound(value)}")
+            else:
+                self._walk_value(value, expression, f"{where}.{name}", is_named=True)
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""
@@ -306,9 +345,10 @@ class Binding(Walker):
             self.meet(value, where)
         if isinstance(value, types.ModuleType | type):
             if not isinstance(value, EnumType) and is_users(value):
-                self._namespaces[id(value)] = value, where
                 if isinstance(value, type):
                     self.add_class(value)
+                else:
+                    self.modules[id(value)] = value, where
             elif isinstance(value, types.ModuleType):
                 return value
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
@@ -393,9 +433,8 @@ class Binding(Walker):
                 for one in cls.__mro__:
                     if is_users(one) and not isinstance(one, EnumType):
                         self._walk_namespace(one, one.__name__)
-            for owner, where in [*self._namespaces.values(), *self.modules.values()]:
-                if isinstance(owner, types.ModuleType):
-                    self._walk_namespace(owner, where)
+            for owner, where in list(self.modules.values()):
+                self._walk_namespace(owner, where)
 
     def _walk_namespace(self, owner: Any, where: str) -> None:
         """Walk the attributes of a class or a module of the user's that some function names."""
@@ -470,17 +509,3 @@ def _is_special(name: str) -> bool:
 def _in_cell(cell: types.CellType, name: str) -> dict[str, Any]:
     """Return what is in a closure cell, if anything is."""
     return {name: cell.cell_contents} if is_filled(cell) else {}
-
-
-def _watch_lines(lines: dict[int, str]) -> Callable[..., Any]:
-    """Return what refuses to run these lines."""
-
-    def on_line(frame: types.FrameType, event: Any, argument: Any) -> Any:
-        if event == "line" and frame.f_lineno in lines:
-            raise trace_error(
-                f"{lines[frame.f_lineno]} is read, which may be another value at every call; "
-                "read it outside, and pass what depends on it as an argument"
-            )
-        return on_line
-
-    return on_line

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tapetensor.compiler.trace.codes import is_clock
+from tapetensor.compiler.trace.codes import is_unrepeatable
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.structure import is_buffer, is_looked_through, is_plain, is_users
 from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -95,7 +95,7 @@ def clear_of_tracers(cache: Any, known: list[Any]) -> bool:
 
 def never_the_same(value: Any) -> str:
     """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
-    if is_clock(value) or isinstance(value, random.SystemRandom):
+    if is_unrepeatable(value) or isinstance(value, random.SystemRandom):
         return (
             "is another value at every call; read it outside, and pass what depends on it as an "
             "argument"

@@ -27,7 +27,6 @@ from typing_extensions import override
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import attributes, members, parts, shown
-from tapetensor.compiler.trace.codes import CLOCKS
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs, is_or_are_tensors
 from tapetensor.compiler.trace.opaque import (
@@ -103,8 +102,6 @@ class Walker(Inputs):
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
         # What no replay can repeat, by the attribute that it is: code that names that is refused.
         self.unrepeatable: dict[str, str] = {}
-        # Whether modules of clocks were found in another place than where code names them.
-        self.has_clocks = False
         # Texts that were found, which may be names that the function looks up.
         self.texts: set[str] = set()
         # Functions that keep their results, with those that were found, and how new ones are told.
@@ -177,11 +174,10 @@ class Walker(Inputs):
         return base is object and self.is_around
 
     def meet(self, value: Any, where: str) -> None:
-        """Refuse what is never the same; take notice of modules that lead to such functions."""
+        """Refuse what is never the same."""
         told = never_the_same(value)
         if told:
             raise trace_error(f"{where} {told}")
-        self.has_clocks |= isinstance(value, types.ModuleType | type) and value in CLOCKS
 
     def _recognize(self, value: Any, local: str, replacement: Any = None) -> None:
         """Guard a value by its class: the next call may bring another one."""
