@@ -6,6 +6,7 @@ tells what it may read, and that is walked before it does.
 
 from __future__ import annotations
 
+import decimal
 import gc
 import os
 import random
@@ -14,7 +15,6 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from enum import EnumType
 from functools import partial, partialmethod
 from typing import Any
 
@@ -297,7 +297,11 @@ class Binding(Walker):
                     raise trace_error(f"{where}.{name} is read, {_DIFFERS}")
             if isinstance(value, types.ModuleType):
                 self._read_module(value, code)
-            elif callable(value) and not isinstance(value, types.FunctionType):
+            elif (
+                value is not decimal.Decimal
+                and callable(value)
+                and not isinstance(value, types.FunctionType)
+            ):
                 self.guard(f"{expression} is not {self._bound(value)}")
             else:
                 self._walk_value(value, expression, f"{where}.{name}", is_named=True)
@@ -343,8 +347,10 @@ class Binding(Walker):
         """Walk a value that a function reads by its name; return what stands for it."""
         if not is_named:
             self.meet(value, where)
+        if value is decimal.Decimal:
+            self.guard_decimals()
         if isinstance(value, types.ModuleType | type):
-            if not isinstance(value, EnumType) and is_users(value):
+            if is_users(value):
                 if isinstance(value, type):
                     self.add_class(value)
                 else:
@@ -352,10 +358,8 @@ class Binding(Walker):
             elif isinstance(value, types.ModuleType):
                 return value
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
-        is_bound = isinstance(getattr(value, "__self__", sys), types.ModuleType)
-        if isinstance(value, type | types.ModuleType) or (
-            is_function and is_bound and not is_users(value)
-        ):
+        is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
+        if isinstance(value, type | types.ModuleType) or (is_bound and not is_users(value)):
             self.guard(f"{expression} is not {self._bound(value)}")
             return value
         return self.walk(value, expression, where)
@@ -431,7 +435,7 @@ class Binding(Walker):
             count = len(self._walked)
             for cls in list(self.classes):
                 for one in cls.__mro__:
-                    if is_users(one) and not isinstance(one, EnumType):
+                    if is_users(one):
                         self._walk_namespace(one, one.__name__)
             for owner, where in list(self.modules.values()):
                 self._walk_namespace(owner, where)
@@ -480,8 +484,9 @@ class Binding(Walker):
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
         for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
-            # No name of it is new, which a base or nobody had before.
-            self.guard(f"len({self._bound_namespace(cls)}) != {len(vars(cls))}")
+            # It has the same bases, and no new name, which one of these or nobody had before.
+            bases = f"{self._bound(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
+            self.guard(f"len({self._bound_namespace(cls)}) != {len(vars(cls))} or {bases}")
         for code in self._entered:
             for owner, name in self.members.get(code, ()):
                 self._guard_member(owner, name)
@@ -489,10 +494,9 @@ class Binding(Walker):
             space = self._bound(scope)
             self.guard(" or ".join([f"{name!r} in {space}" for name in sorted(names)]))
         for module, _ in self.modules.values():
-            missing = sorted(self._texts - vars(module).keys())
-            if missing:
-                space = self._bound_namespace(module)
-                self.guard(" or ".join([f"{name!r} in {space}" for name in missing]))
+            missing = (self._texts | self.attributes) - vars(module).keys()
+            space = self._bound_namespace(module)
+            self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
         for cache, found, source, where in self.caches:
             if clear_of_tracers(cache, found):
                 raise trace_error(

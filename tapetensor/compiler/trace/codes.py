@@ -171,7 +171,8 @@ def is_unrepeatable(value: Any) -> bool:
         return False
     owner = value.__self__
     is_date = isinstance(owner, type) and issubclass(owner, datetime.date)
-    return value in _UNREPEATABLE or (is_date and value.__name__ in _DATES)
+    is_count = value.__name__ == "cache_info"
+    return is_count or value in _UNREPEATABLE or (is_date and value.__name__ in _DATES)
 
 
 def line_of(code: types.CodeType, name: str) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import decimal
 import functools
 import gc
 import io
+import logging
 import queue
 import random
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -101,6 +104,13 @@ def never_the_same(value: Any) -> str:
             "argument"
         )
     cls = type(value)
+    if cls in weakref.ProxyTypes:
+        return "is a weakref.proxy, which nobody can look through; use the object, or a weakref.ref"
+    if any(one.__module__ == "unittest.mock" for one in cls.__mro__):
+        return "is a mock, which counts its calls; call it outside, and pass what it gives"
+    is_file = isinstance(value, io.IOBase) and not isinstance(value, io.StringIO | io.BytesIO)
+    if is_file and value not in (sys.stdout, sys.stderr) and not value.closed and value.readable():
+        return "is a file, which a replay would not read; read it outside, and pass what it has"
     is_iterator = isinstance(value, Iterator) and not isinstance(value, io.IOBase)
     if is_iterator and not is_looked_through(value) and not issubclass(cls, TensorBase):
         return (
@@ -132,9 +142,39 @@ def _set_text(value: Any, state: tuple[Any, int]) -> None:
         value.seek(state[1])
 
 
+def precision(context: Any = None) -> tuple[Any, ...]:
+    """Return what a context says of computing with decimals, that of this thread if none is given.
+
+    What was rounded or not in it so far is no part of that.
+    """
+    one = decimal.getcontext() if context is None else context
+    traps = tuple([signal for signal, is_trapped in one.traps.items() if is_trapped])
+    return one.prec, one.rounding, one.Emin, one.Emax, one.capitals, one.clamp, traps
+
+
+def _set_precision(context: Any, state: tuple[Any, ...]) -> None:
+    *numbers, traps = state
+    names = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+    for name, value in zip(names, numbers, strict=True):
+        setattr(context, name, value)
+    for signal in context.traps:
+        context.traps[signal] = signal in traps
+
+
+def _level(logger: logging.Logger) -> tuple[int, int, bool, int]:
+    return logger.level, logger.getEffectiveLevel(), logger.disabled, logger.manager.disable
+
+
+def _set_level(logger: logging.Logger, state: tuple[int, int, bool, int]) -> None:
+    logger.setLevel(state[0])
+    logger.disabled = state[2]
+
+
 # How what is no more than its state is recognized, read and put back: memory, and files in it.
 STATES: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any, Any], None]], ...]
 STATES = (
     (is_buffer, _bytes, _set_bytes),
     (lambda value: isinstance(value, io.StringIO | io.BytesIO), _text, _set_text),
+    (lambda value: isinstance(value, decimal.Context), precision, _set_precision),
+    (lambda value: isinstance(value, logging.Logger), _level, _set_level),
 )

@@ -9,6 +9,7 @@ is not replaced.
 from __future__ import annotations
 
 import contextlib
+import decimal
 import enum
 import functools
 import operator
@@ -17,7 +18,7 @@ import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import partial
 from typing import Any
 
@@ -35,6 +36,7 @@ from tapetensor.compiler.trace.opaque import (
     is_queue,
     kept_by,
     never_the_same,
+    precision,
     put_back,
     queued,
 )
@@ -135,6 +137,8 @@ class Walker(Inputs):
             # Those that are equal may differ: decimals by their digits.
             kind = self.bind(value.__class__)
             self.guard(f"{local}.__class__ is not {kind} or repr({local}) != {repr(value)!r}")
+            if isinstance(value, decimal.Decimal):
+                self.guard_decimals()
             return value
         if isinstance(value, np.random.Generator):
             return self.walk_generator(value, local, where)
@@ -178,6 +182,11 @@ class Walker(Inputs):
         told = never_the_same(value)
         if told:
             raise trace_error(f"{where} {told}")
+
+    def guard_decimals(self) -> None:
+        """Guard the context in which decimals are computed; only a call can tell which it is."""
+        now = self.bind(precision)
+        self.guard(f"{now}() != {self.bind(precision())}")
 
     def _recognize(self, value: Any, local: str, replacement: Any = None) -> None:
         """Guard a value by its class: the next call may bring another one."""
@@ -230,16 +239,13 @@ class Walker(Inputs):
         for function in functions_in(value):
             name = source if function is value else self.bind(function)
             self.note(function, name)
-            fields = {key: one for key, one in vars(function).items() if key != "__wrapped__"}
             before = partial(refill, dict, vars(function), dict(vars(function)))
             self.hold(where, partial(attributes, function), before)
-            if fields and is_users(function):
+            if is_users(function):
                 held = self.local(f"{name}.__dict__")
                 self.guard(f"len({held}) != {len(vars(function))}")
-                for key, one in fields.items():
-                    # A function in a class has its own mark.
-                    if not key.startswith("__"):
-                        self.walk(one, f"{held}[{shown(key)}]", f"{where}.{key}")
+                for key, one in vars(function).items():
+                    self.walk(one, f"{held}[{shown(key)}]", f"{where}.{key}")
 
     def _walk_bound(self, value: Any, local: str, where: str) -> Any:
         """Walk a bound method or a partial function."""
@@ -334,6 +340,8 @@ class Walker(Inputs):
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
         self.meet(value, where)
+        if is_users(value.__class__):
+            self.guard(f"{name}.__class__ is not {self.bind(value.__class__)}")
         if base is object and is_looked_through(value):
             self._walk_attributes(value, name, where, lasts=True)
         elif isinstance(value, Optimizer):
@@ -344,8 +352,7 @@ class Walker(Inputs):
             elif is_users(value):
                 self.modules[id(value)] = value, where
         elif isinstance(value, enum.Enum):
-            if not is_plain(value.value):
-                self.walk(value.value, f"{name}._value_", f"{where}.value")
+            self._walk_attributes(value, name, where, lasts=True)
         elif isinstance(value, types.FunctionType):
             self.add_function(value, name, where)
         elif isinstance(value, operator.attrgetter | operator.methodcaller):
@@ -353,8 +360,11 @@ class Walker(Inputs):
         elif isinstance(value, ContextVar):
             self._walk_context_variable(value, name, where)
         elif isinstance(value, weakref.ref):
-            self.walk(value(), f"{name}()", where)
-        elif isinstance(value, types.MappingProxyType):
+            # A plan would keep alive what it knows by its address.
+            was_around, self.is_around = self.is_around, False
+            self.walk(value(), self.local(f"{name}()"), where)
+            self.is_around = was_around
+        elif isinstance(value, types.MappingProxyType | Context):
             self._walk_mapping(value, name, where)
         elif isinstance(value, _VIEWS):
             self._walk_mapping(value.mapping, self.local(f"{name}.mapping"), where)
