@@ -162,7 +162,7 @@ class Compiled:
         if writer is None:
             raise self._side_effect(change, held, args, kwargs, makes_arrays)
         planner = planned(binding.program, binding.expressions, writer.leaving)
-        plan = Plan(
+        return Plan(
             planner,
             names=binding.names,
             guards=binding.guards,
@@ -172,9 +172,6 @@ class Compiled:
             stored=writer.stored,
             function=self._function,
         )
-        # Its parts refer to it. Without them it dies now, and with it what only it keeps alive.
-        vars(binding).clear()
-        return plan
 
     def _side_effect(
         self,

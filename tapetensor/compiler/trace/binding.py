@@ -85,7 +85,8 @@ class Binding(Walker):
         self._watched: dict[int, Held] = {}
         self._absent: dict[int, tuple[Any, set[str]]] = {}
         self._start = next_id()
-        self._stopped: BaseException | None = None
+        # What was refused, the first of it first.
+        self._refused: list[BaseException] = []
         self.hold("the state of ", global_randomness, nothing, is_equal)
         for one in gc.callbacks:
             # They run whenever Python likes to, and are no part of the function.
@@ -120,22 +121,23 @@ class Binding(Walker):
         made = arrays_made_of_tracers(self.program) if self.program.makes_arrays else nullcontext()
         with (
             self._covered(),
-            refusals() as refused,
+            refusals(self._refused),
             made,
             watched(self._enter, self._call, _PASSED),
         ):
             try:
                 result = function()
             except Exception as error:
-                first = self._stopped or (refused[0] if refused else error)
-                if first is error:
+                # Errors know the frames that know them: nothing here goes on doing so.
+                if error is (self._refused or [error])[0]:
+                    self._refused.clear()
                     raise
-                raise first from error
+                raise _first_of(self._refused) from error
             finally:
                 self.is_around = False
-        if self._stopped is not None or refused:
+        if self._refused:
             # The function has caught it, and has gone on without what was refused.
-            raise self._stopped or refused[0]
+            raise _first_of(self._refused)
         self._guard_what_ran()
         return result
 
@@ -186,7 +188,7 @@ class Binding(Walker):
             try:
                 self._walk_frame(code, frame.f_globals)
             except BaseException as error:
-                self._stopped = error
+                self._refused.insert(0, error)
                 raise
 
     def _call(self, frame: types.FrameType, called: Any) -> None:
@@ -504,6 +506,13 @@ class Binding(Walker):
                     "yet; call it outside, and pass what it returns"
                 )
             self.guard(f"{source} != {cache.cache_info()[1]}")
+
+
+def _first_of(errors: list[BaseException]) -> BaseException:
+    """Return the first of some errors, and forget all of them."""
+    first = errors[0]
+    errors.clear()
+    return first
 
 
 def _is_special(name: str) -> bool:
