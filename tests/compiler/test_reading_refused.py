@@ -65,7 +65,7 @@ def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]
         "random generator": (lambda x: x * twister.random(), "the state of twister"),
         "system": (lambda x: x * random.SystemRandom().random(), "unseeded"),
         "context": (lambda x: x * decimal.getcontext().prec, "decimal.getcontext"),
-        "errors": (lambda x: x * len(np.geterr()), "np.geterr"),
+        "errors": (lambda x: x * len(np.geterr()), "geterr is read"),
         # What is tried is numpy's old generator.
         "state of numpy's": (lambda x: x * len(np.random.get_state()), "random.get_state"),  # noqa: NPY002
         "recursion": (lambda x: x * sys.getrecursionlimit(), "sys.getrecursionlimit"),

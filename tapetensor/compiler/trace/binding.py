@@ -6,7 +6,6 @@ tells what it may read, and that is walked before it does.
 
 from __future__ import annotations
 
-import decimal
 import gc
 import os
 import random
@@ -26,9 +25,9 @@ from tapetensor.compiler.trace.codes import (
     READERS,
     SETTINGS,
     is_installed,
-    line_of,
     modules_in,
     names_in,
+    place_of_name,
 )
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY, is_equal, nothing
@@ -38,7 +37,6 @@ from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import placed, refusals, trace_error
 from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.walking import Walker
-from tapetensor.pictures import Place
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
@@ -83,14 +81,13 @@ class Binding(Walker):
         self._counts: dict[int, int] = {}
         # What the names of each module and class stand for, by the address of it.
         self._watched: dict[int, Held] = {}
-        self._absent: dict[int, tuple[Any, set[str]]] = {}
         self._start = next_id()
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
         self.hold("the state of ", global_randomness, nothing, is_equal)
-        for one in gc.callbacks:
-            # They run whenever Python likes to, and are no part of the function.
-            self._counts[id(getattr(one, "__code__", None))] = 0
+        # They run whenever Python likes to, and are no part of the function.
+        self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
+        self._counts.update({id(code): 0 for code in self._collecting})
 
     @property
     def has_imported(self) -> bool:
@@ -199,12 +196,9 @@ class Binding(Walker):
         one: types.FrameType | None = frame
         while one is not None:
             module = one.f_globals.get("__name__") or ""
-            if module.startswith(_TELLERS) or one.f_code.co_filename.startswith("<frozen import"):
+            if module.startswith(_TELLERS) or one.f_code in self._collecting:
                 return
             if is_users_module(module):
-                if self._counts.get(id(one.f_code)) == 0 and id(one.f_code) not in self._entered:
-                    # Python runs it when it collects garbage.
-                    return
                 break
             name = f"{module}.{one.f_code.co_qualname}"
             one = one.f_back
@@ -262,61 +256,33 @@ class Binding(Walker):
         self._texts |= names.texts
         self._is_dynamic |= names.is_dynamic
         for name, module in modules_in(names, scope).items():
-            if not is_users(module):
-                self._read_module(module, code)
-            elif ("import", name) not in self._walked:
-                self._walked["import", name] = module
-                self.modules[id(module)] = module, module.__name__
+            self.modules[id(module)] = module, module.__name__
+            if is_users(module) and self._is_new("import", name):
                 self.guard(f"{self._bound(sys.modules)}.get({name!r}) is not {self._bound(module)}")
-        self._watch_namespace(scope, scope, "")
+        self._watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
-            key = (id(scope), name)
-            if key in self._walked:
+            if not self._is_new(scope, name):
                 continue
-            self._walked[key] = scope
             if name in scope:
                 expression = f"{self._bound(scope)}[{name!r}]"
-                if isinstance(scope[name], types.ModuleType) and not is_users(scope[name]):
-                    self._read_module(scope[name], code)
-                walked = self._walk_value(scope[name], expression, name, is_named=True)
-                self._put(scope, name, walked)
+                self._put(scope, name, self._walk_value(scope[name], expression, name))
             else:
-                self._absent.setdefault(id(scope), (scope, set()))[1].add(name)
-
-    def _read_module(self, module: types.ModuleType, code: types.CodeType) -> None:
-        """Walk what code may read of a module of Python's or numpy's, which others may change."""
-        held, where = vars(module), module.__name__
-        for name in names_in(code).attributes & held.keys():
-            value, key = held[name], (id(module), name)
-            if key in self._walked:
-                continue
-            self._walked[key] = module
-            if isinstance(value, types.FunctionType):
-                value = vars(value).get(STANDS_FOR, value)
-            expression = f"{self._bound(held)}[{name!r}]"
-            if name in SETTINGS.get(module, ()):
-                with placed(Place(code.co_filename, line_of(code, name))):
-                    raise trace_error(f"{where}.{name} is read, {_DIFFERS}")
-            if isinstance(value, types.ModuleType):
-                self._read_module(value, code)
-            elif (
-                value is not decimal.Decimal
-                and callable(value)
-                and not isinstance(value, types.FunctionType)
-            ):
-                self.guard(f"{expression} is not {self._bound(value)}")
-            else:
-                self._walk_value(value, expression, f"{where}.{name}", is_named=True)
+                self.guard(f"{name!r} in {self._bound(scope)}")
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""
         for name in names_in(code).reads:
-            value, key = scope.get(name), (id(scope), name)
-            if key not in self._walked and (
-                isinstance(value, TensorBase | np.ndarray) or (name in scope and is_plain(value))
-            ):
-                self._walked[key] = scope
+            value = scope.get(name, _ABSENT)
+            is_value = isinstance(value, TensorBase | np.ndarray) or is_plain(value)
+            if is_value and self._is_new(scope, name):
                 self.walk(value, f"{self._bound(scope)}[{name!r}]", name)
+
+    def _is_new(self, owner: Any, name: str) -> bool:
+        """Tell whether something is walked for the first time."""
+        key = (id(owner), name)
+        is_new = key not in self._walked
+        self._walked[key] = owner
+        return is_new
 
     def _bound(self, value: Any) -> str:
         """Return the name of an object, which is bound only once."""
@@ -326,16 +292,11 @@ class Binding(Walker):
         name: str = self._walked[key]
         return name
 
-    def _bound_namespace(self, owner: Any) -> str:
-        """Return the name of the names of a class or a module."""
-        if isinstance(owner, types.ModuleType):
-            return self._bound(vars(owner))
-        key = ("namespace", id(owner))
-        if key not in self._walked:
-            # Every read of it makes another view.
-            self._walked[key] = self.bind(vars(owner))
-        name: str = self._walked[key]
-        return name
+    def _names_of(self, owner: Any) -> str:
+        """Return the source of the names of a class or a module."""
+        # Every read of those of a class makes another view.
+        is_class = isinstance(owner, type)
+        return f"{self._bound(owner)}.__dict__" if is_class else self._bound(vars(owner))
 
     def _put(self, held: dict[str, Any], name: str, value: Any) -> None:
         """Put what stands for a global into its place, unless that is the very same."""
@@ -343,22 +304,14 @@ class Binding(Walker):
             held[name] = value
             self._watched[id(held)].expected[name] = value
 
-    def _walk_value(
-        self, value: Any, expression: str, where: str, *, is_named: bool = False
-    ) -> Any:
+    def _walk_value(self, value: Any, expression: str, where: str) -> Any:
         """Walk a value that a function reads by its name; return what stands for it."""
-        if not is_named:
-            self.meet(value, where)
-        if value is decimal.Decimal:
-            self.guard_decimals()
-        if isinstance(value, types.ModuleType | type):
-            if is_users(value):
-                if isinstance(value, type):
-                    self.add_class(value)
-                else:
-                    self.modules[id(value)] = value, where
-            elif isinstance(value, types.ModuleType):
+        if isinstance(value, types.ModuleType):
+            self.modules[id(value)] = value, where
+            if not is_users(value):
                 return value
+        if isinstance(value, type):
+            self.add_class(value)
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
         is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
         if isinstance(value, type | types.ModuleType) or (is_bound and not is_users(value)):
@@ -366,10 +319,14 @@ class Binding(Walker):
             return value
         return self.walk(value, expression, where)
 
-    def _watch_namespace(self, owner: Any, held: Any, where: str) -> None:
-        """Watch all names of a module or a class; put back what the function changes."""
-        if id(held if isinstance(held, dict) else owner) in self._watched:
+    def _watch_namespace(self, owner: Any, where: str) -> None:
+        """Watch all names of a class or of a module's dict; put back what the function changes."""
+        if id(owner) in self._watched:
             return
+        is_class = isinstance(owner, type)
+        held: Any = vars(owner) if is_class else owner
+        put: Any = type.__setattr__ if is_class else dict.__setitem__
+        drop: Any = type.__delattr__ if is_class else dict.__delitem__
 
         def read() -> dict[str, Any]:
             # Python itself keeps a few things there.
@@ -378,23 +335,17 @@ class Binding(Walker):
                 if not (name.startswith("__") or isinstance(one, types.ModuleType))
             }  # fmt: skip
 
-        put: Any
-        drop: Any
-        if isinstance(owner, type):
-            put, drop, held_by = type.__setattr__, type.__delattr__, owner
-        else:
-            put, drop, held_by = dict.__setitem__, dict.__delitem__, held
         originals = read()
 
         def undo() -> None:
             now = read()
             for name in {**now, **originals}:
                 if name not in originals:
-                    drop(held_by, name)
+                    drop(owner, name)
                 elif now.get(name, _ABSENT) is not originals[name]:
-                    put(held_by, name, originals[name])
+                    put(owner, name, originals[name])
 
-        self._watched[id(held_by)] = self.hold(where, read, undo)
+        self._watched[id(owner)] = self.hold(where, read, undo)
 
     def _walk_function(self, function: types.FunctionType, source: str) -> None:
         """Walk what a function closes over; guard its defaults, which were walked before."""
@@ -443,16 +394,17 @@ class Binding(Walker):
                 self._walk_namespace(owner, where)
 
     def _walk_namespace(self, owner: Any, where: str) -> None:
-        """Walk the attributes of a class or a module of the user's that some function names."""
+        """Walk the attributes of a class or a module that some function names."""
         held = vars(owner)
-        self._watch_namespace(owner, held, f"{where}.")
-        texts = self.texts | self._texts if self._is_dynamic else set()
+        texts: set[str] = set()
+        if is_users(owner):
+            self._watch_namespace(owner if isinstance(owner, type) else held, f"{where}.")
+            texts = self.texts | self._texts if self._is_dynamic else set()
         for name in (self.attributes | texts) & held.keys():
-            key = (id(owner), name)
-            if key in self._walked:
+            if not self._is_new(owner, name):
                 continue
-            self._walked[key] = owner
             value = held[name]
+            expression = f"{self._names_of(owner)}[{name!r}]"
             if isinstance(owner, type) and (
                 isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
                 or (
@@ -463,41 +415,47 @@ class Binding(Walker):
             ):
                 self._guard_member(owner, name)
                 for one in wrapped_in(value):
-                    if isinstance(one, types.FunctionType) and not all(map(_is_special, vars(one))):
+                    if isinstance(one, types.FunctionType) and vars(one):
                         self.add_function(one, self._bound(one), f"{where}.{name}")
                     if isinstance(one, partial | partialmethod):
                         space = self._bound(one)
                         self.walk(one.args, f"{space}.args", f"an argument of {where}.{name}")
                         self.walk(one.keywords, f"{space}.keywords", f"{where}.{name}")
-                continue
-            expression = f"{self._bound_namespace(owner)}[{name!r}]"
-            replaced = self._walk_value(value, expression, f"{where}.{name}")
-            if isinstance(held, dict):
-                self._put(held, name, replaced)
+            elif is_users(owner):
+                replaced = self._walk_value(value, expression, f"{where}.{name}")
+                if isinstance(held, dict):
+                    self._put(held, name, replaced)
+            elif name in SETTINGS.get(owner, ()):
+                place = next(
+                    filter(None, (place_of_name(code, name) for code in self._entered.values()))
+                )
+                with placed(place):
+                    raise trace_error(f"{owner.__name__}.{name} is read, {_DIFFERS}")
+            elif callable(value) and not isinstance(value, types.FunctionType | type):
+                self.guard(f"{expression} is not {self._bound(value)}")
+            else:
+                # Others may put something else there. What makes arrays does so meanwhile.
+                value = getattr(value, STANDS_FOR, value) if callable(value) else value
+                self._walk_value(value, expression, f"{where}.{name}")
 
     def _guard_member(self, owner: type, name: str) -> None:
         """Guard that a class has the very same function, property or the like."""
-        mark = ("member", id(owner), name)
-        if mark not in self._walked:
-            self._walked[mark] = owner
-            space, known = self._bound_namespace(owner), self.bind(vars(owner)[name])
-            self.guard(f"{space}[{name!r}] is not {known}")
+        if self._is_new(owner, f"{name} of a class"):
+            known = self.bind(vars(owner)[name])
+            self.guard(f"{self._names_of(owner)}[{name!r}] is not {known}")
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
         for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
             # It has the same bases, and no new name, which one of these or nobody had before.
             bases = f"{self._bound(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
-            self.guard(f"len({self._bound_namespace(cls)}) != {len(vars(cls))} or {bases}")
+            self.guard(f"len({self._names_of(cls)}) != {len(vars(cls))} or {bases}")
         for code in self._entered:
             for owner, name in self.members.get(code, ()):
                 self._guard_member(owner, name)
-        for scope, names in self._absent.values():
-            space = self._bound(scope)
-            self.guard(" or ".join([f"{name!r} in {space}" for name in sorted(names)]))
-        for module, _ in self.modules.values():
+        for module in [one for one, _ in self.modules.values() if is_users(one)]:
             missing = (self._texts | self.attributes) - vars(module).keys()
-            space = self._bound_namespace(module)
+            space = self._names_of(module)
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
         for cache, found, source, where in self.caches:
             if clear_of_tracers(cache, found):
@@ -513,10 +471,6 @@ def _first_of(errors: list[BaseException]) -> BaseException:
     first = errors[0]
     errors.clear()
     return first
-
-
-def _is_special(name: str) -> bool:
-    return name.startswith("__")
 
 
 def _in_cell(cell: types.CellType, name: str) -> dict[str, Any]:

@@ -87,23 +87,13 @@ def global_randomness() -> dict[str, Any]:
 
 def random_state(generator: Any) -> dict[str, bytes]:
     """Return the state of a random generator of any kind."""
-    if isinstance(generator, random.Random):
-        return {"": pickle.dumps(generator.getstate())}
-    if isinstance(generator, np.random.RandomState):
-        return {"": pickle.dumps(generator.get_state(legacy=False))}
-    bits = getattr(generator, "bit_generator", generator)
-    return {"": pickle.dumps(bits.state)}
+    return {"": pickle.dumps(getattr(generator, "bit_generator", generator).__getstate__())}
 
 
 def set_random_state(generator: Any, state: dict[str, bytes]) -> None:
     """Put back the state of a random generator."""
     known = pickle.loads(state[""])  # it was pickled a moment ago
-    if isinstance(generator, random.Random):
-        generator.setstate(known)
-    elif isinstance(generator, np.random.RandomState):
-        generator.set_state(known)
-    else:
-        getattr(generator, "bit_generator", generator).state = known
+    getattr(generator, "bit_generator", generator).__setstate__(known)
 
 
 def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) -> Place | None:

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapetensor.pictures import Place
+
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
@@ -29,7 +31,7 @@ _DYNAMIC = frozenset(
      "methodcaller", "__getattribute__"}
 )  # fmt: skip
 # Code that names one of these may look for a module by a text.
-_IMPORTING = frozenset({"modules", "import_module", "__import__"})
+_IMPORTING = frozenset({"import_module", "__import__"})
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
 # What the next call may find otherwise: clocks, the process, its settings, and files.
 _OWNERS: dict[Any, frozenset[str]] = {
@@ -56,16 +58,12 @@ _UNREPEATABLE = frozenset(
 _DATES = {"now", "today", "utcnow"}
 # The same, by their code: those that are written in Python, and read what is no function's.
 READERS: dict[types.CodeType, str] = {
-    one.__code__: name
-    for name, one in {
-        "locale.getlocale": locale.getlocale,
-        "np.get_printoptions": np.get_printoptions,
-        "np.geterr": np.geterr,
-        "np.geterrcall": np.geterrcall,
-        "threading.active_count": threading.active_count,
-        "threading.enumerate": threading.enumerate,
-    }.items()
-}
+    one.__code__: one.__name__
+    for one in (
+        locale.getlocale, np.get_printoptions, np.geterr, np.geterrcall, threading.active_count,
+        threading.enumerate,
+    )
+}  # fmt: skip
 # And attributes of modules. The last is a method that is not written in Python.
 SETTINGS: dict[Any, frozenset[str]] = {
     sys: frozenset({"argv", "modules", "path", "stdin"}),
@@ -91,7 +89,7 @@ class Names(NamedTuple):
         texts: its constants that could be names, if it may look up names that are made.
         is_dynamic: whether it may do so.
         imports: modules that it imports.
-        modules: texts that could name modules, if it may look some up; None if it does not.
+        modules: its constants that could name modules, if it may look some up.
     """
 
     reads: tuple[str, ...]
@@ -99,7 +97,7 @@ class Names(NamedTuple):
     texts: frozenset[str]
     is_dynamic: bool
     imports: tuple[tuple[str, int], ...]
-    modules: tuple[str, ...] | None
+    modules: tuple[str, ...]
 
 
 @lru_cache(maxsize=1024)
@@ -136,7 +134,7 @@ def names_in(code: types.CodeType) -> Names:
         frozenset(texts if is_dynamic else ()),
         is_dynamic,
         tuple(imports),
-        tuple(consts) if _IMPORTING & named else None,
+        tuple(consts if _IMPORTING & named else ()),
     )
 
 
@@ -175,16 +173,16 @@ def is_unrepeatable(value: Any) -> bool:
     return is_count or value in _UNREPEATABLE or (is_date and value.__name__ in _DATES)
 
 
-def line_of(code: types.CodeType, name: str) -> int:
-    """Return the first line on which code reads an attribute."""
+def place_of_name(code: types.CodeType, name: str) -> Place | None:
+    """Return the first line on which code reads an attribute, if it does."""
     found = [one.positions for one in dis.get_instructions(code) if one.argval == name]
-    return next((one.lineno for one in found if one and one.lineno), code.co_firstlineno)
+    return next((Place(code.co_filename, one.lineno) for one in found if one and one.lineno), None)
 
 
 def modules_in(names: Names, scope: dict[str, Any]) -> dict[str, types.ModuleType]:
     """Return the modules that code imports, or looks up by a text, as far as they are loaded."""
     package = scope.get("__package__") or ""
-    found = [*names.modules, scope.get("__name__", "")] if names.modules is not None else []
+    found = [*names.modules]
     for name, level in names.imports:
         base = package.rsplit(".", level - 1)[0] if level else ""
         parts = f"{base}.{name}".strip(".").split(".")

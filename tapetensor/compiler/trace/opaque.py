@@ -22,6 +22,7 @@ from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
 
 _CACHE = type(functools.lru_cache(len))
+_PRECISION = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 
 
@@ -148,17 +149,12 @@ def precision(context: Any = None) -> tuple[Any, ...]:
     What was rounded or not in it so far is no part of that.
     """
     one = decimal.getcontext() if context is None else context
-    traps = tuple([signal for signal, is_trapped in one.traps.items() if is_trapped])
-    return one.prec, one.rounding, one.Emin, one.Emax, one.capitals, one.clamp, traps
+    return (*[getattr(one, name) for name in _PRECISION], dict(one.traps))
 
 
 def _set_precision(context: Any, state: tuple[Any, ...]) -> None:
-    *numbers, traps = state
-    names = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
-    for name, value in zip(names, numbers, strict=True):
+    for name, value in zip((*_PRECISION, "traps"), state, strict=True):
         setattr(context, name, value)
-    for signal in context.traps:
-        context.traps[signal] = signal in traps
 
 
 def _level(logger: logging.Logger) -> tuple[int, int, bool, int]:

@@ -177,12 +177,6 @@ class Walker(Inputs):
             return True
         return base is object and self.is_around
 
-    def meet(self, value: Any, where: str) -> None:
-        """Refuse what is never the same."""
-        told = never_the_same(value)
-        if told:
-            raise trace_error(f"{where} {told}")
-
     def guard_decimals(self) -> None:
         """Guard the context in which decimals are computed; only a call can tell which it is."""
         now = self.bind(precision)
@@ -196,6 +190,8 @@ class Walker(Inputs):
 
     def add_class(self, cls: type) -> None:
         """Note that there are objects of a class: its methods may run."""
+        if cls is decimal.Decimal:
+            self.guard_decimals()
         if cls in self.classes or not any(map(is_users, cls.__mro__)):
             return
         self.classes[cls] = None
@@ -256,12 +252,7 @@ class Walker(Inputs):
             return value
         function = self.walk(value.func, f"{local}.func", where)
         args = self.walk(value.args, f"{local}.args", f"an argument of {where}")
-        keywords = self.local(f"{local}.keywords")
-        self.guard_keys(value.keywords, keywords)
-        named = {
-            name: self.walk(one, f"{keywords}[{name!r}]", f"argument {name} of {where}")
-            for name, one in value.keywords.items()
-        }
+        named = self.walk(value.keywords, f"{local}.keywords", where)
         if self.is_around or value.__class__ is not partial:
             # It may stand where nothing can be replaced; generators in it are watched.
             return value
@@ -339,7 +330,9 @@ class Walker(Inputs):
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
-        self.meet(value, where)
+        told = never_the_same(value)
+        if told:
+            raise trace_error(f"{where} {told}")
         if is_users(value.__class__):
             self.guard(f"{name}.__class__ is not {self.bind(value.__class__)}")
         if base is object and is_looked_through(value):
