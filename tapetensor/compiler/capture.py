@@ -12,7 +12,6 @@ import numpy as np
 
 from tapetensor.compiler.cache import CAPTURES
 from tapetensor.compiler.trace.binding import Binding
-from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.node import Node, replaced
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import placed, trace_error
@@ -34,7 +33,7 @@ def capturing(
         binding.guard(f"len(args) != {len(args)}")
         binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
         # What a partial function holds is an argument, too.
-        with placed(place_of(function)):
+        with placed(binding.place):
             called, given, named = binding.open(function)
         lazy_args = [
             binding.walk(value, f"args[{position}]", f"argument {position}")

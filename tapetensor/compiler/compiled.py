@@ -145,7 +145,8 @@ class Compiled:
             with capturing(self._function, program, args, kwargs) as (binding, run):
                 result = _run(run)
                 change, held = binding.change(), [*binding.held]
-                writer = write_results(binding, result) if change is None else None
+                with placed(binding.place):
+                    writer = write_results(binding, result) if change is None else None
         except NoPlaceError:
             if makes_arrays:
                 raise

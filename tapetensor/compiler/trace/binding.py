@@ -7,6 +7,7 @@ tells what it may read, and that is walked before it does.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import random
 import sys
@@ -32,7 +33,7 @@ from tapetensor.compiler.trace.codes import (
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY, is_equal, nothing
 from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
-from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
+from tapetensor.compiler.trace.opaque import clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import placed, refusals, trace_error
 from tapetensor.compiler.trace.structure import is_plain, is_users
@@ -41,11 +42,15 @@ from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
-# Python's own functions that read the environment, and what seeds a generator.
+# Methods of Python's own that read what their objects hold, and what seeds a generator.
 _SEED = random.Random.seed.__code__
-_ENVIRONMENT = {one.__code__ for one in vars(type(os.environ)).values() if hasattr(one, "__code__")}
-_SPECIAL = {id(one) for one in (_SEED, *_ENVIRONMENT, *READERS)}
-_SPECIAL_FILES = {one.co_filename for one in (_SEED, *_ENVIRONMENT, *READERS)}
+_READING = {
+    one.__code__
+    for one in (*vars(type(os.environ)).values(), logging.Logger.isEnabledFor)
+    if isinstance(one, types.FunctionType)
+}
+_SPECIAL = {id(one) for one in (_SEED, *_READING, *READERS)}
+_SPECIAL_FILES = {one.co_filename for one in (_SEED, *_READING, *READERS)}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
@@ -135,7 +140,8 @@ class Binding(Walker):
         if self._refused:
             # The function has caught it, and has gone on without what was refused.
             raise _first_of(self._refused)
-        self._guard_what_ran()
+        with placed(self.place):
+            self._guard_what_ran()
         return result
 
     @contextmanager
@@ -196,7 +202,8 @@ class Binding(Walker):
         one: types.FrameType | None = frame
         while one is not None:
             module = one.f_globals.get("__name__") or ""
-            if module.startswith(_TELLERS) or one.f_code in self._collecting:
+            is_setting = one is not frame and called.__module__ in ("gc", "sys")
+            if is_setting or module.startswith(_TELLERS) or one.f_code in self._collecting:
                 return
             if is_users_module(module):
                 break
@@ -243,8 +250,9 @@ class Binding(Walker):
 
     def _enter_special(self, frame: types.FrameType) -> None:
         code, caller = frame.f_code, frame.f_back
-        if code in _ENVIRONMENT:
-            self.walk(os.environ, self._bound(os.environ), "os.environ")
+        if code in _READING:
+            held = frame.f_locals["self"]
+            self.walk(held, self._bound(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
             raise trace_error(_UNSEEDED)
         elif code in READERS and caller and is_users_module(caller.f_globals.get("__name__")):
@@ -457,13 +465,13 @@ class Binding(Walker):
             missing = (self._texts | self.attributes) - vars(module).keys()
             space = self._names_of(module)
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
-        for cache, found, source, where in self.caches:
+        for cache, found, name, where in self.caches:
             if clear_of_tracers(cache, found):
                 raise trace_error(
                     f"{where} keeps what it computes for a compiled function, which has no values "
                     "yet; call it outside, and pass what it returns"
                 )
-            self.guard(f"{source} != {cache.cache_info()[1]}")
+            self.guard(f"{self.bind(fixed_in)}({name}) != {self.bind(fixed_in(cache))}")
 
 
 def _first_of(errors: list[BaseException]) -> BaseException:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
+from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Held, parts, random_state, set_random_state
 from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
@@ -71,6 +72,8 @@ class Inputs(GuardWriter):
     def __init__(self, program: Program, function: Any) -> None:
         super().__init__(dict(_NAMES))
         self.program = program
+        # Where the function is defined, for what is refused before or after it runs.
+        self.place = place_of(function)
         # The source expression of each input node.
         self.expressions: dict[Node, str] = {}
         # The array that each of them is while the function is captured.

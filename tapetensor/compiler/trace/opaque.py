@@ -33,23 +33,35 @@ def is_cache(value: Any) -> bool:
 
 def kept_by(cache: Any) -> list[Any]:
     """Return the objects that a cache gives again and that can change, in some lasting order."""
+    return sorted([one for one in _entries(cache) if not _is_fixed(one)], key=id)
+
+
+def fixed_in(cache: Any) -> list[tuple[str, str]]:
+    """Return what a cache gives again and for what, as far as that cannot change, as text."""
+    return sorted([(type(one).__name__, repr(one)) for one in _entries(cache) if _is_fixed(one)])
+
+
+def _entries(cache: Any) -> list[Any]:
     if not cache.cache_info().currsize:
         return []
     own = (vars(cache), cache.__wrapped__)
     found = [one for one in gc.get_referents(cache) if not any(one is other for other in own)]
     if cache.cache_parameters()["maxsize"] is None:
-        found = [value for one in found if one.__class__ is dict for value in one.values()]
+        tables = [one for one in found if one.__class__ is dict]
+        found = [one for table in tables for pair in table.items() for one in pair]
     else:
         # The results themselves, and a dict of the places where they are.
         found = [one for one in found if one.__class__ is not dict or not _has_places(one)]
     # Its own classes are among them, and a mark between arguments, an object of no class.
-    objects = [
+    return [
         one
         for one in found
-        if not (isinstance(one, tuple) or one.__class__ is object or is_plain(one))
-        and (not isinstance(one, type) or is_users(one))
+        if one.__class__ is not object and (not isinstance(one, type) or is_users(one))
     ]
-    return sorted(objects, key=id)
+
+
+def _is_fixed(value: Any) -> bool:
+    return is_plain(value) or (value.__class__ is tuple and all(map(_is_fixed, value)))
 
 
 def _has_places(held: dict[Any, Any]) -> bool:

@@ -106,7 +106,7 @@ class Walker(Inputs):
         self.unrepeatable: dict[str, str] = {}
         # Texts that were found, which may be names that the function looks up.
         self.texts: set[str] = set()
-        # Functions that keep their results, with those that were found, and how new ones are told.
+        # Functions that keep their results, with those that were found, their names and places.
         self.caches: list[tuple[Any, list[Any], str, str]] = []
 
     @override
@@ -398,9 +398,8 @@ class Walker(Inputs):
                 self.hold(where, now, partial(write, value, before), operator.eq)
         if is_cache(value):
             # What it gives without running the function is what it gave before.
-            kept = f"{name}.cache_info()[1]"
             results, found = f"{self.bind(kept_by)}({name})", kept_by(value)
-            self.caches.append((value, found, kept, where))
+            self.caches.append((value, found, name, where))
             self.guard(f"len({results}) != {len(found)}")
             for index, one in enumerate(found):
                 source = f"{results}[{index}]"

@@ -105,6 +105,26 @@ OBJECTS = {
     ),
     "the level of a logger": (_LOG, "S.level", "S.setLevel(3)\nS.setLevel(2)"),
     "whether a logger logs": (_LOG, "float(S.isEnabledFor(2))", "S.setLevel(3)\nS.setLevel(2)"),
+    "a number that a cache gives": (
+        "import functools\nK = 2.\n@functools.lru_cache\ndef g(n): return n * K\ng(3)",
+        "g(3)",
+        "K = 5.; g.cache_clear(); g(3)\nK = 6.; g.cache_clear()",
+    ),
+    "an object whose method keeps its results": (
+        "import functools\nclass A:\n    k = 2.\n    @functools.cache\n    def g(self, n): return self.k * n\na = A()",
+        "a.g(3)",
+        "A.k = 5.\nA.g.cache_clear()",
+    ),
+    "a list in a tuple that a cache gives": (
+        "import functools\n@functools.lru_cache\ndef g(n): return n, [2.]\ng(3)",
+        "g(3)[1][0]",
+        "g(3)[1][0] = 3.",
+    ),
+    "a logger that is looked up": (
+        "import logging",
+        "float(logging.getLogger('law_looked_up').isEnabledFor(2))",
+        "logging.getLogger('law_looked_up').setLevel(1)\nlogging.getLogger('law_looked_up').setLevel(3)",
+    ),
     "how often a cache was hit": (
         "import functools\n@functools.lru_cache\ndef h(n): return 1.\ndef g():\n    h(1)\n    return float(h.cache_info().hits)",
         "g()",
