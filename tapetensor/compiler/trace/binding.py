@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import operator
 import os
 import random
 import sys
@@ -23,7 +24,6 @@ import numpy as np
 from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
 from tapetensor.compiler.trace.changes import Held, global_randomness
 from tapetensor.compiler.trace.codes import (
-    READERS,
     SETTINGS,
     is_installed,
     modules_in,
@@ -31,7 +31,7 @@ from tapetensor.compiler.trace.codes import (
     place_of_name,
 )
 from tapetensor.compiler.trace.frames import watched
-from tapetensor.compiler.trace.inputs import ARRAY, is_equal, nothing
+from tapetensor.compiler.trace.inputs import ARRAY, nothing
 from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
 from tapetensor.compiler.trace.opaque import clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
@@ -49,8 +49,8 @@ _READING = {
     for one in (*vars(type(os.environ)).values(), logging.Logger.isEnabledFor)
     if isinstance(one, types.FunctionType)
 }
-_SPECIAL = {id(one) for one in (_SEED, *_READING, *READERS)}
-_SPECIAL_FILES = {one.co_filename for one in (_SEED, *_READING, *READERS)}
+_SPECIAL = {id(one) for one in (_SEED, *_READING)}
+_SPECIAL_FILES = {one.co_filename for one in (_SEED, *_READING)}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
@@ -89,7 +89,7 @@ class Binding(Walker):
         self._start = next_id()
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
-        self.hold("the state of ", global_randomness, nothing, is_equal)
+        self.hold("the state of ", global_randomness, nothing, operator.eq)
         # They run whenever Python likes to, and are no part of the function.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
         self._counts.update({id(code): 0 for code in self._collecting})
@@ -99,22 +99,16 @@ class Binding(Walker):
         """Whether modules of the user's are known only now, so that no walk has seen them."""
         return not self._imported.isdisjoint(sys.modules)
 
-    def open(self, function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        """Walk what is compiled; return what is called, and the arguments that it holds itself."""
-        self.is_around = True
-        given: tuple[Any, ...] = ()
-        named: dict[str, Any] = {}
-        while function.__class__ is partial:
-            name = self.bind(function)
-            given = (*self.walk(function.args, f"{name}.args", "argument"), *given)
-            keywords = self.walk(function.keywords, f"{name}.keywords", "argument")
-            named = {**keywords, **named}
-            function = function.func
-        self.walk(function, self.bind(function), getattr(function, "__name__", "the function"))
+    def open(self, function: Any) -> Any:
+        """Walk what is compiled; return what stands for it."""
+        # What a partial function holds is an argument, too.
+        self.is_around = function.__class__ is not partial
+        name = getattr(function, "__name__", "the function")
+        called = self.walk(function, self.bind(function), name)
         self._walk_ours()
         self.walk_parameters()
         self.is_around = False
-        return function, given, named
+        return called
 
     def run(self, function: Callable[[], Any]) -> Any:
         """Run the function, and walk what each part of it may read before it runs."""
@@ -249,14 +243,12 @@ class Binding(Walker):
                 self.note(one, self.bind(one))
 
     def _enter_special(self, frame: types.FrameType) -> None:
-        code, caller = frame.f_code, frame.f_back
+        code = frame.f_code
         if code in _READING:
             held = frame.f_locals["self"]
             self.walk(held, self._bound(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
             raise trace_error(_UNSEEDED)
-        elif code in READERS and caller and is_users_module(caller.f_globals.get("__name__")):
-            raise trace_error(f"{READERS[code]} is read, {_DIFFERS}")
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)

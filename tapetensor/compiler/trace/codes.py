@@ -56,19 +56,14 @@ _UNREPEATABLE = frozenset(
     if isinstance(one := getattr(owner, name, None), types.BuiltinFunctionType)
 )
 _DATES = {"now", "today", "utcnow"}
-# The same, by their code: those that are written in Python, and read what is no function's.
-READERS: dict[types.CodeType, str] = {
-    one.__code__: one.__name__
-    for one in (
-        locale.getlocale, np.get_printoptions, np.geterr, np.geterrcall, threading.active_count,
-        threading.enumerate,
-    )
-}  # fmt: skip
-# And attributes of modules. The last is a method that is not written in Python.
+# The same that is no function of C: attributes of modules.
 SETTINGS: dict[Any, frozenset[str]] = {
-    sys: frozenset({"argv", "modules", "path", "stdin"}),
-    warnings: frozenset({"filters"}),
+    locale: frozenset({"getlocale"}),
+    np: frozenset({"get_printoptions", "geterr", "geterrcall"}),
     np.random: frozenset({"get_state"}),
+    sys: frozenset({"argv", "modules", "path", "stdin"}),
+    threading: frozenset({"active_count", "enumerate"}),
+    warnings: frozenset({"filters"}),
 }
 
 

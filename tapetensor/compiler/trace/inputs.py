@@ -168,7 +168,7 @@ class Inputs(GuardWriter):
         if array.dtype.hasobject:
             self.hold(where, lambda: parts(array.flat), nothing)
         else:
-            self.hold(where, lambda: {"": elements(array)}, nothing, is_equal)
+            self.hold(where, lambda: {"": elements(array)}, nothing, operator.eq)
         if flags.writeable:
             # From now on numpy refuses to change it, and its error names the line.
             flags.writeable = False
@@ -240,7 +240,7 @@ class Inputs(GuardWriter):
         """Refuse that a generator draws by itself."""
         read = partial(random_state, generator)
         put_back = partial(set_random_state, generator, read())
-        self.hold(f"the state of {where}", read, put_back, is_equal)
+        self.hold(f"the state of {where}", read, put_back, operator.eq)
 
     def walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         """Put tracers into a store of gradients."""
@@ -343,8 +343,3 @@ def is_or_are_tensors(one: Any, other: Any) -> bool:
 
 def nothing() -> None:
     """Put nothing back."""
-
-
-def is_equal(one: Any, other: Any) -> bool:
-    """Tell whether two states are equal."""
-    return bool(one == other)

@@ -17,7 +17,6 @@ import random
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
 from contextvars import Context, ContextVar
 from functools import partial
 from typing import Any
@@ -394,7 +393,7 @@ class Walker(Inputs):
             if is_one(value):
                 before = read(value)
                 self.guard(f"{self.bind(read)}({name}) != {self.bind(before)}")
-                now = partial(_alone, read, value)
+                now: Any = lambda read=read: {"": read(value)}  # noqa: E731  # of each state
                 self.hold(where, now, partial(write, value, before), operator.eq)
         if is_cache(value):
             # What it gives without running the function is what it gave before.
@@ -491,8 +490,3 @@ class Walker(Inputs):
         self.guard(f"{expression} is not {self.bind(value)}")
         self.unrepeatable[name] = f"{where}.{name} {told}"
         return value
-
-
-def _alone(read: Callable[[Any], Any], value: Any) -> dict[str, Any]:
-    """Return a state as what has no other parts."""
-    return {"": read(value)}

@@ -131,7 +131,7 @@ OBJECTS = {
         "h(1)",
     ),
     "a file": (
-        "import tempfile\nS = tempfile.TemporaryFile('w+')\nS.write('23456789'); S.seek(0)",
+        "import io\nS = io.TextIOWrapper(io.BytesIO(b'23456789'))",
         "float(S.read(1))",
         "pass",
     ),
