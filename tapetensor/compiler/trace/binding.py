@@ -33,7 +33,7 @@ from tapetensor.compiler.trace.codes import (
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY, nothing
 from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
-from tapetensor.compiler.trace.opaque import clear_of_tracers, fixed_in, is_cache
+from tapetensor.compiler.trace.opaque import DIFFERS, clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import placed, refusals, trace_error
 from tapetensor.compiler.trace.structure import is_plain, is_users
@@ -56,10 +56,6 @@ _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 _ABSENT = object()
-_DIFFERS = (
-    "which may be another value at every call; read it outside, and pass what depends on it as an "
-    "argument"
-)
 _UNSEEDED = (
     "an unseeded random generator is made, or random bytes are drawn, which a replay would not "
     "repeat; make the generator outside, and pass it as an argument"
@@ -205,7 +201,7 @@ class Binding(Walker):
             one = one.f_back
         if called is os.urandom and one is not frame:
             raise trace_error(_UNSEEDED)
-        raise trace_error(f"{name} is read, {_DIFFERS}")
+        raise trace_error(f"{name} {DIFFERS}")
 
     def _walk_frame(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk what code may read, and what was found then."""
@@ -430,7 +426,7 @@ class Binding(Walker):
                     filter(None, (place_of_name(code, name) for code in self._entered.values()))
                 )
                 with placed(place):
-                    raise trace_error(f"{owner.__name__}.{name} is read, {_DIFFERS}")
+                    raise trace_error(f"{owner.__name__}.{name} {DIFFERS}")
             elif callable(value) and not isinstance(value, types.FunctionType | type):
                 self.guard(f"{expression} is not {self._bound(value)}")
             else:

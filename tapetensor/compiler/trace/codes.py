@@ -56,6 +56,7 @@ _UNREPEATABLE = frozenset(
     if isinstance(one := getattr(owner, name, None), types.BuiltinFunctionType)
 )
 _DATES = {"now", "today", "utcnow"}
+_NAMES = _DATES.union(["cache_info"], [one.__name__ for one in _UNREPEATABLE])
 # The same that is no function of C: attributes of modules.
 SETTINGS: dict[Any, frozenset[str]] = {
     locale: frozenset({"getlocale"}),
@@ -160,12 +161,13 @@ def is_operator(frame: types.FrameType | None) -> bool:
 
 def is_unrepeatable(value: Any) -> bool:
     """Tell whether a value is a function of C that may give another result at every call."""
-    if not isinstance(value, types.BuiltinFunctionType):
+    # It is asked at every call of one: most have another name.
+    if not isinstance(value, types.BuiltinFunctionType) or value.__name__ not in _NAMES:
         return False
     owner = value.__self__
     is_date = isinstance(owner, type) and issubclass(owner, datetime.date)
-    is_count = value.__name__ == "cache_info"
-    return is_count or value in _UNREPEATABLE or (is_date and value.__name__ in _DATES)
+    is_other = is_date if value.__name__ in _DATES else value.__name__ == "cache_info"
+    return is_other or value in _UNREPEATABLE
 
 
 def place_of_name(code: types.CodeType, name: str) -> Place | None:

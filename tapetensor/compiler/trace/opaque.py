@@ -23,6 +23,11 @@ from tapetensor.tensor.base import TensorBase
 
 _CACHE = type(functools.lru_cache(len))
 _PRECISION = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+# Why a replay cannot repeat what a call reads, and the cure.
+DIFFERS = (
+    "is read, which may be another value at every call; read it outside, and pass what depends on "
+    "it as an argument"
+)
 _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 
 
@@ -111,11 +116,8 @@ def clear_of_tracers(cache: Any, known: list[Any]) -> bool:
 
 def never_the_same(value: Any) -> str:
     """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
-    if is_unrepeatable(value) or isinstance(value, random.SystemRandom):
-        return (
-            "is another value at every call; read it outside, and pass what depends on it as an "
-            "argument"
-        )
+    if is_unrepeatable(value) or isinstance(value, random.SystemRandom) or value is sys.modules:
+        return DIFFERS
     cls = type(value)
     if cls in weakref.ProxyTypes:
         return "is a weakref.proxy, which nobody can look through; use the object, or a weakref.ref"

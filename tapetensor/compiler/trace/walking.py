@@ -127,6 +127,9 @@ class Walker(Inputs):
             stands_for, source = self.seen[id(value)]
             self.guard(f"{expression} is not {source}")
             return stands_for
+        told = never_the_same(value)
+        if told:
+            raise trace_error(f"{where} {told}")
         base = storage(value.__class__)
         if self._is_kept(value, base):
             self._walk_kept(value, base, expression, where)
@@ -134,10 +137,8 @@ class Walker(Inputs):
         local = self.local(expression)
         if isinstance(value, VALUES):
             # Those that are equal may differ: decimals by their digits.
-            kind = self.bind(value.__class__)
-            self.guard(f"{local}.__class__ is not {kind} or repr({local}) != {repr(value)!r}")
-            if isinstance(value, decimal.Decimal):
-                self.guard_decimals()
+            self._recognize(value, local)
+            self.guard(f"repr({local}) != {repr(value)!r}")
             return value
         if isinstance(value, np.random.Generator):
             return self.walk_generator(value, local, where)
@@ -176,24 +177,21 @@ class Walker(Inputs):
             return True
         return base is object and self.is_around
 
-    def guard_decimals(self) -> None:
-        """Guard the context in which decimals are computed; only a call can tell which it is."""
-        now = self.bind(precision)
-        self.guard(f"{now}() != {self.bind(precision())}")
-
-    def _recognize(self, value: Any, local: str, replacement: Any = None) -> None:
+    def _recognize(self, value: Any, local: str) -> None:
         """Guard a value by its class: the next call may bring another one."""
-        self.seen[id(value)] = value if replacement is None else replacement, local
+        self.seen[id(value)] = value, local
         self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
         self.add_class(value.__class__)
 
     def add_class(self, cls: type) -> None:
         """Note that there are objects of a class: its methods may run."""
-        if cls is decimal.Decimal:
-            self.guard_decimals()
-        if cls in self.classes or not any(map(is_users, cls.__mro__)):
+        are_decimals = issubclass(cls, decimal.Decimal)
+        if cls in self.classes or not (are_decimals or any(map(is_users, cls.__mro__))):
             return
         self.classes[cls] = None
+        if are_decimals:
+            # In which context they are computed only a call can tell.
+            self.guard(f"{self.bind(precision)}() != {self.bind(precision())}")
         for one in cls.__mro__:
             if is_users(one):
                 for name, held in vars(one).items():
@@ -287,7 +285,7 @@ class Walker(Inputs):
             self.texts.update([one for one in items if one.__class__ is str])
             series = f"{local}.values()" if isinstance(held, dict) else local
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
-            self._hold_content(where, value, base, held)
+            self._hold_content(where, value, base, held, {})
             return value
         pairs = held.items() if isinstance(held, dict) else enumerate(held)
         replaced = {
@@ -307,7 +305,7 @@ class Walker(Inputs):
         return repr(key) if key.__class__ in (int, str) else self.bind(key)
 
     def _hold_content(
-        self, where: str, value: Any, base: Any, before: Any, replaced: dict[Any, Any] | None = None
+        self, where: str, value: Any, base: Any, before: Any, replaced: dict[Any, Any]
     ) -> None:
         """Watch a container for changes, with tracers in the place of arrays."""
         if base in (tuple, frozenset):
@@ -316,7 +314,7 @@ class Walker(Inputs):
         watched = self.hold(
             where, lambda: told(content(base, value)), partial(refill, base, value, before)
         )
-        for key, item in (replaced or {}).items():
+        for key, item in replaced.items():
             base.__setitem__(value, key, item)
         watched.settle()
 
@@ -329,22 +327,16 @@ class Walker(Inputs):
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
-        told = never_the_same(value)
-        if told:
-            raise trace_error(f"{where} {told}")
         if is_users(value.__class__):
             self.guard(f"{name}.__class__ is not {self.bind(value.__class__)}")
-        if base is object and is_looked_through(value):
+        if isinstance(value, enum.Enum) or (base is object and is_looked_through(value)):
             self._walk_attributes(value, name, where, lasts=True)
         elif isinstance(value, Optimizer):
             self.walk_optimizer(value, where)
-        elif isinstance(value, types.ModuleType | type):
-            if isinstance(value, type):
-                self.add_class(value)
-            elif is_users(value):
-                self.modules[id(value)] = value, where
-        elif isinstance(value, enum.Enum):
-            self._walk_attributes(value, name, where, lasts=True)
+        elif isinstance(value, type):
+            self.add_class(value)
+        elif isinstance(value, types.ModuleType):
+            self.modules[id(value)] = value, where
         elif isinstance(value, types.FunctionType):
             self.add_function(value, name, where)
         elif isinstance(value, operator.attrgetter | operator.methodcaller):
