@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import math
 import os
 import pathlib
 import string
+import sys
 import types
 from typing import Any
 
@@ -149,6 +151,10 @@ def test_what_the_environment_is_given_inside_is_refused(monkeypatch: pytest.Mon
 def test_what_tells_of_a_call_may_look_at_the_clock() -> None:
     def run(x: Any) -> Any:
         logging.getLogger("tt_test").warning("it runs")
+        sys.stdout.write("it runs")
+        print("it runs", file=sys.stderr)
         return x * 2.0
 
-    assert tt.compile(run)(np.ones(1)).tolist() == [2.0]
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        assert tt.compile(run)(np.ones(1)).tolist() == [2.0]
+    assert told.getvalue() == "it runs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import datetime
 import decimal
@@ -33,8 +34,10 @@ _DYNAMIC = frozenset(
 # Code that names one of these may look for a module by a text.
 _IMPORTING = frozenset({"import_module", "__import__"})
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
-# What the next call may find otherwise: clocks, the process, its settings, and files.
+# What the next call may find otherwise: clocks, the process, its settings, and files. And threads,
+# in which nobody sees what runs.
 _OWNERS: dict[Any, frozenset[str]] = {
+    _thread: frozenset({"start_joinable_thread", "start_new_thread"}),
     builtins: frozenset({"input", "open"}),
     decimal: frozenset({"getcontext", "localcontext"}),
     gc: frozenset({"get_count", "get_debug", "get_objects", "get_threshold", "isenabled"}),
@@ -115,7 +118,7 @@ def names_in(code: types.CodeType) -> Names:
             imports.append((name, level))
         elif one.opname == "MATCH_CLASS":
             # A pattern names attributes in a constant; those by position the class names.
-            attributes.update(constant)
+            attributes.update(constant, ["__match_args__"])
             is_dynamic |= bool(one.arg)
         if isinstance(one.argval, int):
             # How many packages above a module is looked for comes before its name.

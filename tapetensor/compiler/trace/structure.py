@@ -39,7 +39,7 @@ DICTS = (OrderedDict, defaultdict, dict)
 _WITH_ARRAYS = (
     TensorBase, np.ndarray, ArrayTracer, np.random.Generator, Gradients, Module, Optimizer,
 )  # fmt: skip
-_OURS = ("numpy", __name__.split(".", maxsplit=1)[0])
+_OURS = __name__.split(".", maxsplit=1)[0]
 # Objects of these modules of Python's own are more than what they hold.
 _MACHINERY = frozenset({
     "abc", "asyncio", "concurrent", "contextvars", "email", "functools", "http", "importlib",
@@ -90,7 +90,7 @@ def is_looked_through(value: Any) -> bool:
     if isinstance(value, (*_WITH_ARRAYS, enum.Enum)) or cls is object:
         return False
     root = str(cls.__module__).split(".", maxsplit=1)[0]
-    is_known = is_users(cls) or root not in (*_MACHINERY, *_OURS)
+    is_known = is_users(cls) or root not in (*_MACHINERY, _OURS)
     return is_known and storage(cls) in (object, *SCALARS, *SEQUENCES, *DICTS)
 
 

@@ -125,6 +125,17 @@ OBJECTS = {
         "float(logging.getLogger('law_looked_up').isEnabledFor(2))",
         "logging.getLogger('law_looked_up').setLevel(1)\nlogging.getLogger('law_looked_up').setLevel(3)",
     ),
+    "what a pattern matches by position": (
+        "class P:\n    __match_args__ = ('a',)\n    a, b = 1, 2\ns = P()\ndef g():\n    match s:\n        case P(1): return 1.\n        case _: return 3.",
+        "g()",
+        "P.__match_args__ = ('b',)",
+    ),
+    "an object of a class of numpy's": ("S = np.poly1d([1., 2.])", "S(2.)", "S[0] = 5."),
+    "a list that a thread changes": (
+        "import threading\nS = [1.]\ndef g():\n    t = threading.Thread(target=lambda: S.append(2.))\n    t.start()\n    t.join()\n    return 2.",
+        "g()",
+        "pass",
+    ),
     "how often a cache was hit": (
         "import functools\n@functools.lru_cache\ndef h(n): return 1.\ndef g():\n    h(1)\n    return float(h.cache_info().hits)",
         "g()",
