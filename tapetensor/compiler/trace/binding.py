@@ -73,7 +73,6 @@ class Binding(Walker):
     def __init__(self, program: Program, function: Any) -> None:
         super().__init__(program, function)
         self._imported: set[str] = set()
-        self._texts: set[str] = set()
         # Whether some code looks up names that are made, which may be any text that was walked.
         self._is_dynamic = False
         self._entered: dict[int, types.CodeType] = {}
@@ -253,7 +252,7 @@ class Binding(Walker):
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)
         self.attributes |= names.attributes
-        self._texts |= names.texts
+        self.texts |= names.texts
         self._is_dynamic |= names.is_dynamic
         for name, module in modules_in(names, scope).items():
             self.modules[id(module)] = module, module.__name__
@@ -283,6 +282,11 @@ class Binding(Walker):
         is_new = key not in self._walked
         self._walked[key] = owner
         return is_new
+
+    @property
+    def _sought(self) -> set[str]:
+        """The names of attributes that code reads, or may make of texts."""
+        return self.attributes | (self.texts if self._is_dynamic else set())
 
     def _bound(self, value: Any) -> str:
         """Return the name of an object, which is bound only once."""
@@ -396,11 +400,9 @@ class Binding(Walker):
     def _walk_namespace(self, owner: Any, where: str) -> None:
         """Walk the attributes of a class or a module that some function names."""
         held = vars(owner)
-        texts: set[str] = set()
         if is_users(owner):
             self._watch_namespace(owner if isinstance(owner, type) else held, f"{where}.")
-            texts = self.texts | self._texts if self._is_dynamic else set()
-        for name in (self.attributes | texts) & held.keys():
+        for name in (self._sought if is_users(owner) else self.attributes) & held.keys():
             if not self._is_new(owner, name):
                 continue
             value = held[name]
@@ -457,7 +459,7 @@ class Binding(Walker):
             for owner, name in self.members.get(code, ()):
                 self._guard_member(owner, name)
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
-            missing = (self._texts | self.attributes) - vars(module).keys()
+            missing = self._sought - vars(module).keys()
             space = self._names_of(module)
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
         for cache, found, name, where in self.caches:

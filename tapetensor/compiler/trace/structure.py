@@ -180,16 +180,13 @@ def refill(base: Any, value: Any, items: Any) -> None:
         (base.update if base is set else base.extend)(value, items)
 
 
-def items_of(value: Any) -> Iterable[Any]:
-    """Return what a container or a dataclass holds; nothing for any other object."""
-    if isinstance(value, Mapping):
-        return value.values()
-    if isinstance(value, SEQUENCES):
-        return value
-    return fields_of(value).values() if is_dataclass_instance(value) else ()
-
-
 def holds_arrays(value: Any) -> bool:
     """Tell whether there are arrays, or what has arrays, in a nest of containers."""
-    is_one = isinstance(value, (*_WITH_ARRAYS, OwnedTape))
-    return is_one or any(holds_arrays(item) for item in items_of(value))
+    held: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        held = value.values()
+    elif isinstance(value, SEQUENCES):
+        held = value
+    elif is_dataclass_instance(value):
+        held = fields_of(value).values()
+    return isinstance(value, (*_WITH_ARRAYS, OwnedTape)) or any(map(holds_arrays, held))

@@ -47,6 +47,11 @@ OBJECTS = {
         "g()",
         "m.a = 7.",
     ),
+    "an attribute by a name that a module lacks": (
+        "import types\nm = types.ModuleType('law_lacks')\nN = 'a'\ndef g(): return getattr(m, N, 1.)",
+        "g()",
+        "m.a = 7.\nN = 'b'",
+    ),
     "a context": (
         "import contextvars\nv = contextvars.ContextVar('v', default=2.)\nc = contextvars.copy_context()",
         "c.run(v.get)",
