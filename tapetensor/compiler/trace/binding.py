@@ -174,7 +174,7 @@ class Binding(Walker):
                 self._enter_special(frame)
             else:
                 self._counts[id(code)] = 0
-        elif getattr(frame.f_globals.get("__spec__"), "_initializing", False):
+        elif _is_imported(frame):
             self._imported.add(module)
         else:
             try:
@@ -192,7 +192,8 @@ class Binding(Walker):
         while one is not None:
             module = one.f_globals.get("__name__") or ""
             is_setting = one is not frame and called.__module__ in ("gc", "sys")
-            if is_setting or module.startswith(_TELLERS) or one.f_code in self._collecting:
+            is_apart = _is_imported(one) or one.f_code in self._collecting
+            if is_setting or is_apart or module.startswith(_TELLERS):
                 return
             if is_users_module(module):
                 break
@@ -476,6 +477,11 @@ def _first_of(errors: list[BaseException]) -> BaseException:
     first = errors[0]
     errors.clear()
     return first
+
+
+def _is_imported(frame: types.FrameType) -> bool:
+    """Tell whether the module of a frame is being imported."""
+    return getattr(frame.f_globals.get("__spec__"), "_initializing", False)
 
 
 def _in_cell(cell: types.CellType, name: str) -> dict[str, Any]:
