@@ -12,7 +12,6 @@ import numpy as np
 
 from tapetensor.compiler.cache import CAPTURES
 from tapetensor.compiler.trace.binding import Binding
-from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.node import Node, replaced
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import placed, trace_error
@@ -33,9 +32,8 @@ def capturing(
     try:
         binding.guard(f"len(args) != {len(args)}")
         binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
-        # What a partial function holds is an argument, too.
-        with placed(place_of(function)):
-            called, given, named = binding.open(function)
+        with placed(binding.place):
+            called = binding.open(function)
         lazy_args = [
             binding.walk(value, f"args[{position}]", f"argument {position}")
             for position, value in enumerate(args)
@@ -44,8 +42,7 @@ def capturing(
             name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
             for name, value in kwargs.items()
         }
-        run = partial(called, *given, *lazy_args, **{**named, **lazy_kwargs})
-        yield binding, partial(binding.run, run)
+        yield binding, partial(binding.run, partial(called, *lazy_args, **lazy_kwargs))
     finally:
         IS_TRACING.reset(token)
         try:

@@ -145,7 +145,8 @@ class Compiled:
             with capturing(self._function, program, args, kwargs) as (binding, run):
                 result = _run(run)
                 change, held = binding.change(), [*binding.held]
-                writer = write_results(binding, result) if change is None else None
+                with placed(binding.place):
+                    writer = write_results(binding, result) if change is None else None
         except NoPlaceError:
             if makes_arrays:
                 raise
@@ -162,7 +163,7 @@ class Compiled:
         if writer is None:
             raise self._side_effect(change, held, args, kwargs, makes_arrays)
         planner = planned(binding.program, binding.expressions, writer.leaving)
-        plan = Plan(
+        return Plan(
             planner,
             names=binding.names,
             guards=binding.guards,
@@ -172,9 +173,6 @@ class Compiled:
             stored=writer.stored,
             function=self._function,
         )
-        # Its parts refer to it. Without them it dies now, and with it what only it keeps alive.
-        vars(binding).clear()
-        return plan
 
     def _side_effect(
         self,

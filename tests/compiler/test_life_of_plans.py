@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import cProfile
 import gc
+import sys
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -101,6 +104,58 @@ def test_capturing_leaves_no_garbage(without_garbage_collector: None) -> None:
     step(_x(8))
 
     assert gc.collect() == 0
+
+
+def _raises(held: list[Any], x: Any) -> Any:
+    raise ValueError(x * held[0])
+
+
+def _changes(held: list[Any], x: Any) -> Any:
+    held.append(1.0)
+    return x
+
+
+def _reads(held: list[Any], x: Any) -> Any:
+    return held[0] if x.sum().item() > 0.0 else x
+
+
+@pytest.mark.parametrize("function", [_raises, _changes, _reads])
+def test_a_capture_that_fails_leaves_no_garbage_and_keeps_nothing_alive(
+    function: Any, without_garbage_collector: None
+) -> None:
+    compiled = tt.compile(function)
+    held = [_x(1)]
+    alive = weakref.ref(held[0])
+    with pytest.raises((tt.TapeTensorError, ValueError)):
+        compiled(held, _x(8))
+    gc.collect()
+    with contextlib.suppress(tt.TapeTensorError, ValueError):
+        compiled(held, _x(8))
+
+    del held
+
+    assert alive() is None
+    assert gc.collect() == 0
+
+
+def test_a_capture_leaves_profilers_and_debuggers_as_they_were() -> None:
+    seen: list[str] = []
+
+    def profile(frame: object, event: str, argument: object) -> None:
+        seen.append(event)
+
+    profiler = cProfile.Profile()
+    sys.setprofile(profile)
+    try:
+        _with_groups()(_x(8))
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(None)
+    with profiler:
+        _with_groups()(_x(8))
+        _x(8)
+
+    assert any(code.co_name == "_x" for code, *_ in profiler.getstats() if hasattr(code, "co_name"))
 
 
 def test_kinds_beyond_the_limit_run_as_the_function_does_and_one_warning_says_so() -> None:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
+import math
+import os
+import pathlib
+import string
+import sys
 import types
 from typing import Any
 
@@ -90,3 +97,64 @@ def test_numbers_of_the_users_classes_are_numbers() -> None:
     compiled: Any = tt.compile(run)
     # Only Python's own floats take the dtype of the array beside them.
     assert [one.dtype for one in compiled(x)] == [one.dtype for one in run(x)] == [np.float64] * 3
+
+
+def test_what_is_put_into_a_module_of_python_or_numpy_is_read_at_every_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: Any = tt.compile(lambda x: np.tanh(x * len(string.digits)) * math.tau)
+    x = np.ones(2)
+    compiled(x)
+    monkeypatch.setattr(string, "digits", "01")
+    assert compiled(x).tolist() == (np.tanh(x * 2) * math.tau).tolist()
+    monkeypatch.setattr(math, "tau", 1.0)
+    assert compiled(x).tolist() == np.tanh(x * 2).tolist()
+    monkeypatch.setattr(np, "tanh", lambda x: x + 1.0)
+    assert compiled(x).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: len(os.environ.get("TT_A", "")),
+        lambda: len([one for one in os.environ if one == "TT_A"]),
+        lambda: len(os.environ),
+        lambda: len(os.environ.copy().get("TT_A", "")),
+        lambda: len(os.environb.get(b"TT_A", b"")),
+        lambda: len(os.path.expandvars("$TT_A")),
+        lambda: len(str(pathlib.Path("~").expanduser())),
+    ],
+)
+def test_the_environment_is_read_at_every_call_by_whatever_reads_it(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: Any = tt.compile(lambda x: x * read())
+    x = np.ones(2)
+    for name, text in (("TT_B", "b"), ("TT_A", "abcdefg"), ("HOME", "/a"), ("TT_A", "a")):
+        monkeypatch.setenv(name, text)
+        assert compiled(x).tolist() == (x * read()).tolist()
+    assert len(plans(compiled)) > 1
+
+
+def test_what_the_environment_is_given_inside_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TT_A", raising=False)
+
+    def run(x: Any) -> Any:
+        os.environ["TT_A"] = "a"
+        return x
+
+    with pytest.raises(TraceError, match=r"test_objects_around.py:\d+: .*os.environ.* is changed"):
+        tt.compile(run)(np.ones(2))
+    assert "TT_A" not in os.environ
+
+
+def test_what_tells_of_a_call_may_look_at_the_clock() -> None:
+    def run(x: Any) -> Any:
+        logging.getLogger("tt_test").warning("it runs")
+        sys.stdout.write("it runs")
+        print("it runs", file=sys.stderr)
+        return x * 2.0
+
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        assert tt.compile(run)(np.ones(1)).tolist() == [2.0]
+    assert told.getvalue() == "it runs"

@@ -274,7 +274,9 @@ def test_what_a_function_imports_is_read_at_every_call(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"tt_settings_{way.replace(' ', '_')}"
-    (tmp_path / f"{name}.py").write_text("SCALE = 2.0\nTABLE = [SCALE for _ in range(2)]\n")
+    (tmp_path / f"{name}.py").write_text(
+        "import time\nNOW = time.time()\nSCALE = 2.0\nTABLE = [SCALE for _ in range(2)]\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     lines = {
         "from import": f"    from {name} import SCALE\n    return x * SCALE\n",

@@ -9,17 +9,20 @@ import datetime
 import decimal
 import functools
 import gc
+import io
 import os
 import queue
 import random
 import re
 import sys
 import time
+import timeit
 import types
 import warnings
 from collections import Counter, UserDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +32,12 @@ import tapetensor as tt
 from tapetensor.errors import TraceError
 
 NOW = time.perf_counter
+
+
+class Day(datetime.date):
+    """A date."""
+
+
 FOLDER = os.getcwd
 
 
@@ -56,7 +65,7 @@ def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]
         "random generator": (lambda x: x * twister.random(), "the state of twister"),
         "system": (lambda x: x * random.SystemRandom().random(), "unseeded"),
         "context": (lambda x: x * decimal.getcontext().prec, "decimal.getcontext"),
-        "errors": (lambda x: x * len(np.geterr()), "np.geterr"),
+        "errors": (lambda x: x * len(np.geterr()), "geterr is read"),
         # What is tried is numpy's old generator.
         "state of numpy's": (lambda x: x * len(np.random.get_state()), "random.get_state"),  # noqa: NPY002
         "recursion": (lambda x: x * sys.getrecursionlimit(), "sys.getrecursionlimit"),
@@ -65,6 +74,12 @@ def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]
         "function of a folder": (lambda x: x * len(FOLDER()), "getcwd"),
         "file": (lambda x: x * os.path.exists(__file__), "path.exists"),
         "text of a file": (lambda x: x * len(open(__file__).read()), "open"),
+        "text of a path": (lambda x: x * len(Path(__file__).read_text()), "Path.read_text"),
+        "size of a path": (lambda x: x * Path(__file__).stat().st_size, "Path.stat"),
+        "file by io": (lambda x: x * len(io.open(__file__).read()), "open"),  # noqa: UP020  # too
+        "file by numpy": (lambda x: x * np.loadtxt([__file__][0]), "loadtxt"),
+        "date of a class of the user's": (lambda x: x * Day.today().year, "Day.today"),
+        "clock of a module of Python's": (lambda x: x * timeit.default_timer(), "perf_counter"),
         "filters": (lambda x: x * len(warnings.filters), "warnings.filters"),
         "collector": (lambda x: x * gc.isenabled(), "gc.isenabled"),
     }

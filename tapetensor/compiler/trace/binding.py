@@ -7,15 +7,15 @@ tells what it may read, and that is walked before it does.
 from __future__ import annotations
 
 import gc
+import logging
+import operator
 import os
 import random
 import sys
 import threading
 import types
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from enum import EnumType
 from functools import partial, partialmethod
 from typing import Any
 
@@ -23,34 +23,43 @@ import numpy as np
 
 from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
 from tapetensor.compiler.trace.changes import Held, global_randomness
-from tapetensor.compiler.trace.codes import is_installed, lines_of_clocks, modules_in, names_in
+from tapetensor.compiler.trace.codes import (
+    SETTINGS,
+    is_installed,
+    modules_in,
+    names_in,
+    place_of_name,
+)
 from tapetensor.compiler.trace.frames import watched
-from tapetensor.compiler.trace.inputs import ARRAY, is_equal, nothing
-from tapetensor.compiler.trace.making import arrays_made_of_tracers
-from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
+from tapetensor.compiler.trace.inputs import ARRAY, nothing
+from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
+from tapetensor.compiler.trace.opaque import DIFFERS, clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import refusals, trace_error
+from tapetensor.compiler.trace.refusals import placed, refusals, trace_error
 from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
-# These are Python's own functions, whose results are others at every call.
-_READ_KEY = os._Environ.__getitem__.__code__  # noqa: SLF001  # Python has no public name for it
+# Methods of Python's own that read what their objects hold, and what seeds a generator.
 _SEED = random.Random.seed.__code__
-_UNSEEDED = {
+_READING = {
     one.__code__
-    for one in (
-        random.SystemRandom.getrandbits, random.SystemRandom.random, random.SystemRandom.randbytes,
-        uuid.uuid1, uuid.uuid4, random.Random.seed,
-    )
-}  # fmt: skip
-_SPECIAL_FILES = {one.co_filename for one in (_READ_KEY, *_UNSEEDED)}
-_SPECIAL = {id(one) for one in (_READ_KEY, *_UNSEEDED)}
+    for one in (*vars(type(os.environ)).values(), logging.Logger.isEnabledFor)
+    if isinstance(one, types.FunctionType)
+}
+_SPECIAL = {id(one) for one in (_SEED, *_READING)}
+_SPECIAL_FILES = {one.co_filename for one in (_SEED, *_READING)}
+# What comes of what these read, when they tell of something, is no part of a result.
+_TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 _ABSENT = object()
+_UNSEEDED = (
+    "an unseeded random generator is made, or random bytes are drawn, which a replay would not "
+    "repeat; make the generator outside, and pass it as an argument"
+)
 
 
 class Binding(Walker):
@@ -64,65 +73,64 @@ class Binding(Walker):
     def __init__(self, program: Program, function: Any) -> None:
         super().__init__(program, function)
         self._imported: set[str] = set()
-        self._texts: set[str] = set()
         # Whether some code looks up names that are made, which may be any text that was walked.
         self._is_dynamic = False
         self._entered: dict[int, types.CodeType] = {}
         self._walked: dict[Any, Any] = {}
-        # How many functions of some code were walked, and what watches its lines.
-        self._lines: dict[int, tuple[int, Any]] = {}
+        # How many functions of some code were walked.
+        self._counts: dict[int, int] = {}
         # What the names of each module and class stand for, by the address of it.
         self._watched: dict[int, Held] = {}
-        self._absent: dict[int, tuple[Any, set[str]]] = {}
-        self._namespaces: dict[int, tuple[Any, str]] = {}
         self._start = next_id()
-        self._stopped: BaseException | None = None
-        self.hold("the state of ", global_randomness, nothing, is_equal)
-        for one in gc.callbacks:
-            # They run whenever Python likes to, and are no part of the function.
-            self._lines[id(getattr(one, "__code__", None))] = 0, None
+        # What was refused, the first of it first.
+        self._refused: list[BaseException] = []
+        self.hold("the state of ", global_randomness, nothing, operator.eq)
+        # They run whenever Python likes to, and are no part of the function.
+        self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
+        self._counts.update({id(code): 0 for code in self._collecting})
 
     @property
     def has_imported(self) -> bool:
         """Whether modules of the user's are known only now, so that no walk has seen them."""
         return not self._imported.isdisjoint(sys.modules)
 
-    def open(self, function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        """Walk what is compiled; return what is called, and the arguments that it holds itself."""
-        self.is_around = True
-        given: tuple[Any, ...] = ()
-        named: dict[str, Any] = {}
-        while function.__class__ is partial:
-            name = self.bind(function)
-            given = (*self.walk(function.args, f"{name}.args", "argument"), *given)
-            keywords = self.walk(function.keywords, f"{name}.keywords", "argument")
-            named = {**keywords, **named}
-            function = function.func
-        self.walk(function, self.bind(function), getattr(function, "__name__", "the function"))
+    def open(self, function: Any) -> Any:
+        """Walk what is compiled; return what stands for it."""
+        # What a partial function holds is an argument, too.
+        self.is_around = function.__class__ is not partial
+        name = getattr(function, "__name__", "the function")
+        called = self.walk(function, self.bind(function), name)
         self._walk_ours()
         self.walk_parameters()
         self.is_around = False
-        return function, given, named
+        return called
 
     def run(self, function: Callable[[], Any]) -> Any:
         """Run the function, and walk what each part of it may read before it runs."""
         self.walk_parameters()
         self.is_around = True
         made = arrays_made_of_tracers(self.program) if self.program.makes_arrays else nullcontext()
-        with self._covered(), refusals() as refused, made, watched(self._enter, _PASSED):
+        with (
+            self._covered(),
+            refusals(self._refused),
+            made,
+            watched(self._enter, self._call, _PASSED),
+        ):
             try:
                 result = function()
             except Exception as error:
-                first = self._stopped or (refused[0] if refused else error)
-                if first is error:
+                # Errors know the frames that know them: nothing here goes on doing so.
+                if error is (self._refused or [error])[0]:
+                    self._refused.clear()
                     raise
-                raise first from error
+                raise _first_of(self._refused) from error
             finally:
                 self.is_around = False
-        if self._stopped is not None or refused:
+        if self._refused:
             # The function has caught it, and has gone on without what was refused.
-            raise self._stopped or refused[0]
-        self._guard_what_ran()
+            raise _first_of(self._refused)
+        with placed(self.place):
+            self._guard_what_ran()
         return result
 
     @contextmanager
@@ -151,34 +159,56 @@ class Binding(Walker):
         finally:
             type.__setattr__(TensorBase, "array", ARRAY)
 
-    def _enter(self, frame: types.FrameType, file: str) -> Any:
-        """Walk what the code of a frame may read; return what watches its lines, if any does."""
+    def _enter(self, frame: types.FrameType, file: str) -> None:
+        """Walk what the code of a frame may read."""
         code = frame.f_code
-        known = self._lines.get(id(code))
-        noted = self.functions.get(id(code), ())
-        if known is None or len(noted) != known[0]:
-            module = frame.f_globals.get("__name__") or ""
-            # Python writes the constructors of named tuples itself.
-            if not is_users_module(module) or module.startswith("namedtuple_"):
-                if file not in _SPECIAL_FILES and not file.startswith("<"):
-                    _PASSED.add(file)
-                elif id(code) in _SPECIAL:
-                    self._enter_special(frame)
-                else:
-                    self._lines[id(code)] = 0, None
-                return None
-            if getattr(frame.f_globals.get("__spec__"), "_initializing", False):
-                self._imported.add(module)
-                return None
+        known = self._counts.get(id(code))
+        if known is not None and len(self.functions.get(id(code), ())) == known:
+            return
+        module = frame.f_globals.get("__name__") or ""
+        # Python writes the constructors of named tuples itself.
+        if not is_users_module(module) or module.startswith("namedtuple_"):
+            if file not in _SPECIAL_FILES and not file.startswith("<"):
+                _PASSED.add(file)
+            elif id(code) in _SPECIAL:
+                self._enter_special(frame)
+            else:
+                self._counts[id(code)] = 0
+        elif _is_imported(frame):
+            self._imported.add(module)
+        else:
             try:
-                known = self._walk_frame(code, frame.f_globals)
+                self._walk_frame(code, frame.f_globals)
             except BaseException as error:
-                self._stopped = error
+                self._refused.insert(0, error)
                 raise
-        return known[1]
 
-    def _walk_frame(self, code: types.CodeType, scope: dict[str, Any]) -> tuple[int, Any]:
-        """Walk what code may read, and what was found then; return what `_enter` remembers."""
+    def _call(self, frame: types.FrameType, called: Any) -> None:
+        """Refuse that what may differ at every call is called, by whatever the user calls."""
+        # The module of what `os` has of C is called by the name of the system.
+        owner = "os" if called.__module__ == os.name else called.__module__
+        name = f"{owner}.{called.__qualname__}" if owner else called.__qualname__
+        one: types.FrameType | None = frame
+        while one is not None:
+            module = one.f_globals.get("__name__") or ""
+            is_setting = one is not frame and called.__module__ in ("gc", "sys")
+            is_apart = _is_imported(one) or one.f_code in self._collecting
+            if is_setting or is_apart or module.startswith(_TELLERS):
+                return
+            if is_users_module(module):
+                break
+            name = f"{module}.{one.f_code.co_qualname}"
+            one = one.f_back
+        if called.__module__ == "_thread":
+            raise trace_error(
+                f"{name} begins a thread, in which nobody sees what runs; begin it outside"
+            )
+        if called is os.urandom and one is not frame:
+            raise trace_error(_UNSEEDED)
+        raise trace_error(f"{name} {DIFFERS}")
+
+    def _walk_frame(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        """Walk what code may read, and what was found then."""
         if id(code) not in self._entered:
             self._find_function(code)
             self._entered[id(code)] = code
@@ -195,12 +225,7 @@ class Binding(Walker):
         for name, told in self.unrepeatable.items():
             if name in self.attributes or self._is_dynamic:
                 raise trace_error(told)
-        lines = lines_of_clocks(names_in(code), scope, is_anywhere=self.has_clocks)
-        known = self._lines[id(code)] = (
-            len(self.functions.get(id(code), ())),
-            _watch_lines(lines) if lines else None,
-        )
-        return known
+        self._counts[id(code)] = len(self.functions.get(id(code), ()))
 
     def _walk_ours(self) -> None:
         while self.ours:
@@ -218,60 +243,51 @@ class Binding(Walker):
                 self.note(one, self.bind(one))
 
     def _enter_special(self, frame: types.FrameType) -> None:
-        caller = frame.f_back
-        while caller is not None and caller.f_code.co_filename in (
-            frame.f_code.co_filename, "<frozen _collections_abc>", "<frozen os>",
-        ):  # fmt: skip
-            caller = caller.f_back
-        is_seeded = frame.f_code is _SEED and frame.f_locals["a"] is not None
-        if frame.f_code is not _READ_KEY and not is_seeded:
-            raise trace_error(
-                "an unseeded random generator is made, or random bytes are drawn, which a replay "
-                "would not repeat; make the generator outside, and pass it as an argument"
-            )
-        if is_seeded or caller is None:
-            return
-        if is_users_module(caller.f_globals.get("__name__")):
-            key = frame.f_locals["key"]
-            mark = ("os.environ", key)
-            if mark not in self._walked:
-                self._walked[mark] = key
-                known = self.bind(os.environ.get(key))
-                self.guard(f"{self.bind(os.environ)}.get({key!r}) != {known}")
+        code = frame.f_code
+        if code in _READING:
+            held = frame.f_locals["self"]
+            self.walk(held, self._bound(held), getattr(held, "name", "os.environ"))
+        elif code is _SEED and frame.f_locals["a"] is None:
+            raise trace_error(_UNSEEDED)
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)
         self.attributes |= names.attributes
-        self._texts |= names.texts
+        self.texts |= names.texts
         self._is_dynamic |= names.is_dynamic
         for name, module in modules_in(names, scope).items():
-            if is_users(module) and ("import", name) not in self._walked:
-                self._walked["import", name] = module
-                self.modules[id(module)] = module, module.__name__
+            self.modules[id(module)] = module, module.__name__
+            if is_users(module) and self._is_new("import", name):
                 self.guard(f"{self._bound(sys.modules)}.get({name!r}) is not {self._bound(module)}")
-        self._watch_namespace(scope, scope, "")
+        self._watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
-            key = (id(scope), name)
-            if key in self._walked:
+            if not self._is_new(scope, name):
                 continue
-            self._walked[key] = scope
             if name in scope:
                 expression = f"{self._bound(scope)}[{name!r}]"
-                # The lines that read clocks are known.
-                walked = self._walk_value(scope[name], expression, name, is_named=True)
-                self._put(scope, name, walked)
+                self._put(scope, name, self._walk_value(scope[name], expression, name))
             else:
-                self._absent.setdefault(id(scope), (scope, set()))[1].add(name)
+                self.guard(f"{name!r} in {self._bound(scope)}")
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""
         for name in names_in(code).reads:
-            value, key = scope.get(name), (id(scope), name)
-            if key not in self._walked and (
-                isinstance(value, TensorBase | np.ndarray) or (name in scope and is_plain(value))
-            ):
-                self._walked[key] = scope
+            value = scope.get(name, _ABSENT)
+            is_value = isinstance(value, TensorBase | np.ndarray) or is_plain(value)
+            if is_value and self._is_new(scope, name):
                 self.walk(value, f"{self._bound(scope)}[{name!r}]", name)
+
+    def _is_new(self, owner: Any, name: str) -> bool:
+        """Tell whether something is walked for the first time."""
+        key = (id(owner), name)
+        is_new = key not in self._walked
+        self._walked[key] = owner
+        return is_new
+
+    @property
+    def _sought(self) -> set[str]:
+        """The names of attributes that code reads, or may make of texts."""
+        return self.attributes | (self.texts if self._is_dynamic else set())
 
     def _bound(self, value: Any) -> str:
         """Return the name of an object, which is bound only once."""
@@ -281,16 +297,11 @@ class Binding(Walker):
         name: str = self._walked[key]
         return name
 
-    def _bound_namespace(self, owner: Any) -> str:
-        """Return the name of the names of a class or a module."""
-        if isinstance(owner, types.ModuleType):
-            return self._bound(vars(owner))
-        key = ("namespace", id(owner))
-        if key not in self._walked:
-            # Every read of it makes another view.
-            self._walked[key] = self.bind(vars(owner))
-        name: str = self._walked[key]
-        return name
+    def _names_of(self, owner: Any) -> str:
+        """Return the source of the names of a class or a module."""
+        # Every read of those of a class makes another view.
+        is_class = isinstance(owner, type)
+        return f"{self._bound(owner)}.__dict__" if is_class else self._bound(vars(owner))
 
     def _put(self, held: dict[str, Any], name: str, value: Any) -> None:
         """Put what stands for a global into its place, unless that is the very same."""
@@ -298,32 +309,29 @@ class Binding(Walker):
             held[name] = value
             self._watched[id(held)].expected[name] = value
 
-    def _walk_value(
-        self, value: Any, expression: str, where: str, *, is_named: bool = False
-    ) -> Any:
+    def _walk_value(self, value: Any, expression: str, where: str) -> Any:
         """Walk a value that a function reads by its name; return what stands for it."""
-        if not is_named:
-            self.meet(value, where)
-        if isinstance(value, types.ModuleType | type):
-            if not isinstance(value, EnumType) and is_users(value):
-                self._namespaces[id(value)] = value, where
-                if isinstance(value, type):
-                    self.add_class(value)
-            elif isinstance(value, types.ModuleType):
+        if isinstance(value, types.ModuleType):
+            self.modules[id(value)] = value, where
+            if not is_users(value):
                 return value
+        if isinstance(value, type):
+            self.add_class(value)
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
-        is_bound = isinstance(getattr(value, "__self__", sys), types.ModuleType)
-        if isinstance(value, type | types.ModuleType) or (
-            is_function and is_bound and not is_users(value)
-        ):
+        is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
+        if isinstance(value, type | types.ModuleType) or (is_bound and not is_users(value)):
             self.guard(f"{expression} is not {self._bound(value)}")
             return value
         return self.walk(value, expression, where)
 
-    def _watch_namespace(self, owner: Any, held: Any, where: str) -> None:
-        """Watch all names of a module or a class; put back what the function changes."""
-        if id(held if isinstance(held, dict) else owner) in self._watched:
+    def _watch_namespace(self, owner: Any, where: str) -> None:
+        """Watch all names of a class or of a module's dict; put back what the function changes."""
+        if id(owner) in self._watched:
             return
+        is_class = isinstance(owner, type)
+        held: Any = vars(owner) if is_class else owner
+        put: Any = type.__setattr__ if is_class else dict.__setitem__
+        drop: Any = type.__delattr__ if is_class else dict.__delitem__
 
         def read() -> dict[str, Any]:
             # Python itself keeps a few things there.
@@ -332,23 +340,17 @@ class Binding(Walker):
                 if not (name.startswith("__") or isinstance(one, types.ModuleType))
             }  # fmt: skip
 
-        put: Any
-        drop: Any
-        if isinstance(owner, type):
-            put, drop, held_by = type.__setattr__, type.__delattr__, owner
-        else:
-            put, drop, held_by = dict.__setitem__, dict.__delitem__, held
         originals = read()
 
         def undo() -> None:
             now = read()
             for name in {**now, **originals}:
                 if name not in originals:
-                    drop(held_by, name)
+                    drop(owner, name)
                 elif now.get(name, _ABSENT) is not originals[name]:
-                    put(held_by, name, originals[name])
+                    put(owner, name, originals[name])
 
-        self._watched[id(held_by)] = self.hold(where, read, undo)
+        self._watched[id(owner)] = self.hold(where, read, undo)
 
     def _walk_function(self, function: types.FunctionType, source: str) -> None:
         """Walk what a function closes over; guard its defaults, which were walked before."""
@@ -391,23 +393,21 @@ class Binding(Walker):
             count = len(self._walked)
             for cls in list(self.classes):
                 for one in cls.__mro__:
-                    if is_users(one) and not isinstance(one, EnumType):
+                    if is_users(one):
                         self._walk_namespace(one, one.__name__)
-            for owner, where in [*self._namespaces.values(), *self.modules.values()]:
-                if isinstance(owner, types.ModuleType):
-                    self._walk_namespace(owner, where)
+            for owner, where in list(self.modules.values()):
+                self._walk_namespace(owner, where)
 
     def _walk_namespace(self, owner: Any, where: str) -> None:
-        """Walk the attributes of a class or a module of the user's that some function names."""
+        """Walk the attributes of a class or a module that some function names."""
         held = vars(owner)
-        self._watch_namespace(owner, held, f"{where}.")
-        texts = self.texts | self._texts if self._is_dynamic else set()
-        for name in (self.attributes | texts) & held.keys():
-            key = (id(owner), name)
-            if key in self._walked:
+        if is_users(owner):
+            self._watch_namespace(owner if isinstance(owner, type) else held, f"{where}.")
+        for name in (self._sought if is_users(owner) else self.attributes) & held.keys():
+            if not self._is_new(owner, name):
                 continue
-            self._walked[key] = owner
             value = held[name]
+            expression = f"{self._names_of(owner)}[{name!r}]"
             if isinstance(owner, type) and (
                 isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
                 or (
@@ -418,69 +418,72 @@ class Binding(Walker):
             ):
                 self._guard_member(owner, name)
                 for one in wrapped_in(value):
-                    if isinstance(one, types.FunctionType) and not all(map(_is_special, vars(one))):
+                    if isinstance(one, types.FunctionType) and vars(one):
                         self.add_function(one, self._bound(one), f"{where}.{name}")
                     if isinstance(one, partial | partialmethod):
                         space = self._bound(one)
                         self.walk(one.args, f"{space}.args", f"an argument of {where}.{name}")
                         self.walk(one.keywords, f"{space}.keywords", f"{where}.{name}")
+            elif is_users(owner):
+                replaced = self._walk_value(value, expression, f"{where}.{name}")
+                if isinstance(held, dict):
+                    self._put(held, name, replaced)
+            elif name in SETTINGS.get(owner, ()):
+                place = next(
+                    filter(None, (place_of_name(code, name) for code in self._entered.values()))
+                )
+                with placed(place):
+                    raise trace_error(f"{owner.__name__}.{name} {DIFFERS}")
+            elif owner is sys and name in ("stderr", "stdout"):
+                # What is told there is no part of a result.
                 continue
-            expression = f"{self._bound_namespace(owner)}[{name!r}]"
-            replaced = self._walk_value(value, expression, f"{where}.{name}")
-            if isinstance(held, dict):
-                self._put(held, name, replaced)
+            elif callable(value) and not isinstance(value, types.FunctionType | type):
+                self.guard(f"{expression} is not {self._bound(value)}")
+            else:
+                # Others may put something else there. What makes arrays does so meanwhile.
+                value = getattr(value, STANDS_FOR, value) if callable(value) else value
+                self._walk_value(value, expression, f"{where}.{name}")
 
     def _guard_member(self, owner: type, name: str) -> None:
         """Guard that a class has the very same function, property or the like."""
-        mark = ("member", id(owner), name)
-        if mark not in self._walked:
-            self._walked[mark] = owner
-            space, known = self._bound_namespace(owner), self.bind(vars(owner)[name])
-            self.guard(f"{space}[{name!r}] is not {known}")
+        if self._is_new(owner, f"{name} of a class"):
+            known = self.bind(vars(owner)[name])
+            self.guard(f"{self._names_of(owner)}[{name!r}] is not {known}")
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
         for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
-            # No name of it is new, which a base or nobody had before.
-            self.guard(f"len({self._bound_namespace(cls)}) != {len(vars(cls))}")
+            # It has the same bases, and no new name, which one of these or nobody had before.
+            bases = f"{self._bound(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
+            self.guard(f"len({self._names_of(cls)}) != {len(vars(cls))} or {bases}")
         for code in self._entered:
             for owner, name in self.members.get(code, ()):
                 self._guard_member(owner, name)
-        for scope, names in self._absent.values():
-            space = self._bound(scope)
-            self.guard(" or ".join([f"{name!r} in {space}" for name in sorted(names)]))
-        for module, _ in self.modules.values():
-            missing = sorted(self._texts - vars(module).keys())
-            if missing:
-                space = self._bound_namespace(module)
-                self.guard(" or ".join([f"{name!r} in {space}" for name in missing]))
-        for cache, found, source, where in self.caches:
+        for module in [one for one, _ in self.modules.values() if is_users(one)]:
+            missing = self._sought - vars(module).keys()
+            space = self._names_of(module)
+            self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
+        for cache, found, name, where in self.caches:
             if clear_of_tracers(cache, found):
                 raise trace_error(
                     f"{where} keeps what it computes for a compiled function, which has no values "
                     "yet; call it outside, and pass what it returns"
                 )
-            self.guard(f"{source} != {cache.cache_info()[1]}")
+            self.guard(f"{self.bind(fixed_in)}({name}) != {self.bind(fixed_in(cache))}")
 
 
-def _is_special(name: str) -> bool:
-    return name.startswith("__")
+def _first_of(errors: list[BaseException]) -> BaseException:
+    """Return the first of some errors, and forget all of them."""
+    first = errors[0]
+    errors.clear()
+    return first
+
+
+def _is_imported(frame: types.FrameType) -> bool:
+    """Tell whether the module of a frame is being imported."""
+    return getattr(frame.f_globals.get("__spec__"), "_initializing", False)
 
 
 def _in_cell(cell: types.CellType, name: str) -> dict[str, Any]:
     """Return what is in a closure cell, if anything is."""
     return {name: cell.cell_contents} if is_filled(cell) else {}
-
-
-def _watch_lines(lines: dict[int, str]) -> Callable[..., Any]:
-    """Return what refuses to run these lines."""
-
-    def on_line(frame: types.FrameType, event: Any, argument: Any) -> Any:
-        if event == "line" and frame.f_lineno in lines:
-            raise trace_error(
-                f"{lines[frame.f_lineno]} is read, which may be another value at every call; "
-                "read it outside, and pass what depends on it as an argument"
-            )
-        return on_line
-
-    return on_line

@@ -87,23 +87,13 @@ def global_randomness() -> dict[str, Any]:
 
 def random_state(generator: Any) -> dict[str, bytes]:
     """Return the state of a random generator of any kind."""
-    if isinstance(generator, random.Random):
-        return {"": pickle.dumps(generator.getstate())}
-    if isinstance(generator, np.random.RandomState):
-        return {"": pickle.dumps(generator.get_state(legacy=False))}
-    bits = getattr(generator, "bit_generator", generator)
-    return {"": pickle.dumps(bits.state)}
+    return {"": pickle.dumps(getattr(generator, "bit_generator", generator).__getstate__())}
 
 
 def set_random_state(generator: Any, state: dict[str, bytes]) -> None:
     """Put back the state of a random generator."""
     known = pickle.loads(state[""])  # it was pickled a moment ago
-    if isinstance(generator, random.Random):
-        generator.setstate(known)
-    elif isinstance(generator, np.random.RandomState):
-        generator.set_state(known)
-    else:
-        getattr(generator, "bit_generator", generator).state = known
+    getattr(generator, "bit_generator", generator).__setstate__(known)
 
 
 def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) -> Place | None:
@@ -113,37 +103,47 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
         run: what is run; what it raises is ignored.
         change: tells whether something has changed.
     """
-    found: list[Place] = []
-    latest: list[Place] = []
-    # What Python calls when it collects garbage, in the midst of any line, is no part of the run.
-    collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
-
-    def on_event(frame: FrameType, event: str, argument: object) -> Any:
-        if found:
-            return None
-        if not _is_users(frame):
-            # A function of a library may call one of the user's.
-            return on_call
-        if latest and change() is not None:
-            found.append(latest[-1])
-            return None
-        latest[:] = [Place(frame.f_code.co_filename, frame.f_lineno)]
-        return on_event
-
-    def on_call(frame: FrameType, event: str, argument: object) -> Any:
-        return on_event if _is_users(frame) and frame.f_code not in collecting else None
-
+    lines = _Lines(change)
     before = sys.gettrace()
-    sys.settrace(on_call)
+    sys.settrace(lines.on_call)
     try:
         run()
     except BaseException:  # it ran without an error before
         pass
     finally:
         sys.settrace(before)
-    if not found and latest and change() is not None:
-        found = latest
-    return found[0] if found else None
+    is_late = lines.found is None and lines.latest is not None and change() is not None
+    return lines.latest if is_late else lines.found
+
+
+class _Lines:
+    """Watches the lines that run, until there is a change.
+
+    Args:
+        change: tells whether there is one.
+    """
+
+    def __init__(self, change: Callable[[], str | None]) -> None:
+        self._change = change
+        self.found: Place | None = None
+        self.latest: Place | None = None
+        # What Python calls when it collects garbage, in any line, is no part of the run.
+        self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
+
+    def on_event(self, frame: FrameType, event: str, argument: object) -> Any:
+        if self.found is not None:
+            return None
+        if not _is_users(frame):
+            # A function of a library may call one of the user's.
+            return self.on_call
+        if self.latest is not None and self._change() is not None:
+            self.found = self.latest
+            return None
+        self.latest = Place(frame.f_code.co_filename, frame.f_lineno)
+        return self.on_event
+
+    def on_call(self, frame: FrameType, event: str, argument: object) -> Any:
+        return self.on_event if _is_users(frame) and frame.f_code not in self._collecting else None
 
 
 def _is_users(frame: FrameType) -> bool:

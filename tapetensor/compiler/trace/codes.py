@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
+import builtins
 import datetime
 import decimal
 import dis
 import gc
-import glob
 import locale
 import os
 import sys
@@ -20,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_HANDED_ON = "..."
+from tapetensor.pictures import Place
+
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
@@ -30,41 +32,43 @@ _DYNAMIC = frozenset(
      "methodcaller", "__getattribute__"}
 )  # fmt: skip
 # Code that names one of these may look for a module by a text.
-_IMPORTING = frozenset({"modules", "import_module", "__import__"})
+_IMPORTING = frozenset({"import_module", "__import__"})
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
-CLOCKS: dict[Any, frozenset[str]] = {
-    time: frozenset(
-        name
-        for name, one in vars(time).items()
-        if isinstance(one, types.BuiltinFunctionType) and name not in _NOCLOCKS
-    ),
-    datetime.datetime: frozenset({"now", "utcnow", "today"}),
-    datetime.date: frozenset({"today"}),
-    os: frozenset({"urandom", "getpid"}),
-}
-# What the process, its files and its settings are like, which the next call may find otherwise.
-_SETTINGS: dict[Any, frozenset[str]] = {
+# What the next call may find otherwise: clocks, the process, its settings, and files. And threads,
+# in which nobody sees what runs.
+_OWNERS: dict[Any, frozenset[str]] = {
+    _thread: frozenset({"start_joinable_thread", "start_new_thread"}),
+    builtins: frozenset({"input", "open"}),
     decimal: frozenset({"getcontext", "localcontext"}),
     gc: frozenset({"get_count", "get_debug", "get_objects", "get_threshold", "isenabled"}),
-    glob: frozenset({"glob", "iglob"}),
-    locale: frozenset({"getlocale", "localeconv", "setlocale"}),
-    np: frozenset({"get_printoptions", "getbufsize", "geterr", "geterrcall"}),
-    np.random: frozenset({"get_state"}),
+    locale: frozenset({"localeconv"}),
+    np: frozenset({"fromfile"}),
     os: frozenset(
-        {"access", "getcwd", "getcwdb", "getloadavg", "getppid", "listdir", "lstat", "scandir",
-         "stat", "times", "walk"}
-    ),
-    os.path: frozenset(
-        {"abspath", "exists", "getatime", "getctime", "getmtime", "getsize", "isdir", "isfile",
-         "islink", "lexists", "realpath"}
+        {"access", "getcwd", "getcwdb", "getloadavg", "getpid", "getppid", "listdir", "lstat",
+         "open", "scandir", "stat", "times", "urandom"}
     ),
     sys: frozenset(
-        {"argv", "getallocatedblocks", "getrecursionlimit", "getrefcount", "getswitchinterval",
-         "modules", "path", "stdin"}
+        {"getallocatedblocks", "getrecursionlimit", "getrefcount", "getswitchinterval"}
     ),
+    time: frozenset(vars(time)) - _NOCLOCKS,
+}  # fmt: skip
+_UNREPEATABLE = frozenset(
+    one
+    for owner, names in _OWNERS.items()
+    for name in names
+    if isinstance(one := getattr(owner, name, None), types.BuiltinFunctionType)
+)
+_DATES = {"now", "today", "utcnow"}
+_NAMES = _DATES.union(["cache_info"], [one.__name__ for one in _UNREPEATABLE])
+# The same that is no function of C: attributes of modules.
+SETTINGS: dict[Any, frozenset[str]] = {
+    locale: frozenset({"getlocale"}),
+    np: frozenset({"get_printoptions", "geterr", "geterrcall"}),
+    np.random: frozenset({"get_state"}),
+    sys: frozenset({"argv", "modules", "path", "stdin"}),
     threading: frozenset({"active_count", "enumerate"}),
     warnings: frozenset({"filters"}),
-}  # fmt: skip
+}
 
 
 _INSTALLED = tuple({sysconfig.get_path(one) for one in ("purelib", "platlib")})
@@ -84,8 +88,7 @@ class Names(NamedTuple):
         texts: its constants that could be names, if it may look up names that are made.
         is_dynamic: whether it may do so.
         imports: modules that it imports.
-        chains: what is read as an attribute or a global, with the line: ``(line, "time", "time")``.
-        modules: texts that could name modules, if it may look some up; None if it does not.
+        modules: its constants that could name modules, if it may look some up.
     """
 
     reads: tuple[str, ...]
@@ -93,8 +96,7 @@ class Names(NamedTuple):
     texts: frozenset[str]
     is_dynamic: bool
     imports: tuple[tuple[str, int], ...]
-    chains: tuple[tuple[int, str, str], ...]
-    modules: tuple[str, ...] | None
+    modules: tuple[str, ...]
 
 
 @lru_cache(maxsize=1024)
@@ -102,34 +104,26 @@ def names_in(code: types.CodeType) -> Names:
     """Return the names that code looks up; functions that it makes have code of their own."""
     reads: dict[str, None] = {}
     attributes: set[str] = set()
-    chains: list[tuple[int, str, str]] = []
     imports: list[tuple[str, int]] = []
     is_dynamic = bool(_DYNAMIC.intersection(code.co_names))
-    line, before, level = code.co_firstlineno, "", 0
+    level = 0
     constant: Any = None
     for one in dis.get_instructions(code):
-        line = (one.positions.lineno if one.positions is not None else None) or line
         name = one.argval if isinstance(one.argval, str) else ""
-        if before in reads and one.opname not in _ATTRIBUTES:
-            # It is handed on, to ``getattr``, say.
-            chains.append((line, before, _HANDED_ON))
-        if one.opcode in dis.hasname and one.opname not in _READS:
-            attributes.add(name)
         if one.opname in _READS:
             reads[name] = None
-            chains.append((line, name, ""))
-        elif one.opname in _ATTRIBUTES or one.opname == "IMPORT_FROM":
-            chains.append((line, before, name))
-        elif one.opname == "IMPORT_NAME":
+        elif one.opcode in dis.hasname:
+            attributes.add(name)
+        if one.opname == "IMPORT_NAME":
             imports.append((name, level))
         elif one.opname == "MATCH_CLASS":
             # A pattern names attributes in a constant; those by position the class names.
-            attributes.update(constant)
+            attributes.update(constant, ["__match_args__"])
             is_dynamic |= bool(one.arg)
         if isinstance(one.argval, int):
             # How many packages above a module is looked for comes before its name.
             level = one.argval if one.opname in _CONSTANTS else level
-        before, constant = name, one.argval
+        constant = one.argval
     consts = [one for one in code.co_consts if isinstance(one, str)]
     texts = [one for one in consts if one.isidentifier()]
     named = {*code.co_names}
@@ -139,8 +133,7 @@ def names_in(code: types.CodeType) -> Names:
         frozenset(texts if is_dynamic else ()),
         is_dynamic,
         tuple(imports),
-        tuple([one for one in chains if one[2] in _ALL or one[2] in ("", _HANDED_ON)]),
-        tuple(consts) if _IMPORTING & named else None,
+        tuple(consts if _IMPORTING & named else ()),
     )
 
 
@@ -169,81 +162,30 @@ def is_operator(frame: types.FrameType | None) -> bool:
     return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"
 
 
-_NAMES_OF_CLOCKS = frozenset().union(*CLOCKS.values())
-_ALL = _NAMES_OF_CLOCKS.union(*_SETTINGS.values())
-_CLOCKS = frozenset(getattr(owner, name) for owner, names in CLOCKS.items() for name in names)
-_READ = frozenset(
-    {open, input}
-    | {
-        one
-        for owner, names in _SETTINGS.items()
-        for name in names
-        if isinstance(one := getattr(owner, name, None), types.FunctionType | type(len))
-    }
-)
-_BY_NAME: dict[str, Any] = {
-    "time": time, "datetime": datetime.datetime, "date": datetime.date, "os": os,
-}  # fmt: skip
-# What code reads as a part of something else, or imports itself.
-_WITHIN: dict[str, Any] = {
-    **{owner.__name__: owner for owner in _SETTINGS},
-    "np": np,
-    "path": os.path,
-    "random": np.random,
-    "open": open,
-    "input": input,
-}
+def is_unrepeatable(value: Any) -> bool:
+    """Tell whether a value is a function of C that may give another result at every call."""
+    # It is asked at every call of one: most have another name.
+    if not isinstance(value, types.BuiltinFunctionType) or value.__name__ not in _NAMES:
+        return False
+    owner = value.__self__
+    is_date = isinstance(owner, type) and issubclass(owner, datetime.date)
+    is_other = is_date if value.__name__ in _DATES else value.__name__ == "cache_info"
+    return is_other or value in _UNREPEATABLE
 
 
-def is_clock(value: Any) -> bool:
-    """Tell whether a value is a function of Python's that gives another result at every call."""
-    return isinstance(value, types.BuiltinFunctionType) and value in _CLOCKS
-
-
-def _is_setting(value: Any) -> bool:
-    """Tell whether a value is a function that tells what the process or its files are like."""
-    return isinstance(value, types.BuiltinFunctionType | types.FunctionType) and value in _READ
+def place_of_name(code: types.CodeType, name: str) -> Place | None:
+    """Return the first line on which code reads an attribute, if it does."""
+    found = [one.positions for one in dis.get_instructions(code) if one.argval == name]
+    return next((Place(code.co_filename, one.lineno) for one in found if one and one.lineno), None)
 
 
 def modules_in(names: Names, scope: dict[str, Any]) -> dict[str, types.ModuleType]:
     """Return the modules that code imports, or looks up by a text, as far as they are loaded."""
     package = scope.get("__package__") or ""
-    found = [*names.modules, scope.get("__name__", "")] if names.modules is not None else []
+    found = [*names.modules]
     for name, level in names.imports:
         base = package.rsplit(".", level - 1)[0] if level else ""
         parts = f"{base}.{name}".strip(".").split(".")
         found += [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
         found += [f"{'.'.join(parts)}.{one}" for one in names.attributes]
     return {name: sys.modules[name] for name in found if name in sys.modules}
-
-
-def lines_of_clocks(names: Names, scope: dict[str, Any], *, is_anywhere: bool) -> dict[int, str]:
-    """Return the lines that read a clock, or what else may be another value at every call.
-
-    Args:
-        names: the names in some code.
-        scope: the globals of that.
-        is_anywhere: whether objects may lead to such modules, too, under any name.
-    """
-    found: dict[int, str] = {}
-    is_anywhere |= any(name in _BY_NAME for name, _ in names.imports)
-    for line, base, name in names.chains:
-        held: Any = scope.get(base, _BY_NAME.get(base))
-        if name and held is datetime:
-            held = _BY_NAME.get(base)
-        read = CLOCKS.get(held, ()) if isinstance(held, type | types.ModuleType) else ()
-        is_unknown = held is None
-        # Python's `random` stands under the name by which `np.random` is read.
-        is_other = isinstance(held, types.ModuleType) and name not in vars(held)
-        held = _WITHIN.get(base) if is_unknown or (name and is_other) else held
-        settings = _SETTINGS.get(held, ()) if isinstance(held, types.ModuleType) else ()
-        if name == _HANDED_ON:
-            is_one = bool(read) and names.is_dynamic
-        elif name:
-            is_hidden = is_unknown and is_anywhere and name in _NAMES_OF_CLOCKS
-            is_one = name in read or name in settings or is_hidden
-        else:
-            is_one = is_clock(held) or _is_setting(held)
-        if is_one:
-            found[line] = f"{base}.{name}" if name else held.__qualname__
-    return found

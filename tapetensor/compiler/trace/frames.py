@@ -5,51 +5,68 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from types import FrameType
 from typing import Any, ParamSpec
 
 from typing_extensions import TypeVar
 
+from tapetensor.compiler.trace.codes import is_unrepeatable
+
 P_ = ParamSpec("P_")
 R_ = TypeVar("R_")
-
 
 # What watches now and may be interrupted, for it is the only one in its thread.
 _ALONE: set[Any] = set()
 
 
 @contextmanager
-def watched(enter: Callable[[FrameType, str], Any], passed: set[str]) -> Iterator[None]:
-    """See every frame that is entered meanwhile.
+def watched(
+    enter: Callable[[FrameType, str], object],
+    call: Callable[[FrameType, Any], object],
+    passed: set[str],
+) -> Iterator[None]:
+    """See every frame that is entered meanwhile, and what is called that may differ every time.
 
     Args:
-        enter: is given each frame that is not passed over, and its file; it returns what watches
-            the lines of the frame, or None.
+        enter: is given each frame that is not passed over, and its file.
+        call: is given a frame, and the function of C that it calls.
         passed: the files whose frames are passed over.
     """
     before: Any = sys.gettrace()
+    profiler: Any = sys.getprofile()
 
     def on_call(frame: FrameType, event: Any, argument: Any) -> Any:
         file = frame.f_code.co_filename
-        return None if file in passed else enter(frame, file)
-
-    def on_call_as_before(frame: FrameType, event: Any, argument: Any) -> Any:
-        local, other = on_call(frame, event, argument), before(frame, event, argument)
+        if file not in passed:
+            enter(frame, file)
+        if before is None:
+            return None
+        local = before(frame, event, argument)
         if sys.gettrace() is not watch:
             # What measures coverage puts itself back into this place.
             sys.settrace(watch)
-        return other if local is None else local
+        return local
 
-    watch: Any = on_call if before is None else on_call_as_before
+    def on_event(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_call" and is_unrepeatable(argument):
+            call(frame, argument)
+
+    watch: Any = on_call
     if before is None:
         _ALONE.add(watch)
     sys.settrace(watch)
+    sys.setprofile(on_event)
     try:
         yield
     finally:
+        sys.setprofile(None)
         sys.settrace(before)
         _ALONE.discard(watch)
+        # It refers to itself.
+        watch = None
+        # Python's own profiler begins again only when it is told to.
+        getattr(profiler, "enable", partial(sys.setprofile, profiler))()
 
 
 def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
@@ -63,10 +80,13 @@ def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
         watch = sys.gettrace()
         if watch not in _ALONE:
             return function(*args, **options)
+        profile = sys.getprofile()
         sys.settrace(None)
+        sys.setprofile(None)
         try:
             return function(*args, **options)
         finally:
+            sys.setprofile(profile)
             sys.settrace(watch)
 
     return run

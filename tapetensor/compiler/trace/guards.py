@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import marshal
 import math
 from collections.abc import Iterable
@@ -31,14 +30,9 @@ def spelling(values: Iterable[Any]) -> object:
 
 
 def _spelled(value: Any) -> object:
-    if isinstance(value, tuple | frozenset):
-        return value.__class__, *map(_spelled, value)
-    if value.__class__ in _EXACT or isinstance(value, np.generic | slice):
-        return value.__class__, repr(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        held = [getattr(value, one.name) for one in dataclasses.fields(value)]
-        return value.__class__, *map(_spelled, held)
-    return value.__class__, value
+    # What is not plain is walked besides.
+    is_plain = value.__class__ in _EXACT or isinstance(value, np.generic | np.dtype | slice)
+    return (value.__class__, repr(value)) if is_plain else value.__class__
 
 
 class GuardWriter:

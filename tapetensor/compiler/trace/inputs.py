@@ -16,6 +16,7 @@ import numpy as np
 
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
+from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Held, parts, random_state, set_random_state
 from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
@@ -71,6 +72,8 @@ class Inputs(GuardWriter):
     def __init__(self, program: Program, function: Any) -> None:
         super().__init__(dict(_NAMES))
         self.program = program
+        # Where the function is defined, for what is refused before or after it runs.
+        self.place = place_of(function)
         # The source expression of each input node.
         self.expressions: dict[Node, str] = {}
         # The array that each of them is while the function is captured.
@@ -165,7 +168,7 @@ class Inputs(GuardWriter):
         if array.dtype.hasobject:
             self.hold(where, lambda: parts(array.flat), nothing)
         else:
-            self.hold(where, lambda: {"": elements(array)}, nothing, is_equal)
+            self.hold(where, lambda: {"": elements(array)}, nothing, operator.eq)
         if flags.writeable:
             # From now on numpy refuses to change it, and its error names the line.
             flags.writeable = False
@@ -237,7 +240,7 @@ class Inputs(GuardWriter):
         """Refuse that a generator draws by itself."""
         read = partial(random_state, generator)
         put_back = partial(set_random_state, generator, read())
-        self.hold(f"the state of {where}", read, put_back, is_equal)
+        self.hold(f"the state of {where}", read, put_back, operator.eq)
 
     def walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         """Put tracers into a store of gradients."""
@@ -340,8 +343,3 @@ def is_or_are_tensors(one: Any, other: Any) -> bool:
 
 def nothing() -> None:
     """Put nothing back."""
-
-
-def is_equal(one: Any, other: Any) -> bool:
-    """Tell whether two states are equal."""
-    return bool(one == other)

@@ -18,6 +18,8 @@ from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.pictures.places import is_users_module
 
+# The attribute that says what a function takes the place of meanwhile.
+STANDS_FOR = "__stands_for__"
 # What makes an array of numbers, shapes and dtypes, or of arrays that are known.
 _NEW = (
     "arange", "copy", "empty", "empty_like", "eye", "full", "full_like", "identity", "linspace",
@@ -71,6 +73,7 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
         tracer.lies_as(made)
         return tracer
 
+    vars(make)[STANDS_FOR] = function
     return make
 
 

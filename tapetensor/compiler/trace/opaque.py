@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import decimal
 import functools
 import gc
 import io
+import logging
 import queue
 import random
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tapetensor.compiler.trace.codes import is_clock
+from tapetensor.compiler.trace.codes import is_unrepeatable
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.structure import is_buffer, is_looked_through, is_plain, is_users
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
 
 _CACHE = type(functools.lru_cache(len))
+_PRECISION = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+# Why a replay cannot repeat what a call reads, and the cure.
+DIFFERS = (
+    "is read, which may be another value at every call; read it outside, and pass what depends on "
+    "it as an argument"
+)
 _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 
 
@@ -29,23 +38,35 @@ def is_cache(value: Any) -> bool:
 
 def kept_by(cache: Any) -> list[Any]:
     """Return the objects that a cache gives again and that can change, in some lasting order."""
+    return sorted([one for one in _entries(cache) if not _is_fixed(one)], key=id)
+
+
+def fixed_in(cache: Any) -> list[tuple[str, str]]:
+    """Return what a cache gives again and for what, as far as that cannot change, as text."""
+    return sorted([(type(one).__name__, repr(one)) for one in _entries(cache) if _is_fixed(one)])
+
+
+def _entries(cache: Any) -> list[Any]:
     if not cache.cache_info().currsize:
         return []
     own = (vars(cache), cache.__wrapped__)
     found = [one for one in gc.get_referents(cache) if not any(one is other for other in own)]
     if cache.cache_parameters()["maxsize"] is None:
-        found = [value for one in found if one.__class__ is dict for value in one.values()]
+        tables = [one for one in found if one.__class__ is dict]
+        found = [one for table in tables for pair in table.items() for one in pair]
     else:
         # The results themselves, and a dict of the places where they are.
         found = [one for one in found if one.__class__ is not dict or not _has_places(one)]
     # Its own classes are among them, and a mark between arguments, an object of no class.
-    objects = [
+    return [
         one
         for one in found
-        if not (isinstance(one, tuple) or one.__class__ is object or is_plain(one))
-        and (not isinstance(one, type) or is_users(one))
+        if one.__class__ is not object and (not isinstance(one, type) or is_users(one))
     ]
-    return sorted(objects, key=id)
+
+
+def _is_fixed(value: Any) -> bool:
+    return is_plain(value) or (value.__class__ is tuple and all(map(_is_fixed, value)))
 
 
 def _has_places(held: dict[Any, Any]) -> bool:
@@ -95,12 +116,16 @@ def clear_of_tracers(cache: Any, known: list[Any]) -> bool:
 
 def never_the_same(value: Any) -> str:
     """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
-    if is_clock(value) or isinstance(value, random.SystemRandom):
-        return (
-            "is another value at every call; read it outside, and pass what depends on it as an "
-            "argument"
-        )
+    if is_unrepeatable(value) or isinstance(value, random.SystemRandom) or value is sys.modules:
+        return DIFFERS
     cls = type(value)
+    if cls in weakref.ProxyTypes:
+        return "is a weakref.proxy, which nobody can look through; use the object, or a weakref.ref"
+    if any(one.__module__ == "unittest.mock" for one in cls.__mro__):
+        return "is a mock, which counts its calls; call it outside, and pass what it gives"
+    is_file = isinstance(value, io.IOBase) and not isinstance(value, io.StringIO | io.BytesIO)
+    if is_file and value not in (sys.stdout, sys.stderr) and not value.closed and value.readable():
+        return "is a file, which a replay would not read; read it outside, and pass what it has"
     is_iterator = isinstance(value, Iterator) and not isinstance(value, io.IOBase)
     if is_iterator and not is_looked_through(value) and not issubclass(cls, TensorBase):
         return (
@@ -132,9 +157,34 @@ def _set_text(value: Any, state: tuple[Any, int]) -> None:
         value.seek(state[1])
 
 
+def precision(context: Any = None) -> tuple[Any, ...]:
+    """Return what a context says of computing with decimals, that of this thread if none is given.
+
+    What was rounded or not in it so far is no part of that.
+    """
+    one = decimal.getcontext() if context is None else context
+    return (*[getattr(one, name) for name in _PRECISION], dict(one.traps))
+
+
+def _set_precision(context: Any, state: tuple[Any, ...]) -> None:
+    for name, value in zip((*_PRECISION, "traps"), state, strict=True):
+        setattr(context, name, value)
+
+
+def _level(logger: logging.Logger) -> tuple[int, int, bool, int]:
+    return logger.level, logger.getEffectiveLevel(), logger.disabled, logger.manager.disable
+
+
+def _set_level(logger: logging.Logger, state: tuple[int, int, bool, int]) -> None:
+    logger.setLevel(state[0])
+    logger.disabled = state[2]
+
+
 # How what is no more than its state is recognized, read and put back: memory, and files in it.
 STATES: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any, Any], None]], ...]
 STATES = (
     (is_buffer, _bytes, _set_bytes),
     (lambda value: isinstance(value, io.StringIO | io.BytesIO), _text, _set_text),
+    (lambda value: isinstance(value, decimal.Context), precision, _set_precision),
+    (lambda value: isinstance(value, logging.Logger), _level, _set_level),
 )

@@ -22,7 +22,7 @@ class NoPlaceError(TraceError):
     """Raised where values are read that are not known, to be written into numpy's memory, say."""
 
 
-_REFUSED: ContextVar[list[TraceError] | None] = ContextVar("_REFUSED", default=None)
+_REFUSED: ContextVar[list[BaseException] | None] = ContextVar("_REFUSED", default=None)
 
 
 # The place of what is refused before the function runs.
@@ -61,11 +61,10 @@ def into_another(name: str) -> TraceError:
 
 
 @contextmanager
-def refusals() -> Iterator[list[TraceError]]:
+def refusals(refused: list[BaseException]) -> Iterator[None]:
     """Collect what is refused meanwhile: the function may catch it, and go on as if it was not."""
-    refused: list[TraceError] = []
     token = _REFUSED.set(refused)
     try:
-        yield refused
+        yield
     finally:
         _REFUSED.reset(token)

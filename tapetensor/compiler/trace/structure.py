@@ -39,7 +39,7 @@ DICTS = (OrderedDict, defaultdict, dict)
 _WITH_ARRAYS = (
     TensorBase, np.ndarray, ArrayTracer, np.random.Generator, Gradients, Module, Optimizer,
 )  # fmt: skip
-_OURS = ("numpy", __name__.split(".", maxsplit=1)[0])
+_OURS = __name__.split(".", maxsplit=1)[0]
 # Objects of these modules of Python's own are more than what they hold.
 _MACHINERY = frozenset({
     "abc", "asyncio", "concurrent", "contextvars", "email", "functools", "http", "importlib",
@@ -90,7 +90,7 @@ def is_looked_through(value: Any) -> bool:
     if isinstance(value, (*_WITH_ARRAYS, enum.Enum)) or cls is object:
         return False
     root = str(cls.__module__).split(".", maxsplit=1)[0]
-    is_known = is_users(cls) or root not in (*_MACHINERY, *_OURS)
+    is_known = is_users(cls) or root not in (*_MACHINERY, _OURS)
     return is_known and storage(cls) in (object, *SCALARS, *SEQUENCES, *DICTS)
 
 
@@ -180,16 +180,13 @@ def refill(base: Any, value: Any, items: Any) -> None:
         (base.update if base is set else base.extend)(value, items)
 
 
-def items_of(value: Any) -> Iterable[Any]:
-    """Return what a container or a dataclass holds; nothing for any other object."""
-    if isinstance(value, Mapping):
-        return value.values()
-    if isinstance(value, SEQUENCES):
-        return value
-    return fields_of(value).values() if is_dataclass_instance(value) else ()
-
-
 def holds_arrays(value: Any) -> bool:
     """Tell whether there are arrays, or what has arrays, in a nest of containers."""
-    is_one = isinstance(value, (*_WITH_ARRAYS, OwnedTape))
-    return is_one or any(holds_arrays(item) for item in items_of(value))
+    held: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        held = value.values()
+    elif isinstance(value, SEQUENCES):
+        held = value
+    elif is_dataclass_instance(value):
+        held = fields_of(value).values()
+    return isinstance(value, (*_WITH_ARRAYS, OwnedTape)) or any(map(holds_arrays, held))

@@ -5,6 +5,7 @@ To the tape of a caller a compiled function is one op.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Never
@@ -33,7 +34,8 @@ class Tapes:
     """
 
     def __init__(self, guards: GuardWriter, program: Program, op: Any) -> None:
-        self._guards = guards
+        # They refer to this, too.
+        self._guards = weakref.proxy(guards)
         self.program = program
         self.op = op
         # Each marker by its id, with the variable of the tensor whose tape it stands for.

@@ -9,6 +9,7 @@ is not replaced.
 from __future__ import annotations
 
 import contextlib
+import decimal
 import enum
 import functools
 import operator
@@ -16,8 +17,7 @@ import random
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,6 @@ from typing_extensions import override
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import attributes, members, parts, shown
-from tapetensor.compiler.trace.codes import CLOCKS
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs, is_or_are_tensors
 from tapetensor.compiler.trace.opaque import (
@@ -36,6 +35,7 @@ from tapetensor.compiler.trace.opaque import (
     is_queue,
     kept_by,
     never_the_same,
+    precision,
     put_back,
     queued,
 )
@@ -103,11 +103,9 @@ class Walker(Inputs):
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
         # What no replay can repeat, by the attribute that it is: code that names that is refused.
         self.unrepeatable: dict[str, str] = {}
-        # Whether modules of clocks were found in another place than where code names them.
-        self.has_clocks = False
         # Texts that were found, which may be names that the function looks up.
         self.texts: set[str] = set()
-        # Functions that keep their results, with those that were found, and how new ones are told.
+        # Functions that keep their results, with those that were found, their names and places.
         self.caches: list[tuple[Any, list[Any], str, str]] = []
 
     @override
@@ -129,6 +127,9 @@ class Walker(Inputs):
             stands_for, source = self.seen[id(value)]
             self.guard(f"{expression} is not {source}")
             return stands_for
+        told = never_the_same(value)
+        if told:
+            raise trace_error(f"{where} {told}")
         base = storage(value.__class__)
         if self._is_kept(value, base):
             self._walk_kept(value, base, expression, where)
@@ -136,8 +137,8 @@ class Walker(Inputs):
         local = self.local(expression)
         if isinstance(value, VALUES):
             # Those that are equal may differ: decimals by their digits.
-            kind = self.bind(value.__class__)
-            self.guard(f"{local}.__class__ is not {kind} or repr({local}) != {repr(value)!r}")
+            self._recognize(value, local)
+            self.guard(f"repr({local}) != {repr(value)!r}")
             return value
         if isinstance(value, np.random.Generator):
             return self.walk_generator(value, local, where)
@@ -176,24 +177,21 @@ class Walker(Inputs):
             return True
         return base is object and self.is_around
 
-    def meet(self, value: Any, where: str) -> None:
-        """Refuse what is never the same; take notice of modules that lead to such functions."""
-        told = never_the_same(value)
-        if told:
-            raise trace_error(f"{where} {told}")
-        self.has_clocks |= isinstance(value, types.ModuleType | type) and value in CLOCKS
-
-    def _recognize(self, value: Any, local: str, replacement: Any = None) -> None:
+    def _recognize(self, value: Any, local: str) -> None:
         """Guard a value by its class: the next call may bring another one."""
-        self.seen[id(value)] = value if replacement is None else replacement, local
+        self.seen[id(value)] = value, local
         self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
         self.add_class(value.__class__)
 
     def add_class(self, cls: type) -> None:
         """Note that there are objects of a class: its methods may run."""
-        if cls in self.classes or not any(map(is_users, cls.__mro__)):
+        are_decimals = issubclass(cls, decimal.Decimal)
+        if cls in self.classes or not (are_decimals or any(map(is_users, cls.__mro__))):
             return
         self.classes[cls] = None
+        if are_decimals:
+            # In which context they are computed only a call can tell.
+            self.guard(f"{self.bind(precision)}() != {self.bind(precision())}")
         for one in cls.__mro__:
             if is_users(one):
                 for name, held in vars(one).items():
@@ -234,16 +232,13 @@ class Walker(Inputs):
         for function in functions_in(value):
             name = source if function is value else self.bind(function)
             self.note(function, name)
-            fields = {key: one for key, one in vars(function).items() if key != "__wrapped__"}
             before = partial(refill, dict, vars(function), dict(vars(function)))
             self.hold(where, partial(attributes, function), before)
-            if fields and is_users(function):
+            if is_users(function):
                 held = self.local(f"{name}.__dict__")
                 self.guard(f"len({held}) != {len(vars(function))}")
-                for key, one in fields.items():
-                    # A function in a class has its own mark.
-                    if not key.startswith("__"):
-                        self.walk(one, f"{held}[{shown(key)}]", f"{where}.{key}")
+                for key, one in vars(function).items():
+                    self.walk(one, f"{held}[{shown(key)}]", f"{where}.{key}")
 
     def _walk_bound(self, value: Any, local: str, where: str) -> Any:
         """Walk a bound method or a partial function."""
@@ -254,12 +249,7 @@ class Walker(Inputs):
             return value
         function = self.walk(value.func, f"{local}.func", where)
         args = self.walk(value.args, f"{local}.args", f"an argument of {where}")
-        keywords = self.local(f"{local}.keywords")
-        self.guard_keys(value.keywords, keywords)
-        named = {
-            name: self.walk(one, f"{keywords}[{name!r}]", f"argument {name} of {where}")
-            for name, one in value.keywords.items()
-        }
+        named = self.walk(value.keywords, f"{local}.keywords", where)
         if self.is_around or value.__class__ is not partial:
             # It may stand where nothing can be replaced; generators in it are watched.
             return value
@@ -295,7 +285,7 @@ class Walker(Inputs):
             self.texts.update([one for one in items if one.__class__ is str])
             series = f"{local}.values()" if isinstance(held, dict) else local
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
-            self._hold_content(where, value, base, held)
+            self._hold_content(where, value, base, held, {})
             return value
         pairs = held.items() if isinstance(held, dict) else enumerate(held)
         replaced = {
@@ -315,7 +305,7 @@ class Walker(Inputs):
         return repr(key) if key.__class__ in (int, str) else self.bind(key)
 
     def _hold_content(
-        self, where: str, value: Any, base: Any, before: Any, replaced: dict[Any, Any] | None = None
+        self, where: str, value: Any, base: Any, before: Any, replaced: dict[Any, Any]
     ) -> None:
         """Watch a container for changes, with tracers in the place of arrays."""
         if base in (tuple, frozenset):
@@ -324,7 +314,7 @@ class Walker(Inputs):
         watched = self.hold(
             where, lambda: told(content(base, value)), partial(refill, base, value, before)
         )
-        for key, item in (replaced or {}).items():
+        for key, item in replaced.items():
             base.__setitem__(value, key, item)
         watched.settle()
 
@@ -337,19 +327,16 @@ class Walker(Inputs):
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
-        self.meet(value, where)
-        if base is object and is_looked_through(value):
+        if is_users(value.__class__):
+            self.guard(f"{name}.__class__ is not {self.bind(value.__class__)}")
+        if isinstance(value, enum.Enum) or (base is object and is_looked_through(value)):
             self._walk_attributes(value, name, where, lasts=True)
         elif isinstance(value, Optimizer):
             self.walk_optimizer(value, where)
-        elif isinstance(value, types.ModuleType | type):
-            if isinstance(value, type):
-                self.add_class(value)
-            elif is_users(value):
-                self.modules[id(value)] = value, where
-        elif isinstance(value, enum.Enum):
-            if not is_plain(value.value):
-                self.walk(value.value, f"{name}._value_", f"{where}.value")
+        elif isinstance(value, type):
+            self.add_class(value)
+        elif isinstance(value, types.ModuleType):
+            self.modules[id(value)] = value, where
         elif isinstance(value, types.FunctionType):
             self.add_function(value, name, where)
         elif isinstance(value, operator.attrgetter | operator.methodcaller):
@@ -357,8 +344,11 @@ class Walker(Inputs):
         elif isinstance(value, ContextVar):
             self._walk_context_variable(value, name, where)
         elif isinstance(value, weakref.ref):
-            self.walk(value(), f"{name}()", where)
-        elif isinstance(value, types.MappingProxyType):
+            # A plan would keep alive what it knows by its address.
+            was_around, self.is_around = self.is_around, False
+            self.walk(value(), self.local(f"{name}()"), where)
+            self.is_around = was_around
+        elif isinstance(value, types.MappingProxyType | Context):
             self._walk_mapping(value, name, where)
         elif isinstance(value, _VIEWS):
             self._walk_mapping(value.mapping, self.local(f"{name}.mapping"), where)
@@ -395,13 +385,12 @@ class Walker(Inputs):
             if is_one(value):
                 before = read(value)
                 self.guard(f"{self.bind(read)}({name}) != {self.bind(before)}")
-                now = partial(_alone, read, value)
+                now: Any = lambda read=read: {"": read(value)}  # noqa: E731  # of each state
                 self.hold(where, now, partial(write, value, before), operator.eq)
         if is_cache(value):
             # What it gives without running the function is what it gave before.
-            kept = f"{name}.cache_info()[1]"
             results, found = f"{self.bind(kept_by)}({name})", kept_by(value)
-            self.caches.append((value, found, kept, where))
+            self.caches.append((value, found, name, where))
             self.guard(f"len({results}) != {len(found)}")
             for index, one in enumerate(found):
                 source = f"{results}[{index}]"
@@ -493,8 +482,3 @@ class Walker(Inputs):
         self.guard(f"{expression} is not {self.bind(value)}")
         self.unrepeatable[name] = f"{where}.{name} {told}"
         return value
-
-
-def _alone(read: Callable[[Any], Any], value: Any) -> dict[str, Any]:
-    """Return a state as what has no other parts."""
-    return {"": read(value)}

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from tests.compiler.law.objects import OBJECTS
+
 EXPRESSIONS: dict[str, list[str]] = {
     "scalars": [
         "(x[0] ** 2).sum()",
@@ -311,7 +313,7 @@ MODULES: dict[str, dict[str, str]] = {
     },
     "surroundings": {
         f"{what} {how}": f"{setup}\ndef f(x, y):\n    {template.format(read)}\n---\n{change}\n"
-        for what, (setup, read, change) in _READS.items()
+        for what, (setup, read, change) in {**_READS, **OBJECTS}.items()
         for how, template in {
             "is multiplied": "return x * {}",
             "decides": "return x + 1 if np.sum({}) > 2.5 else x - 1",
