@@ -43,6 +43,8 @@ _FOOTER = """
 
 loop = compiled(loop, cache=True)
 """
+# The versions of numba of which is known what compiled code needs of them.
+_OLDEST, _NEWEST = (0, 61), (0, 68)
 _loaded: dict[str, Any] = {}
 # How long compiling took so far in this process, and when a user is told of it.
 _compiling: list[float] = []
@@ -156,7 +158,32 @@ def _read(name: str, text: str) -> Any:
     # By that name numba finds the globals of cached code.
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
-    return module.loop
+    loop: Any = module.loop
+    if _OLDEST <= numba().version_info.short <= _NEWEST:
+        loop._cache = _reader()(loop.py_func)  # noqa: SLF001  # numba has no public name for it
+    return loop
+
+
+@cache
+def _reader() -> Any:
+    """Return the class of what reads machine code, and loads no more of numba than that needs.
+
+    Before it looks, numba loads all that it compiles with, and scipy where that is installed, which
+    takes longer than all the rest of a first call. What is compiled needs its run time alone.
+    """
+    caching: Any = importlib.import_module("numba.core.caching")
+    runtime: Any = importlib.import_module("numba.core.runtime").rtsys
+
+    class Reader(caching.FunctionCache):  # type: ignore[misc]  # numba has no types
+        """Reads machine code."""
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            """Return what was compiled for a signature; None if that is not there."""
+            runtime.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+
+    return Reader
 
 
 def _write(path: Path, text: str) -> None:

@@ -50,6 +50,22 @@ def test_another_process_reads_what_one_has_compiled(folder: Path) -> None:
     assert [_run(), _run()] == [0, 1]
 
 
+def test_reading_loads_nothing_that_compiles_until_something_is_compiled(folder: Path) -> None:
+    _run()
+    other = SOURCE.replace("exp(a[i])", "a[i] + f4(1)")
+    program = f"""{PROGRAM}
+import sys
+assert "numba.np.arraymath" not in sys.modules
+loop = cache.load({other!r}, (numba().typeof(array),))
+loop(array)
+assert array.tolist() == [2, 2, 2]
+assert "numba.np.arraymath" in sys.modules
+"""
+
+    assert numba().version_info.short <= cache._NEWEST
+    assert subprocess.run([sys.executable, "-c", program], check=True).returncode == 0
+
+
 def test_the_folder_is_the_users_alone(folder: Path) -> None:
     assert cache.folder() == folder
     assert folder.stat().st_mode & 0o777 == 0o700
