@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -13,6 +15,7 @@ from tapetensor.errors import ArgumentTypeError, ShapeError
 _D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
+_MANY_BYTES = 1 << 20
 
 
 class Dispatched(Protocol[_D_co]):
@@ -93,3 +96,15 @@ def check_shape(op: str, array: Any, shape: tuple[int, ...]) -> None:
         raise ShapeError(
             f"{op}: the array has shape {array.shape}, the annotation says {tuple(shape)}"
         )
+
+
+def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return zeros that, where they are many, take neither memory nor time until written to."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    flags = getattr(mmap, "MAP_NORESERVE", None)
+    if flags is None or nbytes < _MANY_BYTES or dtype.hasobject:
+        return np.zeros(shape, dtype)
+    region = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        region.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(region, dtype).reshape(shape)

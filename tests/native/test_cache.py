@@ -62,7 +62,8 @@ assert array.tolist() == [2, 2, 2]
 assert "numba.np.arraymath" in sys.modules
 """
 
-    assert numba().version_info.short <= cache._NEWEST
+    if numba().version_info.short > cache._NEWEST:
+        pytest.skip("of this version it is not known what compiled code needs of it")
     assert subprocess.run([sys.executable, "-c", program], check=True).returncode == 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import mmap
 import sys
 from bisect import bisect_left, insort
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, untouched
 
 _ALIGNMENT = 64
 # An arena of fewer bytes, or of more parts, is not laid out a second time.
@@ -56,7 +55,7 @@ class Arena:
         # The part that was put at each place last.
         self._latest: dict[int, Range] = {}
         self._clock = 0
-        self._region = _reserved(capacity + _ALIGNMENT)
+        self._region = untouched((capacity + _ALIGNMENT,), np.dtype(np.uint8))
         self._region = self._region[-self._region.ctypes.data % _ALIGNMENT :]
         # The places at which holes begin, in order, and the size of each hole.
         self._holes: list[int] = [0]
@@ -134,14 +133,3 @@ class Arena:
         else:
             self._holes.insert(place, start)
             self._sizes[start] = size
-
-
-def _reserved(capacity: int) -> Array:
-    """Return bytes that take no memory until they are written to."""
-    flags = getattr(mmap, "MAP_NORESERVE", None)
-    if flags is None:
-        return np.empty(capacity, np.uint8)
-    region = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        region.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(region, np.uint8)

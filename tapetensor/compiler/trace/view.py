@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, untouched
 from tapetensor.compiler.trace.node import Kind, Node, Shape
 
 
@@ -94,11 +94,11 @@ def laid_out(node: Node) -> Array:
         seen: Array = node.function(laid_out(node.args[0]))
         return seen
     if node.kind is not Kind.INPUT or node.detail is None:
-        return np.zeros(node.shape, node.dtype)
+        return untouched(node.shape, node.dtype)
     reach = [stride * (size - 1) for stride, size in zip(node.detail, node.shape, strict=True)]
     before = -sum([one for one in reach if one < 0])
     after = sum([one for one in reach if one > 0]) + node.dtype.itemsize
-    memory = np.zeros(before + after if node.size else 0, np.uint8)
+    memory = untouched((before + after if node.size else 0,), np.dtype(np.uint8))
     return np.ndarray(node.shape, node.dtype, memory, before if node.size else 0, node.detail)
 
 
