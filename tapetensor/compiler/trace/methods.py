@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Never
 
 import numpy as np
+from numpy._core import _methods
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
@@ -63,7 +64,11 @@ class ArrayMethods(CapturedArray):
         if not hasattr(self.dtype.type if self.is_scalar else np.ndarray, name):
             raise AttributeError(name)
         if name in METHODS:
-            return partial(getattr(np, name), self)
+            return (
+                partial(_of_scalar, METHODS[name], self)
+                if self.is_scalar
+                else partial(METHODS[name], self)
+            )
         error = self.refusal(
             f"{name} of an array cannot be traced; write it with functions of numpy, or return "
             "the array and do it outside"
@@ -78,12 +83,13 @@ class ArrayMethods(CapturedArray):
         raise trace_error("a tensor is moved to another library; move it outside")
 
     def __copy__(self) -> Any:
-        """Return a copy, as `copy` does."""
-        return self.copy()
+        """Return a copy, which lies in memory as this array does."""
+        whole: Any = self
+        return whole.copy("K")
 
     def __deepcopy__(self, memo: object) -> Any:
-        """Return a copy, as `copy` does."""
-        return self.copy()
+        """Return a copy, as ``copy.copy`` does."""
+        return self.__copy__()
 
     @override
     def __reduce__(self) -> Any:
@@ -103,9 +109,16 @@ class ArrayMethods(CapturedArray):
             self[...] = value
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
-        """Return the elements between bounds, of which this method needs only one."""
-        bounded: Callable[..., Any] = np.clip
-        return bounded(self, min, max, out=out, **options)
+        """Return the elements between bounds, of which either may be missing."""
+        # The two others give zeros another sign, which matters where a bound may be zero.
+        are_known = all(one.__class__ in (int, float) and one for one in (min, max))
+        is_plain = out is None and not options and self.dtype.kind == "f"
+        if are_known and is_plain and not self.may_run_natively:
+            return np.minimum(np.maximum(self, min), max)
+        bounded = vars(_methods)["_clip"]
+        if self.is_scalar:
+            return _of_scalar(bounded, self, min, max, out, **options)
+        return bounded(self, min, max, out, **options)
 
     def sort(self, *args: Any, **options: Any) -> None:
         """Sort in place."""
@@ -287,6 +300,15 @@ def known_place(one: Any) -> Any:
     """Return an integer of an index as Python's, where it is a constant."""
     is_one = isinstance(one, ArrayMethods) and one.node.kind is Kind.CONSTANT
     return int(one) if is_one and one.shape == () and one.dtype.kind in "iu" else one
+
+
+def _of_scalar(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a method of a scalar, which gives no array without axes, but the element in it."""
+    made = method(*args, **options)
+    if isinstance(made, ArrayMethods) and not (made.shape or made.is_scalar):
+        made = made.copy()
+        made.is_scalar = True
+    return made
 
 
 def _rebinding(name: str) -> Callable[..., Any]:

@@ -85,13 +85,13 @@ def write_index(array: Any, index: Any, value: Any) -> None:
 
 
 @cache
-def into(ufunc: np.ufunc) -> Callable[..., None]:
-    """Return the function ``write(target, *operands)`` that has a ufunc write into its target."""
+def into(function: Callable[..., Any]) -> Callable[..., None]:
+    """Return the function ``write(target, *args)``, by which one of numpy's writes there."""
 
-    def write(target: Array, *operands: Any) -> None:
-        ufunc(*operands, out=target)
+    def write(target: Array, *args: Any, **options: Any) -> None:
+        function(*args, out=target, **options)
 
-    write.__name__ = ufunc.__name__
+    write.__name__ = function.__name__
     return write
 
 

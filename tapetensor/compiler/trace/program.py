@@ -82,6 +82,10 @@ class Program:
                 "np.errstate, or np.seterr, changes within the function what raises an error, "
                 "which a replay would not repeat; put it around the call"
             )
+        if dtype.hasobject and kind is not Kind.INPUT:
+            raise trace_error(
+                "an array of Python objects cannot be traced; make numbers of them outside"
+            )
         key = None
         if kind in _PURE:
             key = kind, function, _key(args, self._kept), dtype, _key(detail, self._kept)

@@ -274,7 +274,7 @@ class ArrayTracer(ArrayMethods):
     def write(self, function: Callable[..., Any], *args: Any) -> None:
         owner: ArrayTracer = self._owner()
         if owner._node.kind is not Kind.WRITE:
-            owner._node = owner._of_its_own(seen_order(laid_out(owner._node)))
+            owner.move()
         nodes = (owner._node, self.node, *replaced(args, self._unordered))
         owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
         if owner.part is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -22,7 +24,7 @@ from tapetensor.compiler.trace.functions import (
 )
 from tapetensor.compiler.trace.node import Keywords, Kind, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import copied
+from tapetensor.compiler.trace.operations import copied, into
 from tapetensor.compiler.trace.refusals import into_another, trace_error
 from tapetensor.compiler.trace.ufuncs import told_apart
 from tapetensor.compiler.trace.view import View, is_whole, steps_to
@@ -31,8 +33,17 @@ if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
 
 
+# What a trial may give.
+_NUMBERS = (np.ndarray, np.generic, bool, int, float)
+# Functions of these modules, and types, may be called as often as anybody likes.
+_CALLED = ("numpy", "builtins", "math")
 # What hands its operands to the BLAS.
 _PRODUCTS = frozenset({np.dot, np.inner, np.tensordot, np.einsum, np.linalg.multi_dot})
+# What these write or show are values.
+_READING = frozenset(
+    {np.array2string, np.array_repr, np.array_str, np.save, np.savetxt, np.savez,
+     np.savez_compressed}
+)  # fmt: skip
 # numpy does not let anybody write into the views that these give.
 _READ_ONLY = frozenset({np.diagonal, np.diag, np.lib.stride_tricks.sliding_window_view})
 
@@ -41,6 +52,7 @@ def capture_function(
     self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """Capture a call of one of numpy's functions that are no ufuncs."""
+    args, options = _out_by_name(function, args, options)
     if function in REWRITTEN:
         made = REWRITTEN[function](*args, **options)
     elif function in FUNCTIONS:
@@ -61,6 +73,22 @@ def capture_function(
     return element
 
 
+def _out_by_name(
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call with `out`, and all that follow it, by their names."""
+    names = _names_of_arguments(function)
+    place = names.index("out") if "out" in names else len(args)
+    return args[:place], {**dict(zip(names[place:], args[place:], strict=False)), **options}
+
+
+@cache
+def _names_of_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the arguments that may be given by position."""
+    found = signature(function).parameters.values()
+    return tuple([one.name for one in found if one.kind is one.POSITIONAL_OR_KEYWORD])
+
+
 def capture_by_trial(
     self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
@@ -79,20 +107,20 @@ def capture_by_trial(
         function(_writable(args[0]), *given[0], **given[1])
         args[0].write(function, *args[1:], *([Keywords(options)] if options else []))
         return None
-    if out is not None:
-        rest = {key: value for key, value in options.items() if key != "out"}
-        result = function(*args, **rest)
-        if not _is_tracer(out):
-            raise into_another(name)
-        if not _is_tracer(result) or (result.shape, result.dtype) != (
-            out.shape,
-            out.dtype,
-        ):
-            raise trace_error(f"{name} with an out of another shape or dtype cannot be traced")
-        out[...] = result
-        return out
     if function in SHAPE_DEPENDS_ON_VALUES:
         raise trace_error(VALUES_DECIDE.format(name))
+    if function in _READING:
+        raise trace_error(f"{name} reads values; return the array, and call it outside")
+    if out is not None:
+        if not _is_tracer(out):
+            raise into_another(name)
+        rest = {key: value for key, value in options.items() if key != "out"}
+        given = replaced((args, rest), dummy)
+        # This raises what numpy raises.
+        with np.errstate(all="ignore"):
+            function(*given[0], **given[1], out=_writable(out))
+        out.write(into(function), *args, Keywords(rest))
+        return out
     tracers: list[tuple[ArrayTracer, Array]] = []
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
@@ -100,6 +128,8 @@ def capture_by_trial(
     found: list[ArrayTracer] = []
     replaced((args, options), lambda one: found.append(one) if _is_tracer(one) else None)
     many = isinstance(results, tuple | list)
+    if not all(isinstance(one, _NUMBERS) for one in (results if many else [results])):
+        raise trace_error(f"{name} gives no arrays; call it outside on what the function returns")
     seen = [_seen(one, tracers) for one in (results if many else [results])]
     if all(one is not None for one in seen):
         for one in seen if function in _READ_ONLY and not options.get("writeable") else ():
@@ -143,6 +173,11 @@ def _tried(
 
     def zeros(value: Any) -> Any:
         if not _is_tracer(value):
+            if callable(value) and value.__module__ not in _CALLED:
+                raise trace_error(
+                    f"{name} calls a function whose effects are not known; write it with functions "
+                    "of numpy that work on whole arrays"
+                )
             return dummy(value)
         if value.is_scalar:
             return value.dtype.type(0)
@@ -168,7 +203,7 @@ def _tried(
     if not tries:
         assert error is not None
         if "read-only" in str(error):
-            raise trace_error(f"{name} writes into an array, which cannot be traced")
+            raise trace_error(f"{name} writes into its operand; write x[...] = of what it returns")
         raise error
     if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.compiler.trace.codes import is_operator
+from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, replaced
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, into_where, scalar_power
@@ -35,7 +35,10 @@ def captured(
     """Capture a method of a ufunc, whose result may go into an array."""
     out, *others = options.pop("out", (None,))
     if any(one is not None for one in others) or (out is not None and ufunc.nout > 1):
-        raise trace_error(f"np.{ufunc.__name__} with several arrays as out cannot be traced")
+        raise trace_error(
+            f"np.{ufunc.__name__} with several arrays as out cannot be traced; write x[...] = of "
+            "each result"
+        )
     if "where" in options and options["where"] is True:
         del options["where"]
     if method == "__call__" and "where" in options and ufunc.signature is None:
@@ -88,6 +91,11 @@ def captured(
     else:
         result = whole(self, getattr(ufunc, method), inputs, options)
     if out is None:
+        if issubclass(result.__class__, np.generic) and may_be_given_dots(users_frame()):
+            raise trace_error(
+                f"np.{ufunc.__name__} with ... as out cannot be traced; leave out away, and take "
+                "np.asarray of the result"
+            )
         return result
     if not isinstance(out, CapturedArray):
         raise into_another(f"np.{ufunc.__name__}")
