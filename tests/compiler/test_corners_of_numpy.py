@@ -140,6 +140,13 @@ def _written_under_another_shape(x: Any) -> Any:
     return y
 
 
+def _written_at_truths(x: Any) -> Any:
+    y = x * 2
+    y[True] = 0
+    y[False] = 1
+    return y, x[True], x[False], x[True, 0]
+
+
 def _elements_of_scalars(x: Any) -> Any:
     out = [np.zeros((), x.dtype) for _ in range(3)]
     return [x[0, 0].prod(out=out[0]), x[0, 0].clip(0, 1, out[1]), x[0, 0].max(out=out[2]), out]
@@ -187,6 +194,12 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "arguments by position": _called_by_position,
     "what a function writes": _written_by_a_function,
     "what is written under another shape": _written_under_another_shape,
+    "a truth as an index": _written_at_truths,
+    "products with what lies backwards": lambda x: [
+        x[0] @ x[:, ::-1].T, x[:, ::2] @ x[::-1, ::2].T, x[0, ::-1] @ x.T, x[:, ::3] @ x[0, ::3]
+    ],
+    "the second axis": lambda x: [np.concatenate((x, x), 1), np.stack((x, x), 1)],
+    "views of no elements": lambda x: [np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4)],
     "elements of scalars": _elements_of_scalars,
     "bounds that no integer reaches": lambda x: [
         np.clip(x.astype(np.uint8), -1, 300), x.astype(np.int8).clip(-5, 200), np.clip(x, None, 1)
@@ -214,6 +227,7 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "nobody writes into a scalar": lambda x: np.negative(x[0, 0], out=x[1, 1]),
     "bounds that are given twice": lambda x: np.clip(x, 0, 1, max=2),
     "dots as an out": lambda x: _ANY.sum(x, out=...),
+    "a truth as an axis": lambda x: x.sum(True),
     "a running sum into another shape": lambda x: np.cumsum(x, 0, out=np.zeros(3)),
     "a mask of another shape": lambda x: np.add(x, 1, out=np.zeros(3)),
     "an out of another kind": lambda x: np.logical_or(x, x, out=x * 2, casting="no"),
@@ -256,6 +270,8 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "scalars among objects": lambda x: np.array([x.sum(), None]),
     "arrays in an array": lambda x: np.array([None, x], object),
     "several outs": lambda x: np.modf(x, out=(np.zeros_like(x), np.zeros_like(x))),
+    "numbers that may be complex": lambda x: np.linalg.eigvals(x[:, :3]),
+    "roots that may be complex": lambda x: np.emath.sqrt(x),
     "a nest of arrays": lambda x: np.histogramdd(x, 2),
     "a complex number": lambda x: x.sum().item() * 1j,
     "a view of what lies around": lambda x: _AROUND[:2],

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # The error for a result that a plan has no place for.
 VALUES_DECIDE = (
-    "{} gives a shape that depends on the values; choose by np.where(mask, a, b), or call it "
-    "outside on what the function returns"
+    "{} gives a shape or a dtype that depends on the values; choose by np.where(mask, a, b), or "
+    "call it outside on what the function returns"
 )
 
 
@@ -206,7 +206,8 @@ WRITING = frozenset(
 SHAPE_DEPENDS_ON_VALUES = frozenset(
     {np.unique, np.nonzero, np.flatnonzero, np.argwhere, np.compress, np.extract,
      np.intersect1d, np.setdiff1d, np.setxor1d, np.union1d, np.trim_zeros,
-     np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values}
+     np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.linalg.eig,
+     np.linalg.eigvals, np.real_if_close, *[getattr(np.emath, name) for name in np.emath.__all__]}
 )  # fmt: skip
 
 
@@ -226,7 +227,7 @@ def is_basic(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return all(
         one is None or one is ...
-        or (isinstance(one, slice | int | np.integer) and not isinstance(one, Captured))
+        or (isinstance(one, slice | int | np.integer) and not isinstance(one, bool | Captured))
         for one in parts
     )  # fmt: skip
 

@@ -45,7 +45,9 @@ _READING = frozenset(
      np.savez_compressed}
 )  # fmt: skip
 # numpy does not let anybody write into the views that these give.
-_READ_ONLY = frozenset({np.diagonal, np.diag, np.lib.stride_tricks.sliding_window_view})
+_READ_ONLY = frozenset(
+    {np.diagonal, np.diag, np.linalg.diagonal, np.lib.stride_tricks.sliding_window_view}
+)
 
 
 def capture_function(
@@ -86,7 +88,7 @@ def _out_by_name(
 def _names_of_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the arguments that may be given by position."""
     found = signature(function).parameters.values()
-    return tuple([one.name for one in found if one.kind is one.POSITIONAL_OR_KEYWORD])
+    return tuple([one.name for one in found if one.kind <= one.POSITIONAL_OR_KEYWORD])
 
 
 def capture_by_trial(
@@ -232,6 +234,10 @@ def _seen(result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer 
     """Return the view that a result of a trial is, of the arrays that it was given."""
     if not isinstance(result, np.ndarray):
         return None
+    if not result.size and tracers:
+        # Nobody can tell a view of no elements from a copy.
+        root = tracers[0][0]
+        return root.wrap(root.program.constant(result))
     for tracer, array in tracers:
         if result is array:
             return tracer

@@ -276,12 +276,13 @@ def reduced(
         array = array.array
     elif not isinstance(array, CapturedArray):
         array = self.wrap(self.program.constant(self.program.snapshot(np.asarray(array))))
+    # These raise what numpy raises, also where nobody reads the result.
+    one = np.ones((1,) * array.ndim, array.dtype)
+    kind = np.asarray(ufunc.reduce(one, axis, dtype)).dtype
     axes = range(array.ndim) if axis is None else axis
     # A reduction of a single number may name its axis 0 or -1.
     axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
     axes = tuple(sorted(axes))
-    # These raise what numpy raises, also where nobody reads the result.
-    kind = ufunc.reduce(np.ones((1,), array.dtype), dtype=dtype).dtype
     if not array.size:
         ufunc.reduce(np.empty(array.shape, array.dtype), axes, dtype)
     node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
