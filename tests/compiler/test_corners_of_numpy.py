@@ -199,7 +199,12 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         x[0] @ x[:, ::-1].T, x[:, ::2] @ x[::-1, ::2].T, x[0, ::-1] @ x.T, x[:, ::3] @ x[0, ::3]
     ],
     "the second axis": lambda x: [np.concatenate((x, x), 1), np.stack((x, x), 1)],
-    "views of no elements": lambda x: [np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4)],
+    "views of no elements": lambda x: [
+        np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4)
+    ],
+    "complex numbers times one": lambda x: [
+        (x / 0 * 1j) * 1, (x + 1j) / 1, (x + 1j) - 0, (x + 1j) ** 1, x * 1j * 1
+    ],
     "elements of scalars": _elements_of_scalars,
     "bounds that no integer reaches": lambda x: [
         np.clip(x.astype(np.uint8), -1, 300), x.astype(np.int8).clip(-5, 200), np.clip(x, None, 1)
@@ -228,6 +233,10 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "bounds that are given twice": lambda x: np.clip(x, 0, 1, max=2),
     "dots as an out": lambda x: _ANY.sum(x, out=...),
     "a truth as an axis": lambda x: x.sum(True),
+    "a copy where a mask of another shape says": _written(
+        lambda y, x: np.copyto(y, x, where=x[0, :3] > 0)
+    ),
+    "a copy of another kind": lambda x: np.copyto(x.astype(int), x),
     "a running sum into another shape": lambda x: np.cumsum(x, 0, out=np.zeros(3)),
     "a mask of another shape": lambda x: np.add(x, 1, out=np.zeros(3)),
     "an out of another kind": lambda x: np.logical_or(x, x, out=x * 2, casting="no"),

@@ -12,12 +12,12 @@ from numpy._core import _methods
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
-from tapetensor.arrays.stand_ins import Captured, CapturedArray
+from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.node import Keywords, Kind, Shape, replaced
 from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import copied, select, unwritten
 from tapetensor.compiler.trace.part import Part
-from tapetensor.compiler.trace.refusals import into_another, trace_error
+from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import as_operand, computed
 from tapetensor.compiler.trace.view import View
 
@@ -102,15 +102,6 @@ def _asarray(self: ArrayTracer, a: Any) -> Any:
     return a
 
 
-def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
-    if not isinstance(dst, CapturedArray):
-        raise into_another("np.copyto")
-    if issubclass(dst.__class__, np.generic):
-        kind = dst.dtype.type.__name__
-        raise TypeError(f"copyto() argument 1 must be a numpy.ndarray, not numpy.{kind}")
-    dst.write(np.copyto, src, *([Keywords(options)] if options else []))
-
-
 def _known_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
     def known(self: ArrayTracer, *args: Any, **options: Any) -> Any:
         given = replaced((args, options), dummy)
@@ -160,7 +151,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.empty_like: _empty_like,
     np.full_like: _full_like,
     np.where: _where,
-    np.copyto: _copyto,
     np.real: _part_of_complex(np.real),
     np.imag: _part_of_complex(np.imag),
     np.may_share_memory: _shared,
@@ -199,7 +189,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 # These write into their first argument.
 WRITING = frozenset(
-    {np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
+    {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
 )  # fmt: skip
 
 # The others show it where they are tried on two kinds of values.

@@ -276,7 +276,8 @@ def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node |
     if function is np.negative and operands[0].function is np.negative:
         inner: Node = operands[0].args[0]
         return inner
-    value, sides = _NEUTRAL.get(function, (0.0, ()))
+    # The other part of a complex number is multiplied by zero, which makes a NaN of infinity.
+    value, sides = _NEUTRAL.get(function, (0.0, ())) if dtype.kind != "c" else (0.0, ())
     for side in sides:
         constant, other = operands[side], operands[1 - side]
         if (

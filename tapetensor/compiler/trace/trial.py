@@ -130,24 +130,30 @@ def capture_by_trial(
     found: list[ArrayTracer] = []
     replaced((args, options), lambda one: found.append(one) if _is_tracer(one) else None)
     many = isinstance(results, tuple | list)
-    if not all(isinstance(one, _NUMBERS) for one in (results if many else [results])):
+    listed = list(results) if many else [results]
+    if not all(isinstance(one, _NUMBERS) for one in listed):
         raise trace_error(f"{name} gives no arrays; call it outside on what the function returns")
-    seen = [_seen(one, tracers) for one in (results if many else [results])]
-    if all(one is not None for one in seen):
-        for one in seen if function in _READ_ONLY and not options.get("writeable") else ():
-            assert one is not None
-            one.is_read_only = True
-        return results.__class__(seen) if many and seen else seen[0] if seen else results
-    if any(one is not None for one in seen):
-        raise trace_error(f"{name} gives views beside copies; call it on one array at a time")
+    views = [_seen(one, tracers) for one in listed]
+    if any(one is not None for one in views) or not listed:
+        for place, like in enumerate(listed):
+            view = views[place]
+            if view is None and like.size == 0:
+                # Nobody can tell a view of no elements from a copy.
+                views[place] = self.wrap(self.program.constant(like))
+            elif view is None:
+                raise trace_error(
+                    f"{name} gives views beside copies; call it on one array at a time"
+                )
+            else:
+                view.is_read_only |= function in _READ_ONLY and not options.get("writeable")
+        return results.__class__(views) if many else views[0]
     if any(one.is_scalar for one in found) or any(0 in one.strides for _, one in tracers):
         # A plan holds these as whole arrays, which the function might give a view of.
         function = copied(function)
     if function in _PRODUCTS:
         told_apart(found)
     made = self.capture_step(function, args, options, results)
-    pairs = zip(made, results, strict=True) if many else [(made, results)]
-    for one, like in pairs:
+    for one, like in zip(made if many else [made], listed, strict=True):
         one.lies_as(np.asarray(like))
         one.is_scalar = isinstance(like, np.generic)
     if results.__class__ in (bool, int, float):
@@ -234,10 +240,6 @@ def _seen(result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer 
     """Return the view that a result of a trial is, of the arrays that it was given."""
     if not isinstance(result, np.ndarray):
         return None
-    if not result.size and tracers:
-        # Nobody can tell a view of no elements from a copy.
-        root = tracers[0][0]
-        return root.wrap(root.program.constant(result))
     for tracer, array in tracers:
         if result is array:
             return tracer
