@@ -82,6 +82,12 @@ def _multiplied_in_place(y: Any, x: Any) -> None:
     y @= x[0]
 
 
+def _cubed_in_place(y: Any) -> Any:
+    z = y.copy()
+    z **= 2
+    return z * y, y * z, y**2, y**-1
+
+
 def _power_of_an_element(x: Any) -> Any:
     y = x.copy()
     y[0, 1] **= 3
@@ -203,6 +209,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4)
     ],
     "complex numbers times one": lambda x: [
+        np.square(x + 1j) * (1j - x), _cubed_in_place(x + 1j), (x + 1j) ** 0.5, (x + 1j) ** 2.0,
         (x / 0 * 1j) * 1, (x + 1j) / 1, (x + 1j) - 0, (x + 1j) ** 1, x * 1j * 1
     ],
     "elements of scalars": _elements_of_scalars,
@@ -237,6 +244,9 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
         lambda y, x: np.copyto(y, x, where=x[0, :3] > 0)
     ),
     "a copy of another kind": lambda x: np.copyto(x.astype(int), x),
+    "a result where a mask of another shape says": _written(
+        lambda y, x: np.add(y, x, out=y, where=x[:, 1:3] > 0)
+    ),
     "a running sum into another shape": lambda x: np.cumsum(x, 0, out=np.zeros(3)),
     "a mask of another shape": lambda x: np.add(x, 1, out=np.zeros(3)),
     "an out of another kind": lambda x: np.logical_or(x, x, out=x * 2, casting="no"),

@@ -184,9 +184,22 @@ class ArrayMethods(CapturedArray):
         """Return powers; numpy's operator squares what its function does not."""
         if self._makes_scalar_of(other):
             return self.capture_step(scalar_power, (self, other), {})
-        if other.__class__ is int and other == 2 and self.dtype.kind == "b" and not self.is_scalar:
-            return np.square(self)
-        return super().__pow__(other)
+        fast = self._fast_power(other)
+        return super().__pow__(other) if fast is None else fast(self)
+
+    @override
+    def __ipow__(self, other: Any) -> Any:
+        """Take powers in place, by numpy's operator."""
+        if self.is_scalar:
+            return NotImplemented
+        fast = self._fast_power(other)
+        return super().__ipow__(other) if fast is None else fast(self, out=self)
+
+    def _fast_power(self, other: Any) -> Any:
+        """Return what the operator calls in place of `np.power`, with other last digits."""
+        if self.is_scalar or other.__class__ not in (int, float):
+            return None
+        return _FAST_POWERS.get((self.dtype.kind, other.__class__, other))
 
     @override
     def __rpow__(self, other: Any) -> Any:
@@ -296,6 +309,16 @@ class ArrayMethods(CapturedArray):
         return format(self.read(), how)
 
 
+# By the kind of the elements, where it makes a difference.
+_FAST_POWERS: dict[Any, Any] = {
+    ("b", int, 2): np.square,
+    ("c", int, 2): np.square,
+    ("c", int, 1): np.positive,
+    ("c", int, -1): np.reciprocal,
+    ("c", float, 0.5): np.sqrt,
+}
+
+
 def known_place(one: Any) -> Any:
     """Return an integer of an index as Python's, where it is a constant."""
     is_one = isinstance(one, ArrayMethods) and one.node.kind is Kind.CONSTANT
@@ -353,6 +376,6 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
 
 for _name in ("eq", "ne"):
     setattr(ArrayMethods, f"__{_name}__", _comparing(f"__{_name}__", getattr(operator, _name)))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
     setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))

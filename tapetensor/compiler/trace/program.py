@@ -256,7 +256,8 @@ def _simplified(
     function: Any, operands: tuple[Node, ...], dtype: DType
 ) -> tuple[Any, tuple[Node, ...]]:
     """Return a function and operands that give the same, and are faster or equal to others."""
-    if function in _COMMUTATIVE:
+    # A product of complex numbers has other last digits the other way round.
+    if function in _COMMUTATIVE and dtype.kind != "c":
         return function, tuple(sorted(operands, key=lambda node: node.index))
     if function is np.power and dtype.kind == "f":
         base, exponent = operands

@@ -74,8 +74,8 @@ def captured(
             result = called(self, ufunc, inputs, out)
         except (ValueError, IndexError):
             # This raises what numpy raises.
-            is_known = isinstance(out, CapturedArray)
-            ufunc(*map(dummy, inputs), out=np.empty(out.shape, out.dtype) if is_known else None)
+            is_array = hasattr(out, "dtype")
+            ufunc(*map(dummy, inputs), out=np.empty(out.shape, out.dtype) if is_array else None)
             raise
         if options:
             result.lies_as(np.empty_like(result.laid_out(), **options))
@@ -153,9 +153,9 @@ def masked(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str
     if options.keys() != {"where"}:
         raise trace_error(f"np.{ufunc.__name__} with where and other options cannot be traced")
     # This raises what numpy raises.
-    shapes = [np.shape(dummy(one)) for one in inputs]
-    if np.broadcast_shapes(*shapes, out.shape) != out.shape:
-        raise ValueError(f"non-broadcastable output operand with shape {out.shape}")
+    given = replaced((inputs, options), dummy)
+    with np.errstate(all="ignore"):
+        ufunc(*given[0], **given[1], out=np.empty(out.shape, out.dtype))
     out.write(into_where(ufunc), options["where"], *inputs)
     return out
 
