@@ -72,7 +72,7 @@ def _step(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., A
         made = function(*numbers)
         return dtype.type(operator.index(made) if dtype == _INTEGER else made)
 
-    step.__name__ = function.__name__
+    step.__name__, step.__module__ = function.__name__, function.__module__
     return step
 
 

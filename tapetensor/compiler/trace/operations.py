@@ -92,6 +92,7 @@ def into(function: Callable[..., Any]) -> Callable[..., None]:
         function(*args, out=target, **options)
 
     write.__name__ = function.__name__
+    write.__module__ = getattr(function, "__module__", "")
     return write
 
 
