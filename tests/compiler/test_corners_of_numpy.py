@@ -153,6 +153,14 @@ def _written_at_truths(x: Any) -> Any:
     return y, x[True], x[False], x[True, 0]
 
 
+def _written_by_masks(x: Any) -> Any:
+    y, z = np.zeros_like(x), np.zeros((6, 4), x.dtype)
+    np.copyto(y, x, where=x > 0)
+    np.copyto(z[:3], x, where=x > 0)
+    np.add(z[3:], x, out=z[3:], where=x > 0)
+    return y, z
+
+
 def _elements_of_scalars(x: Any) -> Any:
     out = [np.zeros((), x.dtype) for _ in range(3)]
     return [x[0, 0].prod(out=out[0]), x[0, 0].clip(0, 1, out[1]), x[0, 0].max(out=out[2]), out]
@@ -200,6 +208,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "arguments by position": _called_by_position,
     "what a function writes": _written_by_a_function,
     "what is written under another shape": _written_under_another_shape,
+    "what masks let through": _written_by_masks,
     "a truth as an index": _written_at_truths,
     "products with what lies backwards": lambda x: [
         x[0] @ x[:, ::-1].T, x[:, ::2] @ x[::-1, ::2].T, x[0, ::-1] @ x.T, x[:, ::3] @ x[0, ::3]

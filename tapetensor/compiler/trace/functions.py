@@ -32,18 +32,6 @@ VALUES_DECIDE = (
 )
 
 
-def _reshape(
-    self: ArrayTracer, a: ArrayTracer, shape: Any, order: str = "C", *, copy: Any = None
-) -> Any:
-    if order == "C" and copy is None:
-        return a.reshape(shape)
-    return self.call(np.reshape, (a, shape), {"order": order, "copy": copy})
-
-
-def _transpose(self: ArrayTracer, a: ArrayTracer, axes: Any = None) -> ArrayTracer:
-    return a.transpose(range(a.ndim)[::-1] if axes is None else axes)
-
-
 def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayTracer:
     wanted = np.broadcast_to(shadow(array), shape).shape
     seen = array.viewed(View("broadcast_to", wanted), wanted)
@@ -138,13 +126,21 @@ REWRITTEN: dict[Any, Callable[..., Any]] = {
     # These call the method of their first argument.
     **{
         one: inspect.unwrap(one)
-        for one in (np.all, np.any, np.clip, np.max, np.min, np.prod, np.sum)
+        for one in (
+            np.all,
+            np.any,
+            np.clip,
+            np.max,
+            np.min,
+            np.prod,
+            np.reshape,
+            np.sum,
+            np.transpose,
+        )
     },
 }
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.asarray: _asarray,
-    np.reshape: _reshape,
-    np.transpose: _transpose,
     np.broadcast_to: _broadcast_to,
     np.ones_like: partial(_filled, 1),
     np.zeros_like: partial(_filled, 0),

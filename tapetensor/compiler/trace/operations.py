@@ -96,17 +96,6 @@ def into(function: Callable[..., Any]) -> Callable[..., None]:
     return write
 
 
-@cache
-def into_where(ufunc: np.ufunc) -> Callable[..., None]:
-    """Return the function ``write(target, mask, *operands)``, which writes where a mask says so."""
-
-    def write(target: Array, mask: Any, *operands: Any) -> None:
-        ufunc(*operands, out=target, where=mask)
-
-    write.__name__ = ufunc.__name__
-    return write
-
-
 def write_sorted(array: Array, *args: Any, **options: Any) -> None:
     """Sort an array in its own memory."""
     array.sort(*args, **options)

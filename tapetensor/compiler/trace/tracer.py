@@ -156,13 +156,11 @@ class ArrayTracer(ArrayMethods):
         return self.viewed(View("transpose", order), shape)
 
     @unseen
-    def reshape(self, *shape: Any, **options: Any) -> ArrayTracer:
+    def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> ArrayTracer:
         """Return the elements under another shape, in C order where no other is asked for."""
         wanted = shape[0] if len(shape) == 1 else shape
-        if options:
-            reshape: Any = np.reshape
-            found: ArrayTracer = reshape(self, wanted, **options)
-            return found
+        if order != "C" or copy is not None:
+            return self.call(np.reshape, (self, wanted), {"order": order, "copy": copy})
         known = shadow(self).reshape(wanted).shape
         # A copy does not see what is written into its base later, nor the other way round.
         seen = self.copy() if is_copied_by(self.laid_out(), known) else self

@@ -22,11 +22,11 @@ from tapetensor.compiler.trace.functions import (
     WRITING,
     other_values,
 )
-from tapetensor.compiler.trace.node import Keywords, Kind, replaced
+from tapetensor.compiler.trace.node import Kind, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied, into
-from tapetensor.compiler.trace.refusals import into_another, trace_error
-from tapetensor.compiler.trace.ufuncs import told_apart
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.ufuncs import told_apart, writable, written
 from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def capture_function(
     if not is_given or not _is_tracer(made) or made.shape or made.is_scalar:
         return made
     # Where numpy has written into an array without axes, some functions return its element.
-    given = replaced((args, options), _writable)
+    given = replaced((args, options), writable)
     if not isinstance(function(*given[0], **given[1]), np.generic):
         return made
     element = made.copy()
@@ -100,29 +100,16 @@ def capture_by_trial(
     on other values shows whether shapes depend on them.
     """
     name = f"np.{function.__name__}"
-    out = options.get("out")
     if function in WRITING:
-        if not _is_tracer(args[0]):
-            raise into_another(name)
-        given = replaced((args[1:], options), dummy)
-        # This raises what numpy raises.
-        function(_writable(args[0]), *given[0], **given[1])
-        args[0].write(function, *args[1:], *([Keywords(options)] if options else []))
+        written(args[0], function, args[1:], options, name)
         return None
     if function in SHAPE_DEPENDS_ON_VALUES:
         raise trace_error(VALUES_DECIDE.format(name))
     if function in _READING:
         raise trace_error(f"{name} reads values; return the array, and call it outside")
-    if out is not None:
-        if not _is_tracer(out):
-            raise into_another(name)
+    if options.get("out") is not None:
         rest = {key: value for key, value in options.items() if key != "out"}
-        given = replaced((args, rest), dummy)
-        # This raises what numpy raises.
-        with np.errstate(all="ignore"):
-            function(*given[0], **given[1], out=_writable(out))
-        out.write(into(function), *args, Keywords(rest))
-        return out
+        return written(options["out"], into(function), args, rest, name)
     tracers: list[tuple[ArrayTracer, Array]] = []
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
@@ -216,13 +203,6 @@ def _tried(
     if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))
     return tries[0]
-
-
-def _writable(value: Any) -> Any:
-    """Return what numpy has in the place of an operand: zeros, or a scalar."""
-    if not _is_tracer(value):
-        return dummy(value)
-    return value.dtype.type(0) if value.is_scalar else np.zeros(value.shape, value.dtype)
 
 
 def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, replaced
+from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, replaced
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
-from tapetensor.compiler.trace.operations import into, into_where, scalar_power
+from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import into_another, trace_error
 from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
@@ -42,7 +43,12 @@ def captured(
     if "where" in options and options["where"] is True:
         del options["where"]
     if method == "__call__" and "where" in options and ufunc.signature is None:
-        return masked(ufunc, inputs, out, options)
+        if out is None:
+            raise trace_error(
+                f"np.{ufunc.__name__} with where leaves elements unwritten; give it "
+                "out=np.zeros_like(...)"
+            )
+        return written(out, into(ufunc), inputs, options, f"np.{ufunc.__name__}")
     is_power = ufunc is np.power and self.is_scalar and isinstance(inputs[0], np.floating)
     if is_power and self.dtype.kind != "c" and is_operator(users_frame()):
         # numpy's scalars call the function for the operator, which has other last digits.
@@ -82,11 +88,7 @@ def captured(
     elif method == "reduce" and not {"where", "initial"} & options.keys():
         result = reduced(self, ufunc, *inputs, **options)
     elif method == "at":
-        if not isinstance(inputs[0], CapturedArray):
-            raise into_another(f"np.{ufunc.__name__}.at")
-        # This raises what numpy raises.
-        ufunc.at(np.zeros(inputs[0].shape, inputs[0].dtype), *replaced(inputs[1:], dummy))
-        inputs[0].write(ufunc.at, *inputs[1:])
+        written(inputs[0], ufunc.at, inputs[1:], {}, f"np.{ufunc.__name__}.at")
         return None
     else:
         result = whole(self, getattr(ufunc, method), inputs, options)
@@ -141,23 +143,30 @@ def _holds(kind: DType, value: int) -> bool:
     return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
 
 
-def masked(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
-    """Capture a ufunc that writes only where a mask says so."""
-    if not isinstance(out, CapturedArray):
-        what = f"np.{ufunc.__name__}"
-        if out is not None:
-            raise into_another(what)
-        raise trace_error(
-            f"{what} with where leaves elements unwritten; give it out=np.zeros_like(...)"
-        )
-    if options.keys() != {"where"}:
-        raise trace_error(f"np.{ufunc.__name__} with where and other options cannot be traced")
+def written(
+    target: Any,
+    write: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    name: str,
+) -> Any:
+    """Capture ``write(target, *args, **options)``, by which numpy writes into an array."""
+    if not isinstance(target, CapturedArray):
+        raise into_another(name)
+    given = replaced((args, options), dummy)
     # This raises what numpy raises.
-    given = replaced((inputs, options), dummy)
     with np.errstate(all="ignore"):
-        ufunc(*given[0], **given[1], out=np.empty(out.shape, out.dtype))
-    out.write(into_where(ufunc), options["where"], *inputs)
-    return out
+        write(writable(target), *given[0], **given[1])
+    target.write(write, *args, *([Keywords(options)] if options else []))
+    return target
+
+
+def writable(value: Any) -> Any:
+    """Return what numpy has in the place of an operand: zeros, or a scalar."""
+    if not isinstance(value, CapturedArray):
+        return dummy(value)
+    is_scalar = issubclass(value.__class__, np.generic)
+    return value.dtype.type(0) if is_scalar else np.zeros(value.shape, value.dtype)
 
 
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
