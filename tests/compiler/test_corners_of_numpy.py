@@ -208,6 +208,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "arguments by position": _called_by_position,
     "what a function writes": _written_by_a_function,
     "what is written under another shape": _written_under_another_shape,
+    "a part of an out": lambda x: np.add.reduceat(x[0], [0, 2], out=np.zeros(2)),
+    "a sum of what lies elsewhere": lambda x: np.add.reduce(
+        (x.T + x.T), 0, out=np.zeros(3, x.dtype)
+    ),
     "what masks let through": _written_by_masks,
     "a truth as an index": _written_at_truths,
     "products with what lies backwards": lambda x: [
@@ -273,7 +277,6 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "the iterator of elements": lambda x: setattr(x * 2, "flat", 1),
     "another shape": lambda x: setattr(x * 2, "shape", (12,)),
     "the real part": lambda x: setattr(x * 2, "real", 1),
-    "a part of an out": lambda x: np.add.reduceat(x[0], [0], out=np.zeros(3)),
     "pairs with a mask": lambda x: np.add.outer(x, x, where=x[0, 0] > 0),
     "dots as the out of a scalar": lambda x: np.add(x[0, 0], 1, out=...),
     "dots as an out that is handed on": lambda x: (lambda **named: np.exp(x.sum(), **named))(

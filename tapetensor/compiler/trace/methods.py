@@ -16,11 +16,12 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
-from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, replaced
+from tapetensor.compiler.trace.node import Kind, Node, Shape, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import scalar_power, write_sorted
+from tapetensor.compiler.trace.operations import scalar_power
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
+from tapetensor.compiler.trace.ufuncs import written
 
 
 class ArrayMethods(CapturedArray):
@@ -122,9 +123,10 @@ class ArrayMethods(CapturedArray):
 
     def sort(self, *args: Any, **options: Any) -> None:
         """Sort in place."""
-        # This raises what numpy raises.
-        np.zeros(self.shape, self.dtype).sort(*args, **options)
-        self.write(write_sorted, *args, *([Keywords(options)] if options else []))
+        if self.is_scalar:
+            # This raises what numpy raises.
+            self.dtype.type(0).sort(*args, **options)
+        written(self, np.ndarray.sort, args, options, "sort")
 
     def item(self, *place: Any) -> Any:
         """Return the only element, or the one at a place, as a number of the program."""
@@ -277,37 +279,6 @@ class ArrayMethods(CapturedArray):
         """Return the values of a constant as numpy has them, a scalar perhaps."""
         return self.__array__()[() if self.is_scalar else ...]
 
-    def __float__(self) -> float:
-        """Return the value of a constant."""
-        return float(self.read())
-
-    def __int__(self) -> int:
-        """Return the value of a constant."""
-        return int(self.read())
-
-    def __index__(self) -> int:
-        """Return the value of a constant."""
-        return operator.index(self.read())
-
-    def __complex__(self) -> complex:
-        """Return the value of a constant."""
-        return complex(self.read())
-
-    @override
-    def __repr__(self) -> str:
-        """Show the values of a constant."""
-        return repr(self.read())
-
-    @override
-    def __str__(self) -> str:
-        """Show the values of a constant."""
-        return str(self.read())
-
-    @override
-    def __format__(self, how: str) -> str:
-        """Show the values of a constant."""
-        return format(self.read(), how)
-
 
 # By the kind of the elements, where it makes a difference.
 _FAST_POWERS: dict[Any, Any] = {
@@ -323,6 +294,23 @@ def known_place(one: Any) -> Any:
     """Return an integer of an index as Python's, where it is a constant."""
     is_one = isinstance(one, ArrayMethods) and one.node.kind is Kind.CONSTANT
     return int(one) if is_one and one.shape == () and one.dtype.kind in "iu" else one
+
+
+def _reading(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that reads the value of a constant, or shows it."""
+
+    def of(self: ArrayMethods, *args: Any) -> Any:
+        return read(self.read(), *args)
+
+    return of
+
+
+_READS: dict[str, Callable[..., Any]] = {
+    "float": float, "int": int, "index": operator.index, "complex": complex, "repr": repr,
+    "str": str, "format": format,
+}  # fmt: skip
+for _name, _read in _READS.items():
+    setattr(ArrayMethods, f"__{_name}__", _reading(_read))
 
 
 def _of_scalar(method: Callable[..., Any], *args: Any, **options: Any) -> Any:

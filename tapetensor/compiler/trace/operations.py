@@ -96,11 +96,6 @@ def into(function: Callable[..., Any]) -> Callable[..., None]:
     return write
 
 
-def write_sorted(array: Array, *args: Any, **options: Any) -> None:
-    """Sort an array in its own memory."""
-    array.sort(*args, **options)
-
-
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` with copies of its results, in C order and in memory of their own."""
 

@@ -160,7 +160,9 @@ class ArrayTracer(ArrayMethods):
         """Return the elements under another shape, in C order where no other is asked for."""
         wanted = shape[0] if len(shape) == 1 else shape
         if order != "C" or copy is not None:
-            return self.call(np.reshape, (self, wanted), {"order": order, "copy": copy})
+            named = {"order": order, "copy": copy}
+            found: ArrayTracer = capture_by_trial(self, np.reshape, (self, wanted), named)
+            return found
         known = shadow(self).reshape(wanted).shape
         # A copy does not see what is written into its base later, nor the other way round.
         seen = self.copy() if is_copied_by(self.laid_out(), known) else self
@@ -430,12 +432,6 @@ class ArrayTracer(ArrayMethods):
         if isinstance(value, ArrayTracer):
             return value.node
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
-
-    def call(
-        self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
-    ) -> Any:
-        """Capture a call of one of numpy's functions."""
-        return capture_by_trial(self, function, args, options)
 
     def wrap(self, node: Node) -> ArrayTracer:
         """Return the array that stands for a node, in memory of its own."""
