@@ -161,6 +161,12 @@ def _written_by_masks(x: Any) -> Any:
     return y, z
 
 
+def _written_at_a_mask(x: Any) -> Any:
+    y = np.zeros((3, 4)) + x
+    y[np.array([True, False, True])] = x[:2]
+    return y
+
+
 def _elements_of_scalars(x: Any) -> Any:
     out = [np.zeros((), x.dtype) for _ in range(3)]
     return [x[0, 0].prod(out=out[0]), x[0, 0].clip(0, 1, out[1]), x[0, 0].max(out=out[2]), out]
@@ -212,6 +218,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a sum of what lies elsewhere": lambda x: np.add.reduce(
         (x.T + x.T), 0, out=np.zeros(3, x.dtype)
     ),
+    "rows at a known mask": _written_at_a_mask,
     "what masks let through": _written_by_masks,
     "a truth as an index": _written_at_truths,
     "products with what lies backwards": lambda x: [
@@ -251,6 +258,7 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "a scalar is filled with a word": lambda x: x[0, 0].fill("a"),
     "nobody writes into a scalar": lambda x: np.negative(x[0, 0], out=x[1, 1]),
     "bounds that are given twice": lambda x: np.clip(x, 0, 1, max=2),
+    "a product into another order": lambda x: np.dot(x, x.T, out=np.zeros((3, 3), x.dtype).T),
     "dots as an out": lambda x: _ANY.sum(x, out=...),
     "a truth as an axis": lambda x: x.sum(True),
     "a copy where a mask of another shape says": _written(
@@ -300,6 +308,7 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "objects": lambda x: x.astype(object),
     "scalars among objects": lambda x: np.array([x.sum(), None]),
     "arrays in an array": lambda x: np.array([None, x], object),
+    "as many numbers as a mask lets through": lambda x: (x * 2).__setitem__(x > 0, x[0]),
     "several outs": lambda x: np.modf(x, out=(np.zeros_like(x), np.zeros_like(x))),
     "numbers that may be complex": lambda x: np.linalg.eigvals(x[:, :3]),
     "roots that may be complex": lambda x: np.emath.sqrt(x),

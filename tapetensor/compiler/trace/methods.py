@@ -16,7 +16,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
-from tapetensor.compiler.trace.node import Kind, Node, Shape, replaced
+from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import scalar_power
 from tapetensor.compiler.trace.program import Program
@@ -179,7 +179,16 @@ class ArrayMethods(CapturedArray):
         """Raise what numpy raises for a write that it refuses, which takes no memory to see."""
         element = np.zeros((), self.dtype)
         anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
-        anything[replaced(index, dummy)] = replaced(value, dummy)
+        parts = [one for one in found_in(index, ArrayMethods) if one.dtype.kind == "b"]
+        try:
+            anything[replaced(index, _as_known)] = replaced(value, dummy)
+        except ValueError:
+            if all(one.node.kind is Kind.CONSTANT for one in parts):
+                raise
+            raise self.refusal(
+                "how many elements a mask chooses depends on the values; write one number there, "
+                "or np.where(mask, a, b)"
+            ) from None
 
     @override
     def __pow__(self, other: Any) -> Any:
@@ -288,6 +297,12 @@ _FAST_POWERS: dict[Any, Any] = {
     ("c", int, -1): np.reciprocal,
     ("c", float, 0.5): np.sqrt,
 }
+
+
+def _as_known(one: Any) -> Any:
+    """Return a constant, or what looks like another value."""
+    is_known = isinstance(one, ArrayMethods) and one.node.kind is Kind.CONSTANT
+    return one.read() if is_known else dummy(one)
 
 
 def known_place(one: Any) -> Any:

@@ -140,7 +140,7 @@ def writable(value: Any) -> Any:
     if not isinstance(value, CapturedArray):
         return dummy(value)
     is_scalar = issubclass(value.__class__, np.generic)
-    return value.dtype.type(0) if is_scalar else np.zeros(value.shape, value.dtype)
+    return value.dtype.type(0) if is_scalar else np.zeros_like(value.laid_out())
 
 
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
