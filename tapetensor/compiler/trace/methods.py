@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Never
 
@@ -83,14 +83,12 @@ class ArrayMethods(CapturedArray):
             return self
         raise trace_error("a tensor is moved to another library; move it outside")
 
-    def __copy__(self) -> Any:
+    def __copy__(self, *_: object) -> Any:
         """Return a copy, which lies in memory as this array does."""
         whole: Any = self
         return whole.copy("K")
 
-    def __deepcopy__(self, memo: object) -> Any:
-        """Return a copy, as ``copy.copy`` does."""
-        return self.__copy__()
+    __deepcopy__ = __copy__
 
     @override
     def __reduce__(self) -> Any:
@@ -179,11 +177,11 @@ class ArrayMethods(CapturedArray):
         """Raise what numpy raises for a write that it refuses, which takes no memory to see."""
         element = np.zeros((), self.dtype)
         anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
-        parts = [one for one in found_in(index, ArrayMethods) if one.dtype.kind == "b"]
+        parts: Iterable[Any] = found_in(index, CapturedArray)
         try:
             anything[replaced(index, _as_known)] = replaced(value, dummy)
         except ValueError:
-            if all(one.node.kind is Kind.CONSTANT for one in parts):
+            if all(one.node.kind is Kind.CONSTANT or one.dtype.kind != "b" for one in parts):
                 raise
             raise self.refusal(
                 "how many elements a mask chooses depends on the values; write one number there, "
