@@ -64,6 +64,8 @@ class ArrayMethods(CapturedArray):
         """Return a method that numpy has a function for as well; refuse what is not here."""
         if not hasattr(self.dtype.type if self.is_scalar else np.ndarray, name):
             raise AttributeError(name)
+        if name in ("itemsize", "nbytes"):
+            return getattr(self.laid_out(), name)
         if name in METHODS:
             return (
                 partial(_of_scalar, METHODS[name], self)
@@ -152,16 +154,6 @@ class ArrayMethods(CapturedArray):
     def flat(self) -> Any:
         """Refuse: its iterator writes, too."""
         return self.__getattr__("flat")
-
-    @property
-    def itemsize(self) -> int:
-        """The bytes of an element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all elements."""
-        return self.size * self.dtype.itemsize
 
     @property
     def strides(self) -> Shape:
