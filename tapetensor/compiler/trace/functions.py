@@ -116,10 +116,6 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     return part
 
 
-def _shared(self: ArrayTracer, *_: Any, **__: Any) -> Any:
-    raise trace_error("a plan has its own memory, so what shares memory is not known; ask outside")
-
-
 # Written by other functions of numpy.
 REWRITTEN: dict[Any, Callable[..., Any]] = {
     **{one: REARRANGED[one] for one in (np.array_split, np.expand_dims, np.split, np.squeeze)},
@@ -149,8 +145,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.real: _part_of_complex(np.real),
     np.imag: _part_of_complex(np.imag),
-    np.may_share_memory: _shared,
-    np.shares_memory: _shared,
     **{
         one: _known_by_shape(one)
         for one in (

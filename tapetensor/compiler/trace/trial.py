@@ -39,10 +39,10 @@ _NUMBERS = (np.ndarray, np.generic, bool, int, float)
 _CALLED = ("numpy", "builtins", "math")
 # What hands its operands to the BLAS.
 _PRODUCTS = frozenset({np.dot, np.inner, np.tensordot, np.einsum, np.linalg.multi_dot})
-# What these write or show are values.
+# What these write or show are values, or memory that a plan has not.
 _READING = frozenset(
-    {np.array2string, np.array_repr, np.array_str, np.save, np.savetxt, np.savez,
-     np.savez_compressed}
+    {np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.save, np.savetxt,
+     np.savez, np.savez_compressed, np.shares_memory}
 )  # fmt: skip
 # numpy does not let anybody write into the views that these give.
 _READ_ONLY = frozenset(
@@ -106,7 +106,7 @@ def capture_by_trial(
     if function in SHAPE_DEPENDS_ON_VALUES:
         raise trace_error(VALUES_DECIDE.format(name))
     if function in _READING:
-        raise trace_error(f"{name} reads values; return the array, and call it outside")
+        raise trace_error(f"{name} reads values or memory; return the array, and call it outside")
     if options.get("out") is not None:
         rest = {key: value for key, value in options.items() if key != "out"}
         return written(options["out"], into(function), args, rest, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -114,13 +114,7 @@ def _holds(kind: DType, value: int) -> bool:
     return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
 
 
-def written(
-    target: Any,
-    write: Callable[..., Any],
-    args: tuple[Any, ...],
-    options: dict[str, Any],
-    name: str,
-) -> Any:
+def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: str) -> Any:
     """Capture ``write(target, *args, **options)``, by which numpy writes into an array."""
     if not isinstance(target, CapturedArray):
         raise into_another(name)
