@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -38,13 +37,22 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 
 
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    parts = np.split(np.arange(ary.shape[axis]), indices_or_sections)
-    ends = np.cumsum([0, *[part.size for part in parts]]).tolist()
+    return _parts(np.split, ary, indices_or_sections, axis)
+
+
+def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    return _parts(np.array_split, ary, indices_or_sections, axis)
+
+
+def _parts(split: Callable[..., Any], ary: Any, indices_or_sections: Any, axis: int) -> Any:
+    places = split(np.arange(ary.shape[axis]), indices_or_sections)
     before = (slice(None),) * (axis % ary.ndim)
-    return [ary[(*before, slice(*pair))] for pair in itertools.pairwise(ends)]
+    ends = [(one[0], one[-1] + 1) if one.size else (0, 0) for one in places]
+    return [ary[(*before, slice(int(start), int(end)))] for start, end in ends]
 
 
 REARRANGED: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.array_split: _array_split,
     np.expand_dims: _expand_dims,
     np.moveaxis: _moveaxis,
     np.split: _split,

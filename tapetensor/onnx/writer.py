@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.node import AS_PRODUCT, Kind
-from tapetensor.compiler.trace.operations import into, into_where, write_all
+from tapetensor.compiler.trace.node import AS_PRODUCT, Keywords, Kind
+from tapetensor.compiler.trace.operations import into, write_all
 from tapetensor.onnx import calls, elementwise
 from tapetensor.onnx.elementwise import BOOL
 from tapetensor.onnx.graph import END, Graph
@@ -170,11 +170,12 @@ class Writer:
         if function in (write_all, np.copyto) and len(args) == 1:
             name = self._in(args[0], value.dtype)
         elif isinstance(ufunc, np.ufunc) and function is into(ufunc):
+            options = args.pop() if isinstance(args[-1], Keywords) else {}
+            if options.keys() - {"where"}:
+                raise _no_form(value)
             name = self._cast_computed(value, ufunc, args)
-        elif isinstance(ufunc, np.ufunc) and function is into_where(ufunc):
-            mask, *args = args
-            name = self._cast_computed(value, ufunc, args)
-            name = graph.add("Where", self._in(mask, BOOL), name, before)
+            if options:
+                name = graph.add("Where", self._in(options["where"], BOOL), name, before)
         elif called == "run_recurrence":
             name = self._recurrence(value, *args)
         else:

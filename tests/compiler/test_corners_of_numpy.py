@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -81,6 +82,12 @@ def _multiplied_in_place(y: Any, x: Any) -> None:
     y @= x[0]
 
 
+def _cubed_in_place(y: Any) -> Any:
+    z = y.copy()
+    z **= 2
+    return z * y, y * z, y**2, y**-1
+
+
 def _power_of_an_element(x: Any) -> Any:
     y = x.copy()
     y[0, 1] **= 3
@@ -116,7 +123,58 @@ def _largest_of_nothing(x: Any) -> Any:
     return x
 
 
+def _called_by_position(x: Any) -> Any:
+    out = [np.zeros(x.shape[1:], x.dtype), np.zeros((), x.dtype), np.zeros((), x.dtype)]
+    return [
+        np.sum(x, 0, None, out[0]), np.max(x, 1, None, True), x.min(0, out[0]), np.prod(x, 0, None),
+        np.trace(x, 0, 0, 1, None, out[1]), x[0, 0].round(1, out[2]), out,
+    ]  # fmt: skip
+
+
+def _written_by_a_function(x: Any) -> Any:
+    whole, part = np.zeros((3, 4), np.float32), np.zeros((4, 3), x.dtype)
+    np.mean(np.stack([x, x * 2]), 0, out=whole)
+    np.cumsum(x, 0, out=part.T)
+    np.cumsum(part, 1, out=part[:, ::-1])
+    return whole, part, np.einsum("ij,kj", x[::-1, ::-1], x[:, ::-1], out=np.zeros((3, 3), x.dtype))
+
+
+def _written_under_another_shape(x: Any) -> Any:
+    y = x.T.copy()
+    y[...] = 1
+    y.reshape(-1)[::2] = 5
+    return y
+
+
+def _written_at_truths(x: Any) -> Any:
+    y = x * 2
+    y[True] = 0
+    y[False] = 1
+    return y, x[True], x[False], x[True, 0]
+
+
+def _written_by_masks(x: Any) -> Any:
+    y, z = np.zeros_like(x), np.zeros((6, 4), x.dtype)
+    np.copyto(y, x, where=x > 0)
+    np.copyto(z[:3], x, where=x > 0)
+    np.add(z[3:], x, out=z[3:], where=x > 0)
+    return y, z
+
+
+def _written_at_a_mask(x: Any) -> Any:
+    y = np.zeros((3, 4)) + x
+    y[np.array([True, False, True])] = x[:2]
+    return y
+
+
+def _elements_of_scalars(x: Any) -> Any:
+    out = [np.zeros((), x.dtype) for _ in range(3)]
+    return [x[0, 0].prod(out=out[0]), x[0, 0].clip(0, 1, out[1]), x[0, 0].max(out=out[2]), out]
+
+
 _AROUND = np.arange(3.0)
+# The stubs of numpy know no `...` here.
+_ANY: Any = np
 _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a sum in integers": lambda x: np.sum(x, dtype=np.int64),
     "a sum in fewer bits": lambda x: np.sum(x * 1e-3, axis=0, dtype=np.float32),
@@ -153,6 +211,42 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "views of what numpy made": _views_of_what_numpy_made,
     "infinity among integers": _infinity_among_integers,
     "a number by zero": lambda x: x.sum().item() / (x - x).sum().item(),
+    "arguments by position": _called_by_position,
+    "what a function writes": _written_by_a_function,
+    "what is written under another shape": _written_under_another_shape,
+    "a part of an out": lambda x: np.add.reduceat(x[0], [0, 2], out=np.zeros(2)),
+    "a sum of what lies elsewhere": lambda x: np.add.reduce(
+        (x.T + x.T), 0, out=np.zeros(3, x.dtype)
+    ),
+    "rows at a known mask": _written_at_a_mask,
+    "what masks let through": _written_by_masks,
+    "a truth as an index": _written_at_truths,
+    "products with what lies backwards": lambda x: [
+        x[0] @ x[:, ::-1].T, x[:, ::2] @ x[::-1, ::2].T, x[0, ::-1] @ x.T, x[:, ::3] @ x[0, ::3]
+    ],
+    "the second axis": lambda x: [np.concatenate((x, x), 1), np.stack((x, x), 1)],
+    "views of no elements": lambda x: [
+        np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4)
+    ],
+    "complex numbers times one": lambda x: [
+        np.square(x + 1j) * (1j - x), _cubed_in_place(x + 1j), (x + 1j) ** 0.5, (x + 1j) ** 2.0,
+        (x / 0 * 1j) * 1, (x + 1j) / 1, (x + 1j) - 0, (x + 1j) ** 1, x * 1j * 1
+    ],
+    "elements of scalars": _elements_of_scalars,
+    "bounds that no integer reaches": lambda x: [
+        np.clip(x.astype(np.uint8), -1, 300), x.astype(np.int8).clip(-5, 200), np.clip(x, None, 1)
+    ],
+    "parts in any order": lambda x: [
+        np.split(x, [2, 1]), np.array_split(x, 2), np.array_split(x[:1], 3), np.split(x, [-1], 1)
+    ],
+    "arrays like another": lambda x: [
+        np.ones_like(x, None, "K", False), np.zeros_like(x, shape=()), np.full_like(x, x.max()),
+        np.full_like(x.T, x[:, 0], int), np.empty_like(x[:0], subok=False),
+    ],
+    "a choice that is wrapped around": lambda x: np.where(x > 0, x.astype(np.int8), 300),
+    "a copy by the module": lambda x: [copy.copy(x.T), copy.deepcopy(x.T)],
+    "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
+    "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],
     "a number too large": lambda x: x.sum().item() ** 2000,
 }  # fmt: skip
 _WRONG: dict[str, Callable[[Any], Any]] = {
@@ -163,6 +257,18 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "nobody places in a scalar": lambda x: np.place(x[0, 0], True, [1]),
     "a scalar is filled with a word": lambda x: x[0, 0].fill("a"),
     "nobody writes into a scalar": lambda x: np.negative(x[0, 0], out=x[1, 1]),
+    "bounds that are given twice": lambda x: np.clip(x, 0, 1, max=2),
+    "a product into another order": lambda x: np.dot(x, x.T, out=np.zeros((3, 3), x.dtype).T),
+    "dots as an out": lambda x: _ANY.sum(x, out=...),
+    "a truth as an axis": lambda x: x.sum(True),
+    "a copy where a mask of another shape says": _written(
+        lambda y, x: np.copyto(y, x, where=x[0, :3] > 0)
+    ),
+    "a copy of another kind": lambda x: np.copyto(x.astype(int), x),
+    "a result where a mask of another shape says": _written(
+        lambda y, x: np.add(y, x, out=y, where=x[:, 1:3] > 0)
+    ),
+    "a running sum into another shape": lambda x: np.cumsum(x, 0, out=np.zeros(3)),
     "a mask of another shape": lambda x: np.add(x, 1, out=np.zeros(3)),
     "an out of another kind": lambda x: np.logical_or(x, x, out=x * 2, casting="no"),
     "a reduction into another shape": lambda x: np.max(x[0], 0, initial=2, out=np.zeros(3)),
@@ -179,8 +285,34 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "the iterator of elements": lambda x: setattr(x * 2, "flat", 1),
     "another shape": lambda x: setattr(x * 2, "shape", (12,)),
     "the real part": lambda x: setattr(x * 2, "real", 1),
-    "a part of an out": lambda x: np.add.reduceat(x[0], [0], out=np.zeros(3)),
     "pairs with a mask": lambda x: np.add.outer(x, x, where=x[0, 0] > 0),
+    "dots as the out of a scalar": lambda x: np.add(x[0, 0], 1, out=...),
+    "dots as an out that is handed on": lambda x: (lambda **named: np.exp(x.sum(), **named))(
+        out=...
+    ),
+    "dots as the out of a function": lambda x: _ANY.mean(x, out=...),
+    "bits of a number": lambda x: (x > 0).sum().item() & 1,
+    "the sign of a number": lambda x: +x.sum().item(),
+    "an attribute of a number": lambda x: x.sum().item().is_integer(),
+    "a number as a key": lambda x: {0.5: 1}.get(x.sum().item()),
+    "a number of complex numbers": lambda x: (x + 1j).sum().item(),
+    "a number that is too large": lambda x: x.astype(np.uint64).sum().item(),
+    "a function that is called in a trial": lambda x: np.apply_along_axis(
+        lambda row: row * 2, 0, x
+    ),
+    "what shows values": lambda x: np.array2string(x),
+    "what writes values to a file": lambda x: np.savetxt("/nowhere/at/all", x),
+    "values in place of others": lambda x: np.nan_to_num(x * 2, copy=False),
+    "an order that is not kept": lambda x: np.median(x * 2, overwrite_input=True),
+    "a choice of objects": lambda x: np.where(x > 0, x, None),
+    "objects": lambda x: x.astype(object),
+    "scalars among objects": lambda x: np.array([x.sum(), None]),
+    "arrays in an array": lambda x: np.array([None, x], object),
+    "as many numbers as a mask lets through": lambda x: (x * 2).__setitem__(x > 0, x[0]),
+    "several outs": lambda x: np.modf(x, out=(np.zeros_like(x), np.zeros_like(x))),
+    "numbers that may be complex": lambda x: np.linalg.eigvals(x[:, :3]),
+    "roots that may be complex": lambda x: np.emath.sqrt(x),
+    "a nest of arrays": lambda x: np.histogramdd(x, 2),
     "a complex number": lambda x: x.sum().item() * 1j,
     "a view of what lies around": lambda x: _AROUND[:2],
 }

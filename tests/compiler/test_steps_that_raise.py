@@ -66,8 +66,42 @@ def _unread_power(a: Any, i: Any) -> Any:
     return a + 1.0
 
 
+def _unread_quotient(a: Any, i: Any) -> Any:
+    try:
+        1 / (i[2].item() - 9)
+    except ZeroDivisionError:
+        return a - 1.0
+    return a + 1.0
+
+
+def _unread_infinity(a: Any, i: Any) -> Any:
+    try:
+        np.zeros((), np.int64)[...] = np.exp((i[2] - 5) * 20.0) + a[1]
+    except OverflowError:
+        return a - 1.0
+    return a + 1.0
+
+
+def _unread_out(a: Any, i: Any) -> Any:
+    try:
+        np.take(a, i, out=np.zeros(3))
+    except IndexError:
+        return a - 1.0
+    return a + 1.0
+
+
 @pytest.mark.parametrize(
-    "function", [_element, _unread_element, _unread_write, _unread_take, _unread_power]
+    "function",
+    [
+        _element,
+        _unread_element,
+        _unread_write,
+        _unread_take,
+        _unread_power,
+        _unread_quotient,
+        _unread_infinity,
+        _unread_out,
+    ],
 )
 def test_an_except_around_an_op_sees_what_it_raises_at_a_later_call(function: Any) -> None:
     compiled = tt.compile(function)

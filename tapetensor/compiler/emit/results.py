@@ -171,6 +171,8 @@ class ResultWriter:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
         if isinstance(value, ArrayTracer):
             return
+        if value.dtype.hasobject:
+            raise trace_error("a result is an array of Python objects; return a list of them")
         is_strided = value.copy("K").strides != value.strides and value.size > 0
         is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
         if is_strided or is_shared or id(value.base) in self.known:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tapetensor.compiler.plan.storage import owner, part_seen, readers_of
-from tapetensor.compiler.trace.node import Kind, Node, found_in
+from tapetensor.compiler.trace.node import Keywords, Kind, Node, found_in
 from tapetensor.compiler.trace.operations import cast_to, into, unwritten, write_all
 
 
@@ -34,7 +34,8 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
             break
         target, values = write.args[1], list(write.args[2:])
         part = part_seen(target, covered)
-        if part is None:
+        if part is None or any(isinstance(one, Keywords) for one in values):
+            # With options such as a mask it may write less.
             break
         if part.any():
             if not part.all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable
 
@@ -10,7 +11,7 @@ import numpy as np
 from tapetensor.compiler.plan.assembling import assemble
 from tapetensor.compiler.plan.storage import TAKES_OUT, owner
 from tapetensor.compiler.trace.node import Kind, Node, found_in
-from tapetensor.compiler.trace.operations import cast_to, read_index, write_index
+from tapetensor.compiler.trace.operations import cast_to, read_index, write_index, write_scalar
 from tapetensor.compiler.trace.program import Program
 
 # Steps of these kinds have to run although nobody reads their results.
@@ -69,8 +70,8 @@ def _raises_for_some_values(node: Node) -> bool:
     # Copies of what a function gives have its name.
     module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
     return (
-        function is write_index
-        or module == "numpy.linalg"
+        function in (write_index, write_scalar)
+        or module in ("numpy.linalg", operator.add.__module__)
         or (module == "numpy" and name in _RAISE)
     )
 

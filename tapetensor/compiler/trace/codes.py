@@ -162,6 +162,26 @@ def is_operator(frame: types.FrameType | None) -> bool:
     return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"
 
 
+def may_be_given_dots(frame: types.FrameType | None) -> bool:
+    """Tell whether a frame may be calling with ``out=...``, which numpy tells nobody of."""
+    if frame is None:
+        return False
+    code, held = frame.f_code, frame.f_locals.values()
+    if any(isinstance(one, dict) and one.get("out") is ... for one in held):
+        return True
+    has_dots = any(one is ... for one in (*code.co_consts, *held))
+    return has_dots and "out" in _names_passed(code, frame.f_lasti)
+
+
+def _names_passed(code: types.CodeType, offset: int) -> tuple[str, ...]:
+    """Return the names of the arguments that a call passes by name."""
+    before = [one for one in dis.get_instructions(code) if one.offset <= offset]
+    # They are a constant, which is told last before the call.
+    told = [one.arg for one in before[-3:-1] if one.opname in ("KW_NAMES", "LOAD_CONST")]
+    names = code.co_consts[told[-1]] if told and told[-1] is not None else ()
+    return names if isinstance(names, tuple) else ()
+
+
 def is_unrepeatable(value: Any) -> bool:
     """Tell whether a value is a function of C that may give another result at every call."""
     # It is asked at every call of one: most have another name.

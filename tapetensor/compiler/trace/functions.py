@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy._core import umath
+from numpy._core import _methods
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
-from tapetensor.arrays.stand_ins import Captured, CapturedArray
+from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.node import Keywords, Kind, Shape, replaced
 from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import copied, select, unwritten
 from tapetensor.compiler.trace.part import Part
-from tapetensor.compiler.trace.refusals import into_another, trace_error
+from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import as_operand, computed
 from tapetensor.compiler.trace.view import View
 
@@ -26,31 +27,9 @@ if TYPE_CHECKING:
 
 # The error for a result that a plan has no place for.
 VALUES_DECIDE = (
-    "{} gives a shape that depends on the values; choose by np.where(mask, a, b), or call it "
-    "outside on what the function returns"
+    "{} gives a shape or a dtype that depends on the values; choose by np.where(mask, a, b), or "
+    "call it outside on what the function returns"
 )
-
-# Its stubs lack this ufunc, which `np.clip` calls.
-_CLIP: Any = vars(umath)["clip"]
-
-
-def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Any:
-        return ufunc.reduce(a, axis=axis, dtype=dtype, **options)
-
-    return reduce
-
-
-def _reshape(
-    self: ArrayTracer, a: ArrayTracer, shape: Any, order: str = "C", *, copy: Any = None
-) -> Any:
-    if order == "C" and copy is None:
-        return a.reshape(shape)
-    return self.call(np.reshape, (a, shape), {"order": order, "copy": copy})
-
-
-def _transpose(self: ArrayTracer, a: ArrayTracer, axes: Any = None) -> ArrayTracer:
-    return a.transpose(range(a.ndim)[::-1] if axes is None else axes)
 
 
 def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayTracer:
@@ -60,38 +39,34 @@ def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayT
     return seen
 
 
-def _filled(
-    value: float,
-    self: ArrayTracer,
-    a: ArrayTracer,
-    dtype: Any = None,
-    order: str = "K",
-    shape: Any = None,
-) -> ArrayTracer:
-    kind = np.dtype(dtype or a.dtype)
-    wanted = a.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
-    made = self.wrap(self.program.broadcast(self.program.constant(value, kind), wanted))
-    _lay_like(made, a, order)
-    return made
+def _filled(value: Any, self: ArrayTracer, a: ArrayTracer, *args: Any, **options: Any) -> Any:
+    like = np.empty_like(a.laid_out(), *args, **options)
+    constant = self.program.constant(np.asarray(value).astype(like.dtype))
+    return _lies_like(like, self.wrap(self.program.broadcast(constant, like.shape)))
 
 
-def _empty_like(self: ArrayTracer, a: ArrayTracer, **options: Any) -> ArrayTracer:
-    like = _filled(0, self, a, **options)
+def _empty_like(self: ArrayTracer, prototype: ArrayTracer, *args: Any, **options: Any) -> Any:
+    like = np.empty_like(prototype.laid_out(), *args, **options)
     # A detail of its own keeps it from being merged with another such array.
     own = object()
-    made = self.wrap(self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own))
-    _lay_like(made, a, options.get("order", "K"))
+    made = self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own)
+    return _lies_like(like, self.wrap(made))
+
+
+def _lies_like(like: Array, made: ArrayTracer) -> ArrayTracer:
+    made.is_scalar = False
+    made.lies_as(like)
     return made
 
 
-def _lay_like(made: ArrayTracer, other: ArrayTracer, order: Any) -> None:
-    """Let an array lie in memory in the order that is asked for."""
-    made.is_scalar = False
-    made.lies_as(np.empty_like(other.laid_out(), made.dtype, order, shape=made.shape))
-
-
-def _full_like(self: ArrayTracer, a: ArrayTracer, fill_value: Any, **options: Any) -> ArrayTracer:
-    return _filled(fill_value, self, a, **options)
+def _full_like(
+    self: ArrayTracer, a: ArrayTracer, fill_value: Any, *args: Any, **options: Any
+) -> Any:
+    if not isinstance(fill_value, Captured):
+        return _filled(fill_value, self, a, *args, **options)
+    made = _empty_like(self, a, *args, **options)
+    made.write(np.copyto, fill_value, Keywords(casting="unsafe"))
+    return made
 
 
 def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
@@ -101,44 +76,18 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     dtype = np.result_type(
         *[np.dtype(one.dtype) if hasattr(one, "dtype") else one for one in choices]
     )
+    # numpy wraps a number around that is too large for the other choice.
+    numbers = [np.asarray(one).astype(dtype) if one.__class__ is int else one for one in choices]
     operands = (
         self.operand(mask, np.dtype(np.bool_)),
-        *[self.operand(one, dtype) for one in choices],
+        *[self.operand(one, dtype) for one in numbers],
     )
     return computed(self, select, (mask, *choices), operands, dtype)
-
-
-def _clip(
-    self: ArrayTracer, a: Any, a_min: Any = None, a_max: Any = None,
-    out: Any = None, *, min: Any = None, max: Any = None, **options: Any,
-) -> Any:  # fmt: skip
-    low = min if a_min is None else a_min
-    high = max if a_max is None else a_max
-    if low is None or high is None:
-        if low is not None:
-            return np.maximum(a, low, out=out, **options)
-        if high is None:
-            return np.positive(a, out=out, **options)
-        return np.minimum(a, high, out=out, **options)
-    # The two others give zeros another sign, which matters where a bound may be zero.
-    are_known = all(one.__class__ in (int, float) and one for one in (low, high))
-    if options or not (are_known or self.may_run_natively):
-        return _CLIP(a, low, high, out=out, **options)
-    return np.minimum(np.maximum(a, low), high, out=out)
 
 
 def _asarray(self: ArrayTracer, a: Any) -> Any:
     # A constant beside a tracer may stay an array of numpy's.
     return a
-
-
-def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
-    if not isinstance(dst, CapturedArray):
-        raise into_another("np.copyto")
-    if issubclass(dst.__class__, np.generic):
-        kind = dst.dtype.type.__name__
-        raise TypeError(f"copyto() argument 1 must be a numpy.ndarray, not numpy.{kind}")
-    dst.write(np.copyto, src, *([Keywords(options)] if options else []))
 
 
 def _known_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,60 +116,78 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     return part
 
 
-def _shared(self: ArrayTracer, *_: Any, **__: Any) -> Any:
-    raise trace_error("a plan has its own memory, so what shares memory is not known; ask outside")
-
-
 # Written by other functions of numpy.
 REWRITTEN: dict[Any, Callable[..., Any]] = {
-    **{one: REARRANGED[one] for one in (np.expand_dims, np.split, np.squeeze)},
-    np.sum: _reduction(np.add),
-    np.prod: _reduction(np.multiply),
-    np.max: _reduction(np.maximum),
-    np.min: _reduction(np.minimum),
-    np.any: _reduction(np.logical_or),
-    np.all: _reduction(np.logical_and),
+    **{one: REARRANGED[one] for one in (np.array_split, np.expand_dims, np.split, np.squeeze)},
+    # These call the method of their first argument.
+    **{
+        one: inspect.unwrap(one)
+        for one in (
+            np.all,
+            np.any,
+            np.clip,
+            np.max,
+            np.min,
+            np.prod,
+            np.reshape,
+            np.sum,
+            np.transpose,
+        )
+    },
 }
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.asarray: _asarray,
-    np.reshape: _reshape,
-    np.transpose: _transpose,
     np.broadcast_to: _broadcast_to,
     np.ones_like: partial(_filled, 1),
     np.zeros_like: partial(_filled, 0),
     np.empty_like: _empty_like,
     np.full_like: _full_like,
     np.where: _where,
-    np.clip: _clip,
-    np.copyto: _copyto,
     np.real: _part_of_complex(np.real),
     np.imag: _part_of_complex(np.imag),
-    np.may_share_memory: _shared,
-    np.shares_memory: _shared,
     **{
         one: _known_by_shape(one)
-        for one in (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.einsum_path)
+        for one in (
+            np.shape,
+            np.ndim,
+            np.size,
+            np.iscomplexobj,
+            np.isrealobj,
+            np.einsum_path,
+            np.result_type,
+            np.can_cast,
+            np.common_type,
+        )
     },
 }
 # Of these, the results are arrays also where they have no axes.
 MAKE_ARRAYS = frozenset({np.where, np.ones_like, np.zeros_like, np.empty_like, np.full_like})
-# numpy's methods of these names are its functions.
-METHODS = frozenset(
-    {"all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress",
-     "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel",
-     "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace",
-     "var"}
-)  # fmt: skip
+# numpy's methods of these names are its functions; others are functions of their own.
+METHODS: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(np, name)
+        for name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "cumprod",
+                     "cumsum", "diagonal", "dot", "mean", "nonzero", "ravel", "repeat", "round",
+                     "searchsorted", "squeeze", "std", "swapaxes", "take", "trace", "var")
+    },
+    "all": vars(_methods)["_all"],
+    "any": vars(_methods)["_any"],
+    "max": vars(_methods)["_amax"],
+    "min": vars(_methods)["_amin"],
+    "prod": vars(_methods)["_prod"],
+    "sum": vars(_methods)["_sum"],
+}  # fmt: skip
 # These write into their first argument.
 WRITING = frozenset(
-    {np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
+    {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
 )  # fmt: skip
 
 # The others show it where they are tried on two kinds of values.
 SHAPE_DEPENDS_ON_VALUES = frozenset(
     {np.unique, np.nonzero, np.flatnonzero, np.argwhere, np.compress, np.extract,
      np.intersect1d, np.setdiff1d, np.setxor1d, np.union1d, np.trim_zeros,
-     np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values}
+     np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.linalg.eig,
+     np.linalg.eigvals, np.real_if_close, *[getattr(np.emath, name) for name in np.emath.__all__]}
 )  # fmt: skip
 
 
@@ -230,7 +197,9 @@ def other_values(array: Array) -> Array:
         pattern: Array = 1 - np.arange(array.size).reshape(array.shape) % 2
     else:
         pattern = np.broadcast_to(np.eye(*array.shape[-2:]), array.shape)
-    return pattern.astype(array.dtype)
+    values = np.array(pattern, array.dtype)
+    values.flags.writeable = False
+    return values
 
 
 def is_basic(index: Any) -> bool:
@@ -238,7 +207,7 @@ def is_basic(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return all(
         one is None or one is ...
-        or (isinstance(one, slice | int | np.integer) and not isinstance(one, Captured))
+        or (isinstance(one, slice | int | np.integer) and not isinstance(one, bool | Captured))
         for one in parts
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.node import found_in
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.pictures.places import is_users_module
 
@@ -85,7 +86,10 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
     elif isinstance(nest, NumberTracer):
         whole = _with_no_axes(nest.array)
     elif not isinstance(nest, ArrayTracer):
-        return np.asarray(nest)
+        whole = np.asarray(nest)
+        if whole.dtype.hasobject:
+            raise trace_error("an array of Python objects cannot be traced; make a list of them")
+        return whole
     elif nest.is_scalar:
         whole = _with_no_axes(nest)
     else:

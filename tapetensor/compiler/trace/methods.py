@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Never
 
 import numpy as np
+from numpy._core import _methods
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
-from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, replaced
+from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import scalar_power, write_sorted
+from tapetensor.compiler.trace.operations import scalar_power
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
+from tapetensor.compiler.trace.ufuncs import written
 
 
 class ArrayMethods(CapturedArray):
@@ -62,8 +64,14 @@ class ArrayMethods(CapturedArray):
         """Return a method that numpy has a function for as well; refuse what is not here."""
         if not hasattr(self.dtype.type if self.is_scalar else np.ndarray, name):
             raise AttributeError(name)
+        if name in ("itemsize", "nbytes"):
+            return getattr(self.laid_out(), name)
         if name in METHODS:
-            return partial(getattr(np, name), self)
+            return (
+                partial(_of_scalar, METHODS[name], self)
+                if self.is_scalar
+                else partial(METHODS[name], self)
+            )
         error = self.refusal(
             f"{name} of an array cannot be traced; write it with functions of numpy, or return "
             "the array and do it outside"
@@ -77,13 +85,12 @@ class ArrayMethods(CapturedArray):
             return self
         raise trace_error("a tensor is moved to another library; move it outside")
 
-    def __copy__(self) -> Any:
-        """Return a copy, as `copy` does."""
-        return self.copy()
+    def __copy__(self, *_: object) -> Any:
+        """Return a copy, which lies in memory as this array does."""
+        whole: Any = self
+        return whole.copy("K")
 
-    def __deepcopy__(self, memo: object) -> Any:
-        """Return a copy, as `copy` does."""
-        return self.copy()
+    __deepcopy__ = __copy__
 
     @override
     def __reduce__(self) -> Any:
@@ -103,15 +110,23 @@ class ArrayMethods(CapturedArray):
             self[...] = value
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
-        """Return the elements between bounds, of which this method needs only one."""
-        bounded: Callable[..., Any] = np.clip
-        return bounded(self, min, max, out=out, **options)
+        """Return the elements between bounds, of which either may be missing."""
+        # The two others give zeros another sign, which matters where a bound may be zero.
+        are_known = all(one.__class__ in (int, float) and one for one in (min, max))
+        is_plain = out is None and not options and self.dtype.kind == "f"
+        if are_known and is_plain and not self.may_run_natively:
+            return np.minimum(np.maximum(self, min), max)
+        bounded = vars(_methods)["_clip"]
+        if self.is_scalar:
+            return _of_scalar(bounded, self, min, max, out, **options)
+        return bounded(self, min, max, out, **options)
 
     def sort(self, *args: Any, **options: Any) -> None:
         """Sort in place."""
-        # This raises what numpy raises.
-        np.zeros(self.shape, self.dtype).sort(*args, **options)
-        self.write(write_sorted, *args, *([Keywords(options)] if options else []))
+        if self.is_scalar:
+            # This raises what numpy raises.
+            self.dtype.type(0).sort(*args, **options)
+        written(self, np.ndarray.sort, args, options, "sort")
 
     def item(self, *place: Any) -> Any:
         """Return the only element, or the one at a place, as a number of the program."""
@@ -141,16 +156,6 @@ class ArrayMethods(CapturedArray):
         return self.__getattr__("flat")
 
     @property
-    def itemsize(self) -> int:
-        """The bytes of an element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all elements."""
-        return self.size * self.dtype.itemsize
-
-    @property
     def strides(self) -> Shape:
         """The steps in memory from element to element."""
         return self.laid_out().strides
@@ -164,16 +169,38 @@ class ArrayMethods(CapturedArray):
         """Raise what numpy raises for a write that it refuses, which takes no memory to see."""
         element = np.zeros((), self.dtype)
         anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
-        anything[replaced(index, dummy)] = replaced(value, dummy)
+        parts: Iterable[Any] = found_in(index, CapturedArray)
+        try:
+            anything[replaced(index, _as_known)] = replaced(value, dummy)
+        except ValueError:
+            if all(one.node.kind is Kind.CONSTANT or one.dtype.kind != "b" for one in parts):
+                raise
+            raise self.refusal(
+                "how many elements a mask chooses depends on the values; write one number there, "
+                "or np.where(mask, a, b)"
+            ) from None
 
     @override
     def __pow__(self, other: Any) -> Any:
         """Return powers; numpy's operator squares what its function does not."""
         if self._makes_scalar_of(other):
             return self.capture_step(scalar_power, (self, other), {})
-        if other.__class__ is int and other == 2 and self.dtype.kind == "b" and not self.is_scalar:
-            return np.square(self)
-        return super().__pow__(other)
+        fast = self._fast_power(other)
+        return super().__pow__(other) if fast is None else fast(self)
+
+    @override
+    def __ipow__(self, other: Any) -> Any:
+        """Take powers in place, by numpy's operator."""
+        if self.is_scalar:
+            return NotImplemented
+        fast = self._fast_power(other)
+        return super().__ipow__(other) if fast is None else fast(self, out=self)
+
+    def _fast_power(self, other: Any) -> Any:
+        """Return what the operator calls in place of `np.power`, with other last digits."""
+        if self.is_scalar or other.__class__ not in (int, float):
+            return None
+        return _FAST_POWERS.get((self.dtype.kind, other.__class__, other))
 
     @override
     def __rpow__(self, other: Any) -> Any:
@@ -251,42 +278,53 @@ class ArrayMethods(CapturedArray):
         """Return the values of a constant as numpy has them, a scalar perhaps."""
         return self.__array__()[() if self.is_scalar else ...]
 
-    def __float__(self) -> float:
-        """Return the value of a constant."""
-        return float(self.read())
 
-    def __int__(self) -> int:
-        """Return the value of a constant."""
-        return int(self.read())
+# By the kind of the elements, where it makes a difference.
+_FAST_POWERS: dict[Any, Any] = {
+    ("b", int, 2): np.square,
+    ("c", int, 2): np.square,
+    ("c", int, 1): np.positive,
+    ("c", int, -1): np.reciprocal,
+    ("c", float, 0.5): np.sqrt,
+}
 
-    def __index__(self) -> int:
-        """Return the value of a constant."""
-        return operator.index(self.read())
 
-    def __complex__(self) -> complex:
-        """Return the value of a constant."""
-        return complex(self.read())
-
-    @override
-    def __repr__(self) -> str:
-        """Show the values of a constant."""
-        return repr(self.read())
-
-    @override
-    def __str__(self) -> str:
-        """Show the values of a constant."""
-        return str(self.read())
-
-    @override
-    def __format__(self, how: str) -> str:
-        """Show the values of a constant."""
-        return format(self.read(), how)
+def _as_known(one: Any) -> Any:
+    """Return a constant, or what looks like another value."""
+    is_known = isinstance(one, ArrayMethods) and one.node.kind is Kind.CONSTANT
+    return one.read() if is_known else dummy(one)
 
 
 def known_place(one: Any) -> Any:
     """Return an integer of an index as Python's, where it is a constant."""
     is_one = isinstance(one, ArrayMethods) and one.node.kind is Kind.CONSTANT
     return int(one) if is_one and one.shape == () and one.dtype.kind in "iu" else one
+
+
+def _reading(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that reads the value of a constant, or shows it."""
+
+    def of(self: ArrayMethods, *args: Any) -> Any:
+        return read(self.read(), *args)
+
+    return of
+
+
+_READS: dict[str, Callable[..., Any]] = {
+    "float": float, "int": int, "index": operator.index, "complex": complex, "repr": repr,
+    "str": str, "format": format,
+}  # fmt: skip
+for _name, _read in _READS.items():
+    setattr(ArrayMethods, f"__{_name}__", _reading(_read))
+
+
+def _of_scalar(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a method of a scalar, which gives no array without axes, but the element in it."""
+    made = method(*args, **options)
+    if isinstance(made, ArrayMethods) and not (made.shape or made.is_scalar):
+        made = made.copy()
+        made.is_scalar = True
+    return made
 
 
 def _rebinding(name: str) -> Callable[..., Any]:
@@ -331,6 +369,6 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
 
 for _name in ("eq", "ne"):
     setattr(ArrayMethods, f"__{_name}__", _comparing(f"__{_name}__", getattr(operator, _name)))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
     setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
-from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
+from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -72,7 +72,7 @@ def _step(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., A
         made = function(*numbers)
         return dtype.type(operator.index(made) if dtype == _INTEGER else made)
 
-    step.__name__ = function.__name__
+    step.__name__, step.__module__ = function.__name__, function.__module__
     return step
 
 
@@ -91,7 +91,12 @@ class NumberTracer(Captured):
 
     def __init__(self, array: ArrayTracer) -> None:
         kind = array.dtype.kind
-        wide = np.dtype(np.float64) if kind == "f" else _INTEGER if kind in "iu" else array.dtype
+        wide = _FLOATING if kind == "f" else _INTEGER if kind in "iu" else array.dtype
+        if kind not in "biuf" or not np.can_cast(array.dtype, wide):
+            raise array.refusal(
+                f"no number of Python's is traced that is made of {array.dtype}; return the array, "
+                "and make it outside"
+            )
         self.array = array.reshape(()).astype(wide)
 
     @property  # type: ignore[misc]  # a class is an attribute to mypy
@@ -127,7 +132,6 @@ class NumberTracer(Captured):
     __ge__ = _operator(np.greater_equal)
     __eq__ = _operator(np.equal)
     __ne__ = _operator(np.not_equal)
-    __hash__ = object.__hash__
 
     def __bool__(self) -> Never:
         raise self.array.refusal(
@@ -139,16 +143,24 @@ class NumberTracer(Captured):
         raise trace_error(_READ, NoPlaceError)
 
     __float__ = __int__ = __index__ = __str__ = __format__ = _refuse_to_be_read
-    __complex__ = __trunc__ = __floor__ = __ceil__ = __repr__ = _refuse_to_be_read
+    __complex__ = __trunc__ = __floor__ = __ceil__ = __repr__ = __hash__ = _refuse_to_be_read
+
+    def __getattr__(self, name: str) -> Never:
+        # numpy asks every object for attributes of names like these.
+        if name.startswith("__") or not hasattr(self.kind, name):
+            raise AttributeError(name)
+        raise trace_error(_READ, NoAttributeError)
 
     def _refuse_operator(self, *_: object) -> Never:
         raise self.array.refusal(
-            "round(), //, %, divmod() and ** to a number that is not known yet cannot be traced; "
-            "return the number and compute it outside"
+            "round(), //, %, divmod(), operators of bits, and ** to a number that is not known yet "
+            "cannot be traced; return the number and compute it outside"
         )
 
     __round__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse_operator
-    __divmod__ = __rdivmod__ = __rpow__ = _refuse_operator
+    __divmod__ = __rdivmod__ = __rpow__ = __pos__ = __invert__ = _refuse_operator
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse_operator
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse_operator
 
 
 def dummy(value: Any) -> Any:

@@ -85,30 +85,15 @@ def write_index(array: Any, index: Any, value: Any) -> None:
 
 
 @cache
-def into(ufunc: np.ufunc) -> Callable[..., None]:
-    """Return the function ``write(target, *operands)`` that has a ufunc write into its target."""
+def into(function: Callable[..., Any]) -> Callable[..., None]:
+    """Return the function ``write(target, *args)``, by which one of numpy's writes there."""
 
-    def write(target: Array, *operands: Any) -> None:
-        ufunc(*operands, out=target)
+    def write(target: Array, *args: Any, **options: Any) -> None:
+        function(*args, out=target, **options)
 
-    write.__name__ = ufunc.__name__
+    write.__name__ = function.__name__
+    write.__module__ = getattr(function, "__module__", "")
     return write
-
-
-@cache
-def into_where(ufunc: np.ufunc) -> Callable[..., None]:
-    """Return the function ``write(target, mask, *operands)``, which writes where a mask says so."""
-
-    def write(target: Array, mask: Any, *operands: Any) -> None:
-        ufunc(*operands, out=target, where=mask)
-
-    write.__name__ = ufunc.__name__
-    return write
-
-
-def write_sorted(array: Array, *args: Any, **options: Any) -> None:
-    """Sort an array in its own memory."""
-    array.sort(*args, **options)
 
 
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:

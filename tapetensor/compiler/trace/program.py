@@ -82,6 +82,10 @@ class Program:
                 "np.errstate, or np.seterr, changes within the function what raises an error, "
                 "which a replay would not repeat; put it around the call"
             )
+        if dtype.hasobject and kind is not Kind.INPUT:
+            raise trace_error(
+                "an array of Python objects cannot be traced; make numbers of them outside"
+            )
         key = None
         if kind in _PURE:
             key = kind, function, _key(args, self._kept), dtype, _key(detail, self._kept)
@@ -252,7 +256,8 @@ def _simplified(
     function: Any, operands: tuple[Node, ...], dtype: DType
 ) -> tuple[Any, tuple[Node, ...]]:
     """Return a function and operands that give the same, and are faster or equal to others."""
-    if function in _COMMUTATIVE:
+    # A product of complex numbers has other last digits the other way round.
+    if function in _COMMUTATIVE and dtype.kind != "c":
         return function, tuple(sorted(operands, key=lambda node: node.index))
     if function is np.power and dtype.kind == "f":
         base, exponent = operands
@@ -272,7 +277,8 @@ def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node |
     if function is np.negative and operands[0].function is np.negative:
         inner: Node = operands[0].args[0]
         return inner
-    value, sides = _NEUTRAL.get(function, (0.0, ()))
+    # The other part of a complex number is multiplied by zero, which makes a NaN of infinity.
+    value, sides = _NEUTRAL.get(function, (0.0, ())) if dtype.kind != "c" else (0.0, ())
     for side in sides:
         constant, other = operands[side], operands[1 - side]
         if (

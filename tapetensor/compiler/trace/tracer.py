@@ -156,12 +156,12 @@ class ArrayTracer(ArrayMethods):
         return self.viewed(View("transpose", order), shape)
 
     @unseen
-    def reshape(self, *shape: Any, **options: Any) -> ArrayTracer:
+    def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> ArrayTracer:
         """Return the elements under another shape, in C order where no other is asked for."""
         wanted = shape[0] if len(shape) == 1 else shape
-        if options:
-            reshape: Any = np.reshape
-            found: ArrayTracer = reshape(self, wanted, **options)
+        if order != "C" or copy is not None:
+            named = {"order": order, "copy": copy}
+            found: ArrayTracer = capture_by_trial(self, np.reshape, (self, wanted), named)
             return found
         known = shadow(self).reshape(wanted).shape
         # A copy does not see what is written into its base later, nor the other way round.
@@ -274,7 +274,7 @@ class ArrayTracer(ArrayMethods):
     def write(self, function: Callable[..., Any], *args: Any) -> None:
         owner: ArrayTracer = self._owner()
         if owner._node.kind is not Kind.WRITE:
-            owner._node = owner._of_its_own(seen_order(laid_out(owner._node)))
+            owner.move()
         nodes = (owner._node, self.node, *replaced(args, self._unordered))
         owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
         if owner.part is not None:
@@ -432,12 +432,6 @@ class ArrayTracer(ArrayMethods):
         if isinstance(value, ArrayTracer):
             return value.node
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
-
-    def call(
-        self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
-    ) -> Any:
-        """Capture a call of one of numpy's functions."""
-        return capture_by_trial(self, function, args, options)
 
     def wrap(self, node: Node) -> ArrayTracer:
         """Return the array that stands for a node, in memory of its own."""

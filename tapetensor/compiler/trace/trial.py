@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -20,27 +22,39 @@ from tapetensor.compiler.trace.functions import (
     WRITING,
     other_values,
 )
-from tapetensor.compiler.trace.node import Keywords, Kind, replaced
+from tapetensor.compiler.trace.node import Kind, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import copied
-from tapetensor.compiler.trace.refusals import into_another, trace_error
-from tapetensor.compiler.trace.ufuncs import told_apart
+from tapetensor.compiler.trace.operations import copied, into
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.ufuncs import told_apart, writable, written
 from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
 
 
+# What a trial may give.
+_NUMBERS = (np.ndarray, np.generic, bool, int, float)
+# Functions of these modules, and types, may be called as often as anybody likes.
+_CALLED = ("numpy", "builtins", "math")
 # What hands its operands to the BLAS.
 _PRODUCTS = frozenset({np.dot, np.inner, np.tensordot, np.einsum, np.linalg.multi_dot})
+# What these write or show are values, or memory that a plan has not.
+_READING = frozenset(
+    {np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.save, np.savetxt,
+     np.savez, np.savez_compressed, np.shares_memory}
+)  # fmt: skip
 # numpy does not let anybody write into the views that these give.
-_READ_ONLY = frozenset({np.diagonal, np.diag, np.lib.stride_tricks.sliding_window_view})
+_READ_ONLY = frozenset(
+    {np.diagonal, np.diag, np.linalg.diagonal, np.lib.stride_tricks.sliding_window_view}
+)
 
 
 def capture_function(
     self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """Capture a call of one of numpy's functions that are no ufuncs."""
+    args, options = _out_by_name(function, args, options)
     if function in REWRITTEN:
         made = REWRITTEN[function](*args, **options)
     elif function in FUNCTIONS:
@@ -53,12 +67,28 @@ def capture_function(
     if not is_given or not _is_tracer(made) or made.shape or made.is_scalar:
         return made
     # Where numpy has written into an array without axes, some functions return its element.
-    given = replaced((args, options), _writable)
+    given = replaced((args, options), writable)
     if not isinstance(function(*given[0], **given[1]), np.generic):
         return made
     element = made.copy()
     element.is_scalar = True
     return element
+
+
+def _out_by_name(
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call with `out`, and all that follow it, by their names."""
+    names = _names_of_arguments(function)
+    place = names.index("out") if "out" in names else len(args)
+    return args[:place], {**dict(zip(names[place:], args[place:], strict=False)), **options}
+
+
+@cache
+def _names_of_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the arguments that may be given by position."""
+    found = signature(function).parameters.values()
+    return tuple([one.name for one in found if one.kind <= one.POSITIONAL_OR_KEYWORD])
 
 
 def capture_by_trial(
@@ -70,29 +100,16 @@ def capture_by_trial(
     on other values shows whether shapes depend on them.
     """
     name = f"np.{function.__name__}"
-    out = options.get("out")
     if function in WRITING:
-        if not _is_tracer(args[0]):
-            raise into_another(name)
-        given = replaced((args[1:], options), dummy)
-        # This raises what numpy raises.
-        function(_writable(args[0]), *given[0], **given[1])
-        args[0].write(function, *args[1:], *([Keywords(options)] if options else []))
+        written(args[0], function, args[1:], options, name)
         return None
-    if out is not None:
-        rest = {key: value for key, value in options.items() if key != "out"}
-        result = function(*args, **rest)
-        if not _is_tracer(out):
-            raise into_another(name)
-        if not _is_tracer(result) or (result.shape, result.dtype) != (
-            out.shape,
-            out.dtype,
-        ):
-            raise trace_error(f"{name} with an out of another shape or dtype cannot be traced")
-        out[...] = result
-        return out
     if function in SHAPE_DEPENDS_ON_VALUES:
         raise trace_error(VALUES_DECIDE.format(name))
+    if function in _READING:
+        raise trace_error(f"{name} reads values or memory; return the array, and call it outside")
+    if options.get("out") is not None:
+        rest = {key: value for key, value in options.items() if key != "out"}
+        return written(options["out"], into(function), args, rest, name)
     tracers: list[tuple[ArrayTracer, Array]] = []
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
@@ -100,22 +117,30 @@ def capture_by_trial(
     found: list[ArrayTracer] = []
     replaced((args, options), lambda one: found.append(one) if _is_tracer(one) else None)
     many = isinstance(results, tuple | list)
-    seen = [_seen(one, tracers) for one in (results if many else [results])]
-    if all(one is not None for one in seen):
-        for one in seen if function in _READ_ONLY and not options.get("writeable") else ():
-            assert one is not None
-            one.is_read_only = True
-        return results.__class__(seen) if many and seen else seen[0] if seen else results
-    if any(one is not None for one in seen):
-        raise trace_error(f"{name} gives views beside copies; call it on one array at a time")
+    listed = list(results) if many else [results]
+    if not all(isinstance(one, _NUMBERS) for one in listed):
+        raise trace_error(f"{name} gives no arrays; call it outside on what the function returns")
+    views = [_seen(one, tracers) for one in listed]
+    if any(one is not None for one in views) or not listed:
+        for place, like in enumerate(listed):
+            view = views[place]
+            if view is None and like.size == 0:
+                # Nobody can tell a view of no elements from a copy.
+                views[place] = self.wrap(self.program.constant(like))
+            elif view is None:
+                raise trace_error(
+                    f"{name} gives views beside copies; call it on one array at a time"
+                )
+            else:
+                view.is_read_only |= function in _READ_ONLY and not options.get("writeable")
+        return results.__class__(views) if many else views[0]
     if any(one.is_scalar for one in found) or any(0 in one.strides for _, one in tracers):
         # A plan holds these as whole arrays, which the function might give a view of.
         function = copied(function)
     if function in _PRODUCTS:
         told_apart(found)
     made = self.capture_step(function, args, options, results)
-    pairs = zip(made, results, strict=True) if many else [(made, results)]
-    for one, like in pairs:
+    for one, like in zip(made if many else [made], listed, strict=True):
         one.lies_as(np.asarray(like))
         one.is_scalar = isinstance(like, np.generic)
     if results.__class__ in (bool, int, float):
@@ -143,6 +168,11 @@ def _tried(
 
     def zeros(value: Any) -> Any:
         if not _is_tracer(value):
+            if callable(value) and value.__module__ not in _CALLED:
+                raise trace_error(
+                    f"{name} calls a function whose effects are not known; write it with functions "
+                    "of numpy that work on whole arrays"
+                )
             return dummy(value)
         if value.is_scalar:
             return value.dtype.type(0)
@@ -168,18 +198,11 @@ def _tried(
     if not tries:
         assert error is not None
         if "read-only" in str(error):
-            raise trace_error(f"{name} writes into an array, which cannot be traced")
+            raise trace_error(f"{name} writes into its operand; write x[...] = of what it returns")
         raise error
     if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))
     return tries[0]
-
-
-def _writable(value: Any) -> Any:
-    """Return what numpy has in the place of an operand: zeros, or a scalar."""
-    if not _is_tracer(value):
-        return dummy(value)
-    return value.dtype.type(0) if value.is_scalar else np.zeros(value.shape, value.dtype)
 
 
 def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,10 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.compiler.trace.codes import is_operator
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, replaced
+from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
+from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
-from tapetensor.compiler.trace.operations import into, into_where, scalar_power
+from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import into_another, trace_error
 from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
@@ -34,27 +35,28 @@ def captured(
 ) -> Any:
     """Capture a method of a ufunc, whose result may go into an array."""
     out, *others = options.pop("out", (None,))
+    name, is_call = f"np.{ufunc.__name__}", method == "__call__"
+    called_method = ufunc if is_call else getattr(ufunc, method)
     if any(one is not None for one in others) or (out is not None and ufunc.nout > 1):
-        raise trace_error(f"np.{ufunc.__name__} with several arrays as out cannot be traced")
+        raise trace_error(
+            f"{name} with several arrays as out cannot be traced; write x[...] = of each result"
+        )
     if "where" in options and options["where"] is True:
         del options["where"]
-    if method == "__call__" and "where" in options and ufunc.signature is None:
-        return masked(ufunc, inputs, out, options)
+    is_masked = "where" in options and (is_call or method == "outer")
+    if is_masked and out is None and ufunc.signature is None:
+        raise trace_error(
+            f"{name} with where leaves elements unwritten; give it out=np.zeros_like(...)"
+        )
+    if method == "at":
+        written(inputs[0], ufunc.at, inputs[1:], {}, name)
+        return None
+    if out is not None and (is_masked or not is_call):
+        return written(out, into(called_method), inputs, options, name)
     is_power = ufunc is np.power and self.is_scalar and isinstance(inputs[0], np.floating)
     if is_power and self.dtype.kind != "c" and is_operator(users_frame()):
         # numpy's scalars call the function for the operator, which has other last digits.
         return self.capture_step(scalar_power, inputs, {})
-    is_call = method == "__call__"
-    is_reduction = method in ("reduce", "accumulate", "reduceat")
-    if is_reduction and out is not None and options.get("dtype") is None:
-        # numpy computes in the dtype of both.
-        kinds = out.dtype, _kind(inputs[0]), None
-        options["dtype"] = ufunc.resolve_dtypes(kinds, reduction=True, casting="unsafe")[2]
-    if method == "outer" and "where" in options:
-        raise trace_error(
-            f"np.{ufunc.__name__}.outer with where cannot be traced; write "
-            f"np.{ufunc.__name__}(x[:, None], y, where=..., out=np.zeros_like(...))"
-        )
     if is_call:
         inputs = tuple([as_operand(one) for one in inputs])
         if ufunc in COMPARISONS:
@@ -62,55 +64,34 @@ def captured(
         if any(one.dtype.kind not in "biufc" for one in inputs if isinstance(one, np.ndarray)):
             # This raises what numpy raises, unless the elements are objects that can be computed.
             ufunc(*map(dummy, inputs))
-            raise trace_error(
-                f"np.{ufunc.__name__} of Python objects cannot be traced; make numbers of them "
-                "outside"
-            )
+            raise trace_error(f"{name} of Python objects cannot be traced; make numbers of them")
     if is_call and not options.keys() - {"order"}:
         try:
             result = called(self, ufunc, inputs, out)
         except (ValueError, IndexError):
             # This raises what numpy raises.
-            is_known = isinstance(out, CapturedArray)
-            ufunc(*map(dummy, inputs), out=np.empty(out.shape, out.dtype) if is_known else None)
+            is_array = hasattr(out, "dtype")
+            ufunc(*map(dummy, inputs), out=np.empty(out.shape, out.dtype) if is_array else None)
             raise
         if options:
             result.lies_as(np.empty_like(result.laid_out(), **options))
     elif method == "reduce" and not {"where", "initial"} & options.keys():
         result = reduced(self, ufunc, *inputs, **options)
-    elif method == "at":
-        if not isinstance(inputs[0], CapturedArray):
-            raise into_another(f"np.{ufunc.__name__}.at")
-        # This raises what numpy raises.
-        ufunc.at(np.zeros(inputs[0].shape, inputs[0].dtype), *replaced(inputs[1:], dummy))
-        inputs[0].write(ufunc.at, *inputs[1:])
-        return None
     else:
-        result = whole(self, getattr(ufunc, method), inputs, options)
+        result = whole(self, called_method, inputs, options)
     if out is None:
+        if issubclass(result.__class__, np.generic) and may_be_given_dots(users_frame()):
+            raise trace_error(
+                f"{name} with ... as out cannot be traced; take np.asarray of the result"
+            )
         return result
-    if not isinstance(out, CapturedArray):
-        raise into_another(f"np.{ufunc.__name__}")
-    if issubclass(out.__class__, np.generic):
-        raise TypeError("return arrays must be of ArrayType")
-    fits = out.shape == result.shape and np.can_cast(result.dtype, out.dtype, "same_kind")
-    if options or not is_call or not fits:
-        # This raises what numpy raises.
-        given = replaced((inputs, options), dummy)
-        with np.errstate(all="ignore"):
-            getattr(ufunc, method)(*given[0], **given[1], out=np.empty(out.shape, out.dtype))
-    if not is_call and out.shape != result.shape:
-        raise trace_error(
-            f"np.{ufunc.__name__}.{method} leaves elements of its out unwritten; give it one of "
-            f"shape {result.shape}"
-        )
     target: Any = out
-    if out.shape == result.shape and target.becomes(result.astype(out.dtype).node):
-        return out
-    if is_call and out.dtype == result.dtype:
-        out.write(into(ufunc), *inputs)
-    else:
-        out.write(np.copyto, result.astype(out.dtype))
+    is_array = isinstance(out, CapturedArray) and not issubclass(out.__class__, np.generic)
+    fits = is_array and not options and out.shape == result.shape
+    if not fits or not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        return written(out, into(ufunc), inputs, options, name)
+    if not target.becomes(result.astype(out.dtype).node):
+        target.write(into(ufunc), *inputs)
     return out
 
 
@@ -133,30 +114,34 @@ def _holds(kind: DType, value: int) -> bool:
     return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
 
 
-def masked(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
-    """Capture a ufunc that writes only where a mask says so."""
-    if not isinstance(out, CapturedArray):
-        what = f"np.{ufunc.__name__}"
-        if out is not None:
-            raise into_another(what)
-        raise trace_error(
-            f"{what} with where leaves elements unwritten; give it out=np.zeros_like(...)"
-        )
-    if options.keys() != {"where"}:
-        raise trace_error(f"np.{ufunc.__name__} with where and other options cannot be traced")
+def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: str) -> Any:
+    """Capture ``write(target, *args, **options)``, by which numpy writes into an array."""
+    if not isinstance(target, CapturedArray):
+        raise into_another(name)
+    given = replaced((args, options), dummy)
     # This raises what numpy raises.
-    shapes = [np.shape(dummy(one)) for one in inputs]
-    if np.broadcast_shapes(*shapes, out.shape) != out.shape:
-        raise ValueError(f"non-broadcastable output operand with shape {out.shape}")
-    out.write(into_where(ufunc), options["where"], *inputs)
-    return out
+    with np.errstate(all="ignore"):
+        write(writable(target), *given[0], **given[1])
+    arrays: Iterable[Any] = found_in((args, options), CapturedArray)
+    for one in arrays:
+        one.ordered()
+    target.write(write, *args, *([Keywords(options)] if options else []))
+    return target
+
+
+def writable(value: Any) -> Any:
+    """Return what numpy has in the place of an operand: zeros, or a scalar."""
+    if not isinstance(value, CapturedArray):
+        return dummy(value)
+    is_scalar = issubclass(value.__class__, np.generic)
+    return value.dtype.type(0) if is_scalar else np.zeros_like(value.laid_out())
 
 
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
     """Capture a call of a ufunc, whose result takes the order of `out` where there is one."""
     if ufunc.nout != 1:
         return whole(self, ufunc, inputs, {})
-    *loop, dtype = resolve(ufunc, inputs)
+    *loop, dtype = _resolved(ufunc, *[_kind(one) for one in inputs])
     tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
     if ufunc.signature is not None:
         told_apart(tracers)
@@ -194,10 +179,7 @@ def whole(
     self: ArrayTracer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """Capture a call as a whole, whose results lie where numpy puts them."""
-    given: list[Any] = []
-    arguments = replaced((inputs, options), lambda one: _as_it_lies(one, given))
-    if all(one.is_in_order for one in given):
-        return self.capture_step(function, inputs, options)
+    arguments = replaced((inputs, options), _as_it_lies)
     with np.errstate(all="ignore"):
         results = function(*arguments[0], **arguments[1])
     made = self.capture_step(function, inputs, options, results)
@@ -206,11 +188,8 @@ def whole(
     return made
 
 
-def _as_it_lies(value: Any, given: list[Any]) -> Any:
-    if not isinstance(value, CapturedArray):
-        return dummy(value)
-    given.append(value)
-    return value.laid_out()
+def _as_it_lies(value: Any) -> Any:
+    return value.laid_out() if isinstance(value, CapturedArray) else dummy(value)
 
 
 def told_apart(arrays: list[ArrayTracer]) -> None:
@@ -268,12 +247,13 @@ def reduced(
         array = array.array
     elif not isinstance(array, CapturedArray):
         array = self.wrap(self.program.constant(self.program.snapshot(np.asarray(array))))
+    # These raise what numpy raises, also where nobody reads the result.
+    one = np.ones((1,) * array.ndim, array.dtype)
+    kind = np.asarray(ufunc.reduce(one, axis, dtype)).dtype
     axes = range(array.ndim) if axis is None else axis
     # A reduction of a single number may name its axis 0 or -1.
     axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
     axes = tuple(sorted(axes))
-    # These raise what numpy raises, also where nobody reads the result.
-    kind = ufunc.reduce(np.ones((1,), array.dtype), dtype=dtype).dtype
     if not array.size:
         ufunc.reduce(np.empty(array.shape, array.dtype), axes, dtype)
     node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
@@ -282,26 +262,15 @@ def reduced(
         node = self.program.view(View("reshape", shape), node, shape)
     made = self.wrap(node)
     if not array.is_in_order and array.size:
-        like = array.laid_out()
-        if 0 in like.strides:
-            # Where numpy puts what it computes of what is repeated, only numpy tells.
-            made.lies_as(np.asarray(ufunc.reduce(like, axes, dtype, keepdims=keepdims)))
-        else:
-            index: list[Any] = [slice(None)] * array.ndim
-            for one in axes:
-                index[one] = slice(0, 1) if keepdims else 0
-            made.lies_as(np.empty_like(like[tuple(index)]))
+        like = ufunc.reduce(array.laid_out(), axes, dtype, keepdims=keepdims)
+        made.lies_as(np.asarray(like))
     made.is_scalar = made.shape == ()
     return made
 
 
-def resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
-    """Return the dtypes that a ufunc works in, its result's last."""
-    return _resolved(ufunc, *[_kind(one) for one in inputs])
-
-
 @cache
 def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
+    """Return the dtypes that a ufunc works in, its result's last."""
     return ufunc.resolve_dtypes((*kinds, None))
 
 

@@ -114,15 +114,10 @@ def steps_to(array: Array, seen: Array) -> list[View] | None:
     """Return the views that lead from an array to a view of it; None where these kinds do not."""
     found = _index_and_order(array, seen)
     if found is None and array.size == seen.size:
-        backwards = tuple(reversed(range(array.ndim)))
-        turned = tuple(reversed(range(seen.ndim)))
         found = [View("reshape", seen.shape)]
         if _after(found, array, seen) is None:
-            found = [
-                View("transpose", backwards),
-                View("reshape", seen.shape[::-1]),
-                View("transpose", turned),
-            ]
+            shape = seen.shape[::-1]
+            found = [_turned(array), View("reshape", shape), _turned(seen)]
     if found is None and seen.ndim == 1 and array.flags.forc:
         # This is a diagonal.
         start = (_place(seen)[0] - _place(array)[0]) // array.itemsize
@@ -130,9 +125,12 @@ def steps_to(array: Array, seen: Array) -> list[View] | None:
         stop = start + step * (seen.size - 1) + (1 if step > 0 else -1)
         index = slice(start, None if stop < 0 else stop, step)
         flat = [View("reshape", (array.size,)), View("index", (index, ...))]
-        backwards = tuple(reversed(range(array.ndim)))
-        found = flat if array.flags.c_contiguous else [View("transpose", backwards), *flat]
+        found = flat if array.flags.c_contiguous else [_turned(array), *flat]
     return None if found is None else _after(found, array, seen)
+
+
+def _turned(array: Array) -> View:
+    return View("transpose", tuple(range(array.ndim))[::-1])
 
 
 def is_whole(view: View, shape: Shape) -> bool:
