@@ -32,6 +32,18 @@ def choose(mask: Number, lhs: Number, rhs: Number) -> Number:
     return lhs if mask else rhs
 
 
+def exp_without(k: Number, x: Number) -> Number:
+    """``e ** x / 2 ** k`` for the k that brings it next to 1, by a polynomial of degree 7."""
+    rest = (x - k * _LOG_2_HIGH) - k * _LOG_2_LOW
+    p = F(1.9875691500e-4)
+    p = p * rest + F(1.3981999507e-3)
+    p = p * rest + F(8.3334519073e-3)
+    p = p * rest + F(4.1665795894e-2)
+    p = p * rest + F(1.6666665459e-1)
+    p = p * rest + F(5.0000001201e-1)
+    return p * (rest * rest) + rest + F(1.0)
+
+
 def exp(x: Number) -> Number:
     """``e ** x``, by 2 ** k times a polynomial of degree 7.
 
@@ -41,14 +53,7 @@ def exp(x: Number) -> Number:
     held = choose(x < F(88.8), x, F(88.8))
     held = choose(held > F(-104.0), held, F(-104.0))
     k = np.rint(held * _LOG2_E)
-    rest = (held - k * _LOG_2_HIGH) - k * _LOG_2_LOW
-    p = F(1.9875691500e-4)
-    p = p * rest + F(1.3981999507e-3)
-    p = p * rest + F(8.3334519073e-3)
-    p = p * rest + F(4.1665795894e-2)
-    p = p * rest + F(1.6666665459e-1)
-    p = p * rest + F(5.0000001201e-1)
-    p = p * (rest * rest) + rest + F(1.0)
+    p = exp_without(k, held)
     # 2 ** k is no float32 at both ends, two factors are.
     n = I(k)
     half = n >> I(1)
@@ -98,7 +103,7 @@ def log1p(x: Number) -> Number:
 
 
 def tanh(x: Number) -> Number:
-    """The hyperbolic tangent: a polynomial near 0, and beyond by `exp`.
+    """The hyperbolic tangent: a polynomial near 0, and beyond by ``e ** (2 * x)``.
 
     **Source**: S. Moshier, Cephes, tanhf.
     """
@@ -110,6 +115,10 @@ def tanh(x: Number) -> Number:
     p = p * z + F(1.33314422036e-1)
     p = p * z + F(-3.33332819422e-1)
     near = p * z * x + x
-    far = (F(1.0) - F(2.0) / (exp(size + size) + F(1.0))) * choose(x > F(0.0), F(1.0), F(-1.0))
+    # From 10 on it is 1. Below, 2 ** k is a float32 as it stands.
+    held = choose(size < F(10.0), size, F(10.0))
+    k = np.rint((held + held) * _LOG2_E)
+    power = exp_without(k, held + held) * I((I(k) + I(127)) << I(23)).view(F)
+    far = math.copysign(F(1.0) - F(2.0) / (power + F(1.0)), x)
     y = choose(size < F(0.625), near, far)
     return choose(x == x, y, x)
