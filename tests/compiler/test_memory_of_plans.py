@@ -144,7 +144,18 @@ def parts_seen_transposed(x: Any) -> Any:
     return (np.exp(whole),)
 
 
-@pytest.mark.parametrize("run", [parts_added, parts_with_steps, parts_seen_transposed])
+def parts_of_what_lies_transposed(x: Any) -> Any:
+    """Write into zeros that lie in memory as another array in another order does."""
+    whole = np.zeros_like(x.T)
+    whole[:2] += np.tanh(x.T[:2])
+    whole[2:4] += np.sin(x.T[2:4])
+    whole[4:] += np.cos(x.T[4:])
+    return (np.exp(whole),)
+
+
+@pytest.mark.parametrize(
+    "run", [parts_added, parts_with_steps, parts_seen_transposed, parts_of_what_lies_transposed]
+)
 def test_an_array_of_parts_needs_neither_zeros_nor_copies(run: Any) -> None:
     titles = _titles(_checked(run, _random(8, 6)))
 

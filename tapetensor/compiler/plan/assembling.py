@@ -27,7 +27,10 @@ def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
 def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> None:
     covered = np.zeros(whole.shape, bool)
     first: list[Node] = []
-    node = whole
+    node, seen = whole, readers.get(whole, [])
+    if len(seen) == 1 and seen[0].kind is Kind.VIEW and seen[0].function.name == "transpose":
+        # It lies in memory in another order than C's.
+        (node,) = seen
     while node not in leaves:
         write = _only_write(node, readers, leaves)
         if write is None:

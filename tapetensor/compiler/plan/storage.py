@@ -30,9 +30,10 @@ def shares_memory(node: Node, other: Node) -> bool:
 def part_seen(view: Node, whole: Array) -> Array | None:
     """Return the part of its owner's array that a view shows; None where it would be a copy."""
     views = []
-    while view.kind is Kind.VIEW:
-        views.append(view.function)
-        (view,) = view.args
+    while view.kind in (Kind.VIEW, Kind.WRITE):
+        if view.kind is Kind.VIEW:
+            views.append(view.function)
+        view = view.args[0]
     seen = whole
     for function in reversed(views):
         seen = function(seen)
