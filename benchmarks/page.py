@@ -23,8 +23,8 @@ from benchmarks.problems import WORKLOADS
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES = DOCS / "comparisons.md", DOCS / "comparisons.json"
 BETWEEN = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
-PACKAGES = ("numpy", "torch", "jax", "autograd")
-SUBJECTS = ("tapetensor", "tapetensor-compiled")
+PACKAGES = ("numpy", "torch", "jax", "autograd", "numba")
+SUBJECTS = ("tapetensor", "tapetensor-compiled", "tapetensor-native-compiled")
 
 # By workload and contender, by what was measured: "median_ms" and more.
 Results = dict[str, dict[str, dict[str, float]]]
@@ -73,7 +73,7 @@ def _tables_of(run: Run) -> Iterator[str]:
     yield f"### With the OpenBLAS kernel {run['kernel']}\n\n{run['about']}.\n"
     yield "\nMedian time of a step in milliseconds:\n\n"
     yield from _table(names, results, _cells(results, "median_ms"))
-    for subject in SUBJECTS:
+    for subject in [one for one in SUBJECTS if one in names]:
         others = [name for name in names if name != subject]
         yield f"\nTime of `{subject}` over that of the other; below 1, `{subject}` is faster:\n\n"
         yield from _table(others, results, {w: _ratios(subject, results[w]) for w in results})
