@@ -84,7 +84,7 @@ class Binding(Walker):
         self._start = next_id()
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
-        self.hold("the state of ", global_randomness, nothing, operator.eq)
+        self.hold("the state of ", global_randomness, nothing, dict, operator.eq)
         # They run whenever Python likes to, and are no part of the function.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
         self._counts.update({id(code): 0 for code in self._collecting})
@@ -340,9 +340,7 @@ class Binding(Walker):
                 if not (name.startswith("__") or isinstance(one, types.ModuleType))
             }  # fmt: skip
 
-        originals = read()
-
-        def undo() -> None:
+        def write(originals: dict[str, Any]) -> None:
             now = read()
             for name in {**now, **originals}:
                 if name not in originals:
@@ -350,7 +348,7 @@ class Binding(Walker):
                 elif now.get(name, _ABSENT) is not originals[name]:
                     put(owner, name, originals[name])
 
-        self._watched[id(owner)] = self.hold(where, read, undo)
+        self._watched[id(owner)] = self.hold(where, read, write, dict)
 
     def _walk_function(self, function: types.FunctionType, source: str) -> None:
         """Walk what a function closes over; guard its defaults, which were walked before."""
@@ -379,9 +377,8 @@ class Binding(Walker):
                 continue
             value = cell.cell_contents
             replaced = self._walk_value(value, f"{held}.cell_contents", name)
-            watched = self.hold(
-                "", partial(_in_cell, cell, name), partial(setattr, cell, "cell_contents", value)
-            )
+            write: Any = partial(setattr, cell, "cell_contents")
+            watched = self.hold(name, partial(_in_cell, cell), write)
             if replaced is not value:
                 cell.cell_contents = replaced
                 watched.settle()
@@ -484,6 +481,6 @@ def _is_imported(frame: types.FrameType) -> bool:
     return getattr(frame.f_globals.get("__spec__"), "_initializing", False)
 
 
-def _in_cell(cell: types.CellType, name: str) -> dict[str, Any]:
+def _in_cell(cell: types.CellType) -> Any:
     """Return what is in a closure cell, if anything is."""
-    return {name: cell.cell_contents} if is_filled(cell) else {}
+    return cell.cell_contents if is_filled(cell) else _ABSENT

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,13 @@ import numpy as np
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.callables import place_of
-from tapetensor.compiler.trace.changes import Held, parts, random_state, set_random_state
+from tapetensor.compiler.trace.changes import (
+    Held,
+    parts,
+    random_state,
+    set_random_state,
+    whole,
+)
 from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
 from tapetensor.compiler.trace.node import Kind, Node
@@ -110,12 +116,13 @@ class Inputs(GuardWriter):
     def hold(
         self,
         where: str,
-        read: Callable[[], Mapping[Any, Any]],
-        put_back: Callable[[], object],
+        read: Callable[[], Any],
+        write: Callable[[Any], object],
+        told: Callable[[Any], dict[str, Any]] = whole,
         same: Callable[[Any, Any], object] = operator.is_,
     ) -> Held:
         """Watch something for changes, and have `restore` put back what it holds now."""
-        held = Held(where, read, put_back, same)
+        held = Held(where, read, write, told, same)
         self.held.append(held)
         return held
 
@@ -166,9 +173,9 @@ class Inputs(GuardWriter):
         else:
             self.guard(f"elements({local}) != {self.bind(before)}")
         if array.dtype.hasobject:
-            self.hold(where, lambda: parts(array.flat), nothing)
+            self.hold(where, lambda: [*array.flat], nothing, parts)
         else:
-            self.hold(where, lambda: {"": elements(array)}, nothing, operator.eq)
+            self.hold(where, lambda: elements(array), nothing, same=operator.eq)
         if flags.writeable:
             # From now on numpy refuses to change it, and its error names the line.
             flags.writeable = False
@@ -213,10 +220,10 @@ class Inputs(GuardWriter):
         tracer = self.input(data, self.local(f"{local}.array"), where)
         tracer.fixed_as = where
 
-        def undo() -> None:
+        def undo(_: object) -> None:
             tensor.array, tensor.tape = data, tape
 
-        self.hold(where, dict, undo)
+        self.hold(where, nothing, undo)
         tensor.array = tracer
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, tensor, local)
@@ -239,8 +246,8 @@ class Inputs(GuardWriter):
     def watch_randomness(self, generator: Any, where: str) -> None:
         """Refuse that a generator draws by itself."""
         read = partial(random_state, generator)
-        put_back = partial(set_random_state, generator, read())
-        self.hold(f"the state of {where}", read, put_back, operator.eq)
+        write = partial(set_random_state, generator)
+        self.hold(f"the state of {where}", read, write, same=operator.eq)
 
     def walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         """Put tracers into a store of gradients."""
@@ -260,10 +267,10 @@ class Inputs(GuardWriter):
         store.incomplete = (*before, all_of_it)
         self.stores.append((store, local, dict(store.arrays), store.incomplete))
 
-        def undo() -> None:
+        def undo(_: object) -> None:
             store.arrays, store.incomplete = arrays, before
 
-        self.hold(where, dict, undo)
+        self.hold(where, nothing, undo)
         return store
 
     def walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
@@ -274,8 +281,8 @@ class Inputs(GuardWriter):
         rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
         self.expressions[rate] = f"float64({held}['_lr'])"
         tracer = NumberTracer(ArrayTracer(self.program, rate))
-        put_back = partial(fields.__setitem__, "_lr", fields["_lr"])
-        watched = self.hold(where, lambda: {".lr": fields["_lr"]}, put_back)
+        read, write = partial(fields.__getitem__, "_lr"), partial(fields.__setitem__, "_lr")
+        watched = self.hold(f"{where}.lr", read, write)
         fields["_lr"] = tracer
         watched.settle()
         self._optimizers.append((optimizer, held))
@@ -336,10 +343,5 @@ class Inputs(GuardWriter):
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
 
 
-def is_or_are_tensors(one: Any, other: Any) -> bool:
-    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
-    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
-
-
-def nothing() -> None:
-    """Put nothing back."""
+def nothing(_: object = None) -> None:
+    """Read nothing, or put nothing back."""

@@ -26,9 +26,9 @@ from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
-from tapetensor.compiler.trace.changes import attributes, members, parts, shown
+from tapetensor.compiler.trace.changes import members, parts, shown
 from tapetensor.compiler.trace.guards import spelling
-from tapetensor.compiler.trace.inputs import Inputs, is_or_are_tensors
+from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.opaque import (
     STATES,
     is_cache,
@@ -48,16 +48,17 @@ from tapetensor.compiler.trace.structure import (
     VALUES,
     content,
     dict_of,
+    fill_slots,
     holds_arrays,
+    in_dict,
+    in_slots,
     is_dataclass_instance,
     is_looked_through,
     is_plain,
-    is_set,
     is_users,
     refill,
     slots_of,
     storage,
-    unset,
 )
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
@@ -222,8 +223,10 @@ class Walker(Inputs):
         if by_place and (is_made_anew or not all(map(is_plain, by_place))):
             walked = self.walk(by_place, f"{source}.__defaults__", where)
             if walked is not by_place:
-                self.hold(where, dict, partial(setattr, function, "__defaults__", by_place))
+                read = partial(getattr, function, "__defaults__")
+                watched = self.hold(where, read, partial(setattr, function, "__defaults__"))
                 function.__defaults__ = walked
+                watched.settle()
         if by_name:
             self.walk(by_name, f"{source}.__kwdefaults__", where)
 
@@ -232,13 +235,8 @@ class Walker(Inputs):
         for function in functions_in(value):
             name = source if function is value else self.bind(function)
             self.note(function, name)
-            before = partial(refill, dict, vars(function), dict(vars(function)))
-            self.hold(where, partial(attributes, function), before)
             if is_users(function):
-                held = self.local(f"{name}.__dict__")
-                self.guard(f"len({held}) != {len(vars(function))}")
-                for key, one in vars(function).items():
-                    self.walk(one, f"{held}[{shown(key)}]", f"{where}.{key}")
+                self._walk_attributes(function, name, where, lasts=name.startswith("k"))
 
     def _walk_bound(self, value: Any, local: str, where: str) -> Any:
         """Walk a bound method or a partial function."""
@@ -285,7 +283,7 @@ class Walker(Inputs):
             self.texts.update([one for one in items if one.__class__ is str])
             series = f"{local}.values()" if isinstance(held, dict) else local
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
-            self._hold_content(where, value, base, held, {})
+            self._hold_content(where, value, base, {})
             return value
         pairs = held.items() if isinstance(held, dict) else enumerate(held)
         replaced = {
@@ -298,21 +296,19 @@ class Walker(Inputs):
             (dict_of(made) or {}).update(dict_of(value) or {})
             self.seen[id(value)] = self.seen[id(made)] = made, self.seen[id(value)][1]
             return made
-        self._hold_content(where, value, base, held, {} if is_set_of else changed)
+        self._hold_content(where, value, base, {} if is_set_of else changed)
         return value
 
     def _key(self, key: Any) -> str:
         return repr(key) if key.__class__ in (int, str) else self.bind(key)
 
-    def _hold_content(
-        self, where: str, value: Any, base: Any, before: Any, replaced: dict[Any, Any]
-    ) -> None:
+    def _hold_content(self, where: str, value: Any, base: Any, replaced: dict[Any, Any]) -> None:
         """Watch a container for changes, with tracers in the place of arrays."""
         if base in (tuple, frozenset):
             return
         told = members if base is set else parts
         watched = self.hold(
-            where, lambda: told(content(base, value)), partial(refill, base, value, before)
+            where, partial(content, base, value), partial(refill, base, value), told
         )
         for key, item in replaced.items():
             base.__setitem__(value, key, item)
@@ -364,7 +360,7 @@ class Walker(Inputs):
             self.guard(f"len({local}) != {len(waiting)}")
             for place, item in enumerate(waiting):
                 self.walk(item, f"{local}[{place}]", f"{where}[{place}]")
-            self.hold(where, lambda: parts(queued(value)), partial(put_back, value, waiting))
+            self.hold(where, partial(queued, value), partial(put_back, value), parts)
         elif holds_arrays(value):
             raise trace_error(
                 f"{where} is a {type(value).__name__}, which is not looked through; "
@@ -383,10 +379,9 @@ class Walker(Inputs):
         """Walk what can be seen of an object that is more than that."""
         for is_one, read, write in STATES:
             if is_one(value):
-                before = read(value)
-                self.guard(f"{self.bind(read)}({name}) != {self.bind(before)}")
-                now: Any = lambda read=read: {"": read(value)}  # noqa: E731  # of each state
-                self.hold(where, now, partial(write, value, before), operator.eq)
+                now, put_back = partial(read, value), partial(write, value)
+                watched = self.hold(where, now, put_back, same=operator.eq)
+                self.guard(f"{self.bind(read)}({name}) != {self.bind(watched.before)}")
         if is_cache(value):
             # What it gives without running the function is what it gave before.
             results, found = f"{self.bind(kept_by)}({name})", kept_by(value)
@@ -407,18 +402,17 @@ class Walker(Inputs):
             self._walk_attributes(value, name, where, lasts=True)
 
     def _walk_context_variable(self, value: ContextVar[Any], name: str, where: str) -> None:
-        absent, before = self.bind(_ABSENT), value.get(_ABSENT)
-        is_set, held = before is not _ABSENT, f"{name}.get({absent})"
-        self.guard(f"({held} is not {absent}) is not {is_set}")
+        absent, is_set = self.bind(_ABSENT), value.get(_ABSENT) is not _ABSENT
+        self.guard(f"({name}.get({absent}) is not {absent}) is not {is_set}")
         with contextlib.suppress(LookupError):
             # What is not set may have a default.
             self.walk(value.get(), f"{name}.get()", where)
 
-        def put_back() -> None:
+        def write(before: Any) -> None:
             if is_set and value.get(_ABSENT) is not before:
                 value.set(before)
 
-        self.hold(where, lambda: {"": value.get(_ABSENT)}, put_back)
+        self.hold(where, partial(value.get, _ABSENT), write)
 
     def _walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
         """Walk the attributes of an object, in its dict and in its slots.
@@ -429,50 +423,36 @@ class Walker(Inputs):
             where: what the user calls it.
             lasts: whether the next call has the same object.
         """
-        slots = slots_of(value)
-        before = attributes(value)
-
-        def put_back() -> None:
+        slots, fields = slots_of(value), dict_of(value)
+        if slots:
+            # Before anything is replaced: what comes next may be refused.
+            read, write = partial(in_slots, value), partial(fill_slots, value)
+            watched = self.hold(f"{where}.", read, write, dict)
             for name, slot in slots.items():
-                if f".{name}" not in before:
-                    unset(slot, value)
-                elif not is_set(slot, value) or slot.__get__(value) is not before[f".{name}"]:
-                    slot.__set__(value, before[f".{name}"])
-            if fields is not None:
-                refill(dict, fields, held_before)
-
-        fields = dict_of(value)
-        if not slots and fields is None:
-            return
-        held_before = dict(fields or {})
-        # Before anything is replaced: what comes next may be refused.
-        watched = self.hold(where, partial(attributes, value), put_back, is_or_are_tensors)
-        for name, slot in slots.items():
-            if f".{name}" not in before:
-                self.guard(f"is_set({self.bind(slot)}, {local})")
-                continue
-            item, source = before[f".{name}"], f"{self.bind(slot.__get__)}({local})"
-            replaced = self._walk_attribute(name, item, source, where)
-            if replaced is not item:
-                slot.__set__(value, replaced)
+                if name not in watched.before:
+                    self.guard(f"is_set({self.bind(slot)}, {local})")
+                    continue
+                item, source = watched.before[name], f"{self.bind(slot.__get__)}({local})"
+                slot.__set__(value, self._walk_attribute(name, item, source, where))
+            watched.settle()
         if fields is not None:
+            read, write = partial(in_dict, value), partial(refill, dict, fields)
+            watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
             source = f"{local}.__dict__"
             held = self.bind(fields, "d") if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard(f"len({held}) != {len(fields)}{moved}")
-            for name, item in held_before.items():
+            for name, item in watched.before.items():
                 expression = f"{held}[{name!r}]"
                 is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
                 if lasts and is_new and item.tape is None:
                     field = self.local(expression)
                     self.fields[field] = item
                     self.walk_tensor(item, field, f"{where}.{name}")
-                    continue
-                replaced = self._walk_attribute(name, item, expression, where)
-                if replaced is not item:
-                    fields[name] = replaced
+                else:
+                    fields[name] = self._walk_attribute(name, item, expression, where)
             self.states.append((held, fields, dict(fields)))
-        watched.settle()
+            watched.settle()
 
     def _walk_attribute(self, name: str, value: Any, expression: str, where: str) -> Any:
         """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
@@ -482,3 +462,8 @@ class Walker(Inputs):
         self.guard(f"{expression} is not {self.bind(value)}")
         self.unrepeatable[name] = f"{where}.{name} {told}"
         return value
+
+
+def _is_or_are_tensors(one: Any, other: Any) -> bool:
+    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
+    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
