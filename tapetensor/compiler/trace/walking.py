@@ -8,7 +8,6 @@ is not replaced.
 
 from __future__ import annotations
 
-import contextlib
 import decimal
 import enum
 import functools
@@ -17,7 +16,6 @@ import random
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from contextvars import Context, ContextVar
 from functools import partial
 from typing import Any
 
@@ -30,14 +28,12 @@ from tapetensor.compiler.trace.changes import members, parts, shown
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.opaque import (
-    STATES,
+    VISIBLE,
     is_cache,
-    is_queue,
+    is_or_equals,
     kept_by,
     never_the_same,
     precision,
-    put_back,
-    queued,
 )
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
@@ -68,12 +64,9 @@ from tapetensor.tensor.base import TensorBase
 
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
-_ABSENT = object()
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
-_VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
-_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 # The next call may bring another object of these types.
 _RECOGNIZED = (np.random.Generator, Gradients, types.MethodType, functools.partial)
 _RANDOM = (random.Random, np.random.RandomState, np.random.BitGenerator)
@@ -335,84 +328,37 @@ class Walker(Inputs):
             self.modules[id(value)] = value, where
         elif isinstance(value, types.FunctionType):
             self.add_function(value, name, where)
-        elif isinstance(value, operator.attrgetter | operator.methodcaller):
-            self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
-        elif isinstance(value, ContextVar):
-            self._walk_context_variable(value, name, where)
-        elif isinstance(value, weakref.ref):
-            # A plan would keep alive what it knows by its address.
-            was_around, self.is_around = self.is_around, False
-            self.walk(value(), self.local(f"{name}()"), where)
-            self.is_around = was_around
-        elif isinstance(value, types.MappingProxyType | Context):
-            self._walk_mapping(value, name, where)
-        elif isinstance(value, _VIEWS):
-            self._walk_mapping(value.mapping, self.local(f"{name}.mapping"), where)
-        elif isinstance(value, _BOUND) and not isinstance(value.__self__, types.ModuleType):
-            self.walk(value.__self__, f"{name}.__self__", where)
-        elif isinstance(value, BaseException):
-            self.walk(value.args, f"{name}.args", f"{where}.args")
-            self._walk_attributes(value, name, where, lasts=True)
-        elif isinstance(value, _RANDOM):
-            self.watch_randomness(value, where)
-        elif is_queue(value):
-            waiting, local = queued(value), self.local(f"{self.bind(queued)}({name})")
-            self.guard(f"len({local}) != {len(waiting)}")
-            for place, item in enumerate(waiting):
-                self.walk(item, f"{local}[{place}]", f"{where}[{place}]")
-            self.hold(where, partial(queued, value), partial(put_back, value), parts)
-        elif holds_arrays(value):
+        else:
+            self._walk_opaque(value, name, where)
+
+    def _walk_opaque(self, value: Any, name: str, where: str) -> None:
+        """Walk what can be seen of an object that is more than that."""
+        rows = [row for row in VISIBLE if row.is_one(value)]
+        if not rows and holds_arrays(value):
             raise trace_error(
                 f"{where} is a {type(value).__name__}, which is not looked through; "
                 "use a list, a dict or a dataclass"
             )
-        else:
-            self._walk_opaque(value, name, where)
-
-    def _walk_mapping(self, value: Any, name: str, where: str) -> None:
-        """Walk what a view of a dict shows, in which nothing can be replaced."""
-        self.guard_keys(value, name)
-        for key, item in value.items():
-            self.walk(item, f"{name}[{self._key(key)}]", f"{where}[{shown(key)}]")
-
-    def _walk_opaque(self, value: Any, name: str, where: str) -> None:
-        """Walk what can be seen of an object that is more than that."""
-        for is_one, read, write in STATES:
-            if is_one(value):
-                now, put_back = partial(read, value), partial(write, value)
-                watched = self.hold(where, now, put_back, same=operator.eq)
-                self.guard(f"{self.bind(read)}({name}) != {self.bind(watched.before)}")
+        # Nothing can be put in the place of an array there, so that it is a constant. But a plan
+        # would keep alive what it knows by its address.
+        was_around, self.is_around = self.is_around, not isinstance(value, weakref.ref)
+        for row in rows:
+            if row.write is not None:
+                read, write = partial(row.read, value), partial(row.write, value)
+                self.hold(where, read, write, row.told, is_or_equals)
+            self.walk(row.read(value), f"{self.bind(row.read)}({name})", where)
+        self.is_around = was_around
+        if isinstance(value, operator.attrgetter | operator.methodcaller):
+            self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
+        if isinstance(value, _RANDOM):
+            self.watch_randomness(value, where)
         if is_cache(value):
-            # What it gives without running the function is what it gave before.
-            results, found = f"{self.bind(kept_by)}({name})", kept_by(value)
-            self.caches.append((value, found, name, where))
-            self.guard(f"len({results}) != {len(found)}")
-            for index, one in enumerate(found):
-                source = f"{results}[{index}]"
-                if isinstance(one, np.ndarray):
-                    # Nothing can be put in its place, so it is a constant while it stays as it is.
-                    elements = self.bind(one.tobytes())
-                    self.guard(f"{source}.tobytes() != {elements}")
-                else:
-                    self.walk(one, source, f"what {where} gives")
+            self.caches.append((value, kept_by(value), name, where))
         for one in wrapped_in(value):
             if one is not value:
                 self.walk(one, self.bind(one), where)
-        if is_users(value.__class__):
+        if is_users(value.__class__) or isinstance(value, BaseException):
             self._walk_attributes(value, name, where, lasts=True)
-
-    def _walk_context_variable(self, value: ContextVar[Any], name: str, where: str) -> None:
-        absent, is_set = self.bind(_ABSENT), value.get(_ABSENT) is not _ABSENT
-        self.guard(f"({name}.get({absent}) is not {absent}) is not {is_set}")
-        with contextlib.suppress(LookupError):
-            # What is not set may have a default.
-            self.walk(value.get(), f"{name}.get()", where)
-
-        def write(before: Any) -> None:
-            if is_set and value.get(_ABSENT) is not before:
-                value.set(before)
-
-        self.hold(where, partial(value.get, _ABSENT), write)
 
     def _walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
         """Walk the attributes of an object, in its dict and in its slots.
