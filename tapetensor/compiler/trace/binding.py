@@ -311,15 +311,12 @@ class Binding(Walker):
 
     def _walk_value(self, value: Any, expression: str, where: str) -> Any:
         """Walk a value that a function reads by its name; return what stands for it."""
-        if isinstance(value, types.ModuleType):
+        if isinstance(value, types.ModuleType) and not is_users(value):
             self.modules[id(value)] = value, where
-            if not is_users(value):
-                return value
-        if isinstance(value, type):
-            self.add_class(value)
+            return value
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
         is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
-        if isinstance(value, type | types.ModuleType) or (is_bound and not is_users(value)):
+        if is_bound and not is_users(value):
             self.guard(f"{expression} is not {self._bound(value)}")
             return value
         return self.walk(value, expression, where)

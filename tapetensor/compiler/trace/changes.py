@@ -122,8 +122,7 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
         pass
     finally:
         sys.settrace(before)
-    is_late = lines.found is None and lines.latest is not None and change() is not None
-    return lines.latest if is_late else lines.found
+    return lines.latest if lines.is_found or change() is not None else None
 
 
 class _Lines:
@@ -131,29 +130,29 @@ class _Lines:
 
     Args:
         change: tells whether there is one.
+
+    Attributes:
+        is_found: whether there is.
+        latest: the line that ran last until then.
     """
 
     def __init__(self, change: Callable[[], str | None]) -> None:
         self._change = change
-        self.found: Place | None = None
+        self.is_found = False
         self.latest: Place | None = None
         # What Python calls when it collects garbage, in any line, is no part of the run.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
 
-    def on_event(self, frame: FrameType, event: str, argument: object) -> Any:
-        if self.found is not None:
-            return None
-        if not _is_users(frame):
-            # A function of a library may call one of the user's.
-            return self.on_call
-        if self.latest is not None and self._change() is not None:
-            self.found = self.latest
+    def on_call(self, frame: FrameType, event: str, argument: object) -> Any:
+        return self._on_line if _is_users(frame) and frame.f_code not in self._collecting else None
+
+    def _on_line(self, frame: FrameType, event: str, argument: object) -> Any:
+        if not self.is_found:
+            self.is_found = self.latest is not None and self._change() is not None
+        if self.is_found:
             return None
         self.latest = Place(frame.f_code.co_filename, frame.f_lineno)
-        return self.on_event
-
-    def on_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self.on_event if _is_users(frame) and frame.f_code not in self._collecting else None
+        return self._on_line
 
 
 def _is_users(frame: FrameType) -> bool:

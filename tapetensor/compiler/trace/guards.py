@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -72,17 +71,13 @@ class GuardWriter:
         if value is None or isinstance(value, bool | np.bool_):
             self.guard(f"{local} is not {self.bind(value)}")
             return
-        if isinstance(value, slice | complex | np.complexfloating | np.void):
-            # Their parts may be equal and of another type or sign.
-            differs = f"repr({local}) != {repr(value)!r}"
-        elif value != value:
-            # A NaN is recognized by being unequal to itself.
-            differs = f"{local} == {local}"
-        else:
-            differs = f"{local} != {self.bind(value)}"
-        if isinstance(value, float | np.floating) and value == 0.0:
-            # 0.0 and -0.0 are equal, but lead to different results.
-            differs += f" or copysign(1.0, {local}) != {math.copysign(1.0, value)}"
+        # Others that are equal may differ, as 0.0 and -0.0, or decimals by their digits, and what
+        # is the same may be unequal, as a NaN is to itself.
+        is_exact = isinstance(value, int | str | bytes | np.integer | np.dtype)
+        is_exact |= isinstance(value, float | np.floating) and bool(value == value != 0)
+        differs = (
+            f"{local} != {self.bind(value)}" if is_exact else f"repr({local}) != {repr(value)!r}"
+        )
         self.guard(f"{local}.__class__ is not {kind} or {differs}")
 
     def local(self, expression: str) -> str:

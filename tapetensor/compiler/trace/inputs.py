@@ -6,7 +6,6 @@ Python source.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -56,7 +55,6 @@ _NAMES = {
     "ndarray": np.ndarray,
     "arrays": (np.ndarray, np.generic),
     "float64": np.float64,
-    "copysign": math.copysign,
     "spelling": spelling,
     "content": content,
     "is_set": is_set,

@@ -112,9 +112,10 @@ class Walker(Inputs):
             return self.walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
             return self.walk_array(value, expression, where)
-        if is_plain(value):
+        if is_plain(value) or isinstance(value, VALUES):
             if value.__class__ is str:
                 self.texts.add(value)
+            self.add_class(value.__class__)
             self.guard_plain(value, expression)
             return value
         if id(value) in self.seen:
@@ -129,11 +130,6 @@ class Walker(Inputs):
             self._walk_kept(value, base, expression, where)
             return value
         local = self.local(expression)
-        if isinstance(value, VALUES):
-            # Those that are equal may differ: decimals by their digits.
-            self._recognize(value, local)
-            self.guard(f"repr({local}) != {repr(value)!r}")
-            return value
         if isinstance(value, np.random.Generator):
             return self.walk_generator(value, local, where)
         if isinstance(value, Gradients):
@@ -163,7 +159,7 @@ class Walker(Inputs):
         """
         if isinstance(value, Module | enum.Enum):
             return True
-        if isinstance(value, (*VALUES, *_RECOGNIZED)) or is_dataclass_instance(value):
+        if isinstance(value, _RECOGNIZED) or is_dataclass_instance(value):
             return False
         if isinstance(value, types.FunctionType):
             return self.is_around or not is_users(value)
@@ -256,10 +252,12 @@ class Walker(Inputs):
         if base is deque or issubclass(base, defaultdict):
             name = "maxlen" if base is deque else "default_factory"
             self.guard(f"{local}.{name} is not {self.bind(getattr(value, name))}")
-        held = content(base, value)
+        is_set_of = issubclass(base, set | frozenset)
+        read, write = partial(content, base, value), partial(refill, base, value)
+        watched = self.hold(where, read, write, members if is_set_of else parts)
+        held = watched.before
         if cls not in _BUILT_IN:
             local = self.local(f"content({self.bind(base)}, {local})")
-        is_set_of = issubclass(base, set | frozenset)
         if is_set_of and holds_arrays(held):
             raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
         if isinstance(held, dict):
@@ -276,36 +274,22 @@ class Walker(Inputs):
             self.texts.update([one for one in items if one.__class__ is str])
             series = f"{local}.values()" if isinstance(held, dict) else local
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
-            self._hold_content(where, value, base, {})
             return value
-        pairs = held.items() if isinstance(held, dict) else enumerate(held)
-        replaced = {
-            key: self.walk(item, f"{local}[{self._key(key)}]", f"{where}[{shown(key)}]")
-            for key, item in pairs
-        }
-        changed = {key: one for key, one in replaced.items() if one is not held[key]}
+        changed: dict[Any, Any] = {}
+        for key, item in held.items() if isinstance(held, dict) else enumerate(held):
+            source = repr(key) if key.__class__ in (int, str) else self.bind(key)
+            replaced = self.walk(item, f"{local}[{source}]", f"{where}[{shown(key)}]")
+            if replaced is not item and not is_set_of:
+                changed[key] = replaced
         if base is tuple and changed:
-            made = tuple.__new__(cls, replaced.values())
+            made = tuple.__new__(cls, [changed.get(place, one) for place, one in enumerate(held)])
             (dict_of(made) or {}).update(dict_of(value) or {})
             self.seen[id(value)] = self.seen[id(made)] = made, self.seen[id(value)][1]
             return made
-        self._hold_content(where, value, base, {} if is_set_of else changed)
-        return value
-
-    def _key(self, key: Any) -> str:
-        return repr(key) if key.__class__ in (int, str) else self.bind(key)
-
-    def _hold_content(self, where: str, value: Any, base: Any, replaced: dict[Any, Any]) -> None:
-        """Watch a container for changes, with tracers in the place of arrays."""
-        if base in (tuple, frozenset):
-            return
-        told = members if base is set else parts
-        watched = self.hold(
-            where, partial(content, base, value), partial(refill, base, value), told
-        )
-        for key, item in replaced.items():
+        for key, item in changed.items():
             base.__setitem__(value, key, item)
         watched.settle()
+        return value
 
     def _walk_kept(self, value: Any, base: type, expression: str, where: str) -> None:
         """Walk an object that has to be there again."""
