@@ -18,7 +18,6 @@ from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import (
     Held,
-    parts,
     random_state,
     set_random_state,
     whole,
@@ -28,7 +27,7 @@ from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import NotTracedError
+from tapetensor.compiler.trace.refusals import NotTracedError, trace_error
 from tapetensor.compiler.trace.structure import content, is_set
 from tapetensor.compiler.trace.tapes import Tapes
 from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -46,7 +45,7 @@ ARRAY: Any = vars(TensorBase)["array"]
 
 def elements(array: Any) -> Any:
     """Return what two arrays of the same layout share if their elements are the same."""
-    return spelling(array.flat) if array.dtype.hasobject else (array.strides, array.tobytes())
+    return array.strides, array.tobytes()
 
 
 # The guards of every plan may use these names.
@@ -135,9 +134,7 @@ class Inputs(GuardWriter):
             array.flags.writeable = True
         for array, before in self._frozen:
             # It may have been written to by way of another array that shares its memory.
-            if array.dtype.hasobject:
-                array[...] = before
-            elif elements(array) != before:
+            if elements(array) != before:
                 array[...] = np.frombuffer(before[1], array.dtype).reshape(array.shape)
 
     def known(self) -> dict[int, str]:
@@ -157,27 +154,20 @@ class Inputs(GuardWriter):
             tracer = self.input(array, local, where)
             tracer.fixed_as = where
             return tracer
+        if array.dtype.hasobject:
+            raise trace_error(f"{where} is an array of Python objects; make it a list of them")
         if id(array) in self.seen:
             self.guard(f"{local} is not {self.seen[id(array)][1]}")
             return array
         self.seen[id(array)] = array, local
         self.guard(f"{local} is not {self.bind(array)}")
         before, flags = elements(array), array.flags
-        if array.dtype == object:
-            self.guard(f"{local}.shape != {array.shape}")
-            for place, item in enumerate(array.flat):
-                # In such an array nothing is replaced.
-                self.walk(item, f"{local}.flat[{place}]", f"{where}[{place}]")
-        else:
-            self.guard(f"elements({local}) != {self.bind(before)}")
-        if array.dtype.hasobject:
-            self.hold(where, lambda: [*array.flat], nothing, parts)
-        else:
-            self.hold(where, lambda: elements(array), nothing, same=operator.eq)
+        self.guard(f"elements({local}) != {self.bind(before)}")
+        self.hold(where, lambda: elements(array), nothing, same=operator.eq)
         if flags.writeable:
             # From now on numpy refuses to change it, and its error names the line.
             flags.writeable = False
-            self._frozen.append((array, array.astype(object) if array.dtype.hasobject else before))
+            self._frozen.append((array, before))
         return array
 
     def walk(self, value: Any, expression: str, where: str) -> Any:
