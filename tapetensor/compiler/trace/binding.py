@@ -246,7 +246,7 @@ class Binding(Walker):
         code = frame.f_code
         if code in _READING:
             held = frame.f_locals["self"]
-            self.walk(held, self._bound(held), getattr(held, "name", "os.environ"))
+            self.walk(held, self.bind(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
             raise trace_error(_UNSEEDED)
 
@@ -258,16 +258,16 @@ class Binding(Walker):
         for name, module in modules_in(names, scope).items():
             self.modules[id(module)] = module, module.__name__
             if is_users(module) and self._is_new("import", name):
-                self.guard(f"{self._bound(sys.modules)}.get({name!r}) is not {self._bound(module)}")
+                self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
         self._watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
             if not self._is_new(scope, name):
                 continue
             if name in scope:
-                expression = f"{self._bound(scope)}[{name!r}]"
+                expression = f"{self.bind(scope)}[{name!r}]"
                 self._put(scope, name, self._walk_value(scope[name], expression, name))
             else:
-                self.guard(f"{name!r} in {self._bound(scope)}")
+                self.guard(f"{name!r} in {self.bind(scope)}")
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""
@@ -275,7 +275,7 @@ class Binding(Walker):
             value = scope.get(name, _ABSENT)
             is_value = isinstance(value, TensorBase | np.ndarray) or is_plain(value)
             if is_value and self._is_new(scope, name):
-                self.walk(value, f"{self._bound(scope)}[{name!r}]", name)
+                self.walk(value, f"{self.bind(scope)}[{name!r}]", name)
 
     def _is_new(self, owner: Any, name: str) -> bool:
         """Tell whether something is walked for the first time."""
@@ -289,19 +289,11 @@ class Binding(Walker):
         """The names of attributes that code reads, or may make of texts."""
         return self.attributes | (self.texts if self._is_dynamic else set())
 
-    def _bound(self, value: Any) -> str:
-        """Return the name of an object, which is bound only once."""
-        key = ("bound", id(value))
-        if key not in self._walked:
-            self._walked[key] = self.bind(value)
-        name: str = self._walked[key]
-        return name
-
     def _names_of(self, owner: Any) -> str:
         """Return the source of the names of a class or a module."""
         # Every read of those of a class makes another view.
         is_class = isinstance(owner, type)
-        return f"{self._bound(owner)}.__dict__" if is_class else self._bound(vars(owner))
+        return f"{self.bind(owner)}.__dict__" if is_class else self.bind(vars(owner))
 
     def _put(self, held: dict[str, Any], name: str, value: Any) -> None:
         """Put what stands for a global into its place, unless that is the very same."""
@@ -317,7 +309,7 @@ class Binding(Walker):
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
         is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
         if is_bound and not is_users(value):
-            self.guard(f"{expression} is not {self._bound(value)}")
+            self.guard(f"{expression} is not {self.bind(value)}")
             return value
         return self.walk(value, expression, where)
 
@@ -338,12 +330,11 @@ class Binding(Walker):
             }  # fmt: skip
 
         def write(originals: dict[str, Any]) -> None:
-            now = read()
-            for name in {**now, **originals}:
-                if name not in originals:
-                    drop(owner, name)
-                elif now.get(name, _ABSENT) is not originals[name]:
-                    put(owner, name, originals[name])
+            for name in read().keys() - originals.keys():
+                drop(owner, name)
+            for name, one in originals.items():
+                if held.get(name, _ABSENT) is not one:
+                    put(owner, name, one)
 
         self._watched[id(owner)] = self.hold(where, read, write, dict)
 
@@ -413,9 +404,9 @@ class Binding(Walker):
                 self._guard_member(owner, name)
                 for one in wrapped_in(value):
                     if isinstance(one, types.FunctionType) and vars(one):
-                        self.add_function(one, self._bound(one), f"{where}.{name}")
+                        self.add_function(one, self.bind(one), f"{where}.{name}")
                     if isinstance(one, partial | partialmethod):
-                        space = self._bound(one)
+                        space = self.bind(one)
                         self.walk(one.args, f"{space}.args", f"an argument of {where}.{name}")
                         self.walk(one.keywords, f"{space}.keywords", f"{where}.{name}")
             elif is_users(owner):
@@ -432,7 +423,7 @@ class Binding(Walker):
                 # What is told there is no part of a result.
                 continue
             elif callable(value) and not isinstance(value, types.FunctionType | type):
-                self.guard(f"{expression} is not {self._bound(value)}")
+                self.guard(f"{expression} is not {self.bind(value)}")
             else:
                 # Others may put something else there. What makes arrays does so meanwhile.
                 value = getattr(value, STANDS_FOR, value) if callable(value) else value
@@ -448,7 +439,7 @@ class Binding(Walker):
         """Guard the methods that have run, and that names that were not there are not there."""
         for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
             # It has the same bases, and no new name, which one of these or nobody had before.
-            bases = f"{self._bound(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
+            bases = f"{self.bind(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
             self.guard(f"len({self._names_of(cls)}) != {len(vars(cls))} or {bases}")
         for code in self._entered:
             for owner, name in self.members.get(code, ()):

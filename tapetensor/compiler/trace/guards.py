@@ -43,11 +43,13 @@ class GuardWriter:
 
     def __init__(self, names: dict[str, Any]) -> None:
         self.names = names
+        # The name of each object that has one, by its address.
+        self._bound: dict[int, str] = {}
         self.guards: list[str] = []
 
     def bind(self, value: Any, prefix: str = "k") -> str:
-        """Return a name by which the source can refer to `value`."""
-        name = f"{prefix}{len(self.names)}"
+        """Return the name by which the source can refer to `value`."""
+        name = self._bound.setdefault(id(value), f"{prefix}{len(self.names)}")
         self.names[name] = value
         return name
 
@@ -94,10 +96,3 @@ class GuardWriter:
         self.guards[:] = [
             "try:", *inner, "except (AttributeError, LookupError, ValueError): return MISS",
         ]  # fmt: skip
-
-    def guard_local(self, local: str, condition: str) -> None:
-        """Write a guard right behind the line that gives a local variable its value."""
-        for position, line in enumerate(self.guards):
-            if line.startswith(f"{local} = "):
-                self.guards.insert(position + 1, f"if {condition}: return MISS")
-                return

@@ -294,9 +294,8 @@ class Walker(Inputs):
     def _walk_kept(self, value: Any, base: type, expression: str, where: str) -> None:
         """Walk an object that has to be there again."""
         # What is compiled is known by its name already.
-        is_known = self.names.get(expression) is value
-        name = expression if is_known else self.bind(value)
-        if not is_known:
+        name = self.bind(value)
+        if name != expression:
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
