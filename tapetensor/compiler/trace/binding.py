@@ -264,8 +264,7 @@ class Binding(Walker):
             if not self._is_new(scope, name):
                 continue
             if name in scope:
-                expression = f"{self.bind(scope)}[{name!r}]"
-                self._put(scope, name, self._walk_value(scope[name], expression, name))
+                self._walk_name(scope, name, "")
             else:
                 self.guard(f"{name!r} in {self.bind(scope)}")
 
@@ -290,16 +289,18 @@ class Binding(Walker):
         return self.attributes | (self.texts if self._is_dynamic else set())
 
     def _names_of(self, owner: Any) -> str:
-        """Return the source of the names of a class or a module."""
+        """Return the source of the names of a class or of a module's dict."""
         # Every read of those of a class makes another view.
-        is_class = isinstance(owner, type)
-        return f"{self.bind(owner)}.__dict__" if is_class else self.bind(vars(owner))
+        return f"{self.bind(owner)}.__dict__" if isinstance(owner, type) else self.bind(owner)
 
-    def _put(self, held: dict[str, Any], name: str, value: Any) -> None:
-        """Put what stands for a global into its place, unless that is the very same."""
-        if held[name] is not value:
-            held[name] = value
-            self._watched[id(held)].expected[name] = value
+    def _walk_name(self, owner: Any, name: str, where: str) -> None:
+        """Walk what a class or the dict of a module of the user's has by a name."""
+        held = vars(owner) if isinstance(owner, type) else owner
+        value, expression = held[name], f"{self._names_of(owner)}[{name!r}]"
+        replaced = self._walk_value(value, expression, f"{where}{name}")
+        # In a class nothing is replaced.
+        if isinstance(held, dict) and replaced is not value:
+            held[name] = self._watched[id(held)].expected[name] = replaced
 
     def _walk_value(self, value: Any, expression: str, where: str) -> Any:
         """Walk a value that a function reads by its name; return what stands for it."""
@@ -351,25 +352,19 @@ class Binding(Walker):
             if is_users(function):
                 # What reloads modules while they are in use gives functions other code.
                 self.guard(f"{source}.__code__ is not {self.bind(function.__code__)}")
-        names = function.__code__.co_freevars
-        for position, (name, cell) in enumerate(
-            zip(names, function.__closure__ or (), strict=True)
-        ):
+        for position, cell in enumerate(function.__closure__ or ()):
             if id(cell) in self._walked:
                 continue
             self._walked[id(cell)] = cell
-            held = (
-                self.bind(cell) if source.startswith("k") else f"{source}.__closure__[{position}]"
-            )
             if not is_filled(cell):
                 continue
-            value = cell.cell_contents
-            replaced = self._walk_value(value, f"{held}.cell_contents", name)
+            fixed = source.startswith("k")
+            held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
+            name = function.__code__.co_freevars[position]
             write: Any = partial(setattr, cell, "cell_contents")
             watched = self.hold(name, partial(_in_cell, cell), write)
-            if replaced is not value:
-                cell.cell_contents = replaced
-                watched.settle()
+            write(self._walk_value(watched.before, f"{held}.cell_contents", name))
+            watched.settle()
 
     def _walk_namespaces(self) -> None:
         """Walk what the code that has run names of the user's modules and classes."""
@@ -386,13 +381,13 @@ class Binding(Walker):
     def _walk_namespace(self, owner: Any, where: str) -> None:
         """Walk the attributes of a class or a module that some function names."""
         held = vars(owner)
+        space = owner if isinstance(owner, type) else held
         if is_users(owner):
-            self._watch_namespace(owner if isinstance(owner, type) else held, f"{where}.")
+            self._watch_namespace(space, f"{where}.")
         for name in (self._sought if is_users(owner) else self.attributes) & held.keys():
-            if not self._is_new(owner, name):
+            if not self._is_new(space, name):
                 continue
-            value = held[name]
-            expression = f"{self._names_of(owner)}[{name!r}]"
+            value, expression = held[name], f"{self._names_of(space)}[{name!r}]"
             if isinstance(owner, type) and (
                 isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
                 or (
@@ -406,13 +401,11 @@ class Binding(Walker):
                     if isinstance(one, types.FunctionType) and vars(one):
                         self.add_function(one, self.bind(one), f"{where}.{name}")
                     if isinstance(one, partial | partialmethod):
-                        space = self.bind(one)
-                        self.walk(one.args, f"{space}.args", f"an argument of {where}.{name}")
-                        self.walk(one.keywords, f"{space}.keywords", f"{where}.{name}")
+                        source = self.bind(one)
+                        self.walk(one.args, f"{source}.args", f"an argument of {where}.{name}")
+                        self.walk(one.keywords, f"{source}.keywords", f"{where}.{name}")
             elif is_users(owner):
-                replaced = self._walk_value(value, expression, f"{where}.{name}")
-                if isinstance(held, dict):
-                    self._put(held, name, replaced)
+                self._walk_name(space, name, f"{where}.")
             elif name in SETTINGS.get(owner, ()):
                 place = next(
                     filter(None, (place_of_name(code, name) for code in self._entered.values()))
@@ -445,8 +438,7 @@ class Binding(Walker):
             for owner, name in self.members.get(code, ()):
                 self._guard_member(owner, name)
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
-            missing = self._sought - vars(module).keys()
-            space = self._names_of(module)
+            space, missing = self.bind(vars(module)), self._sought - vars(module).keys()
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
         for cache, found, name, where in self.caches:
             if clear_of_tracers(cache, found):
