@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
+from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import Held, global_randomness
 from tapetensor.compiler.trace.codes import (
     SETTINGS,
@@ -76,7 +76,6 @@ class Binding(Walker):
         # Whether some code looks up names that are made, which may be any text that was walked.
         self._is_dynamic = False
         self._entered: dict[int, types.CodeType] = {}
-        self._walked: dict[Any, Any] = {}
         # How many functions of some code were walked.
         self._counts: dict[int, int] = {}
         # What the names of each module and class stand for, by the address of it.
@@ -100,7 +99,6 @@ class Binding(Walker):
         self.is_around = function.__class__ is not partial
         name = getattr(function, "__name__", "the function")
         called = self.walk(function, self.bind(function), name)
-        self._walk_ours()
         self.walk_parameters()
         self.is_around = False
         return called
@@ -218,18 +216,15 @@ class Binding(Walker):
                 self._read_names(code, scope)
         noted = [] if is_installed(code) else self.functions.get(id(code), [])
         for function, source in noted:
-            self._walk_function(function, source)
-        self._walk_ours()
+            self.walk_function(function, source)
         self._walk_namespaces()
         self.walk_parameters()
         for name, told in self.unrepeatable.items():
             if name in self.attributes or self._is_dynamic:
-                raise trace_error(told)
+                places = [place_of_name(one, name) for one in self._entered.values()]
+                with placed(next(filter(None, places), None)):
+                    raise trace_error(told)
         self._counts[id(code)] = len(self.functions.get(id(code), ()))
-
-    def _walk_ours(self) -> None:
-        while self.ours:
-            self._walk_function(*self.ours.pop())
 
     def _find_function(self, code: types.CodeType) -> None:
         """Note functions that no walk has found, and that nothing in this capture has made."""
@@ -279,8 +274,8 @@ class Binding(Walker):
     def _is_new(self, owner: Any, name: str) -> bool:
         """Tell whether something is walked for the first time."""
         key = (id(owner), name)
-        is_new = key not in self._walked
-        self._walked[key] = owner
+        is_new = key not in self.walked
+        self.walked[key] = owner
         return is_new
 
     @property
@@ -297,22 +292,10 @@ class Binding(Walker):
         """Walk what a class or the dict of a module of the user's has by a name."""
         held = vars(owner) if isinstance(owner, type) else owner
         value, expression = held[name], f"{self._names_of(owner)}[{name!r}]"
-        replaced = self._walk_value(value, expression, f"{where}{name}")
+        replaced = self.walk_value(value, expression, f"{where}{name}")
         # In a class nothing is replaced.
         if isinstance(held, dict) and replaced is not value:
             held[name] = self._watched[id(held)].expected[name] = replaced
-
-    def _walk_value(self, value: Any, expression: str, where: str) -> Any:
-        """Walk a value that a function reads by its name; return what stands for it."""
-        if isinstance(value, types.ModuleType) and not is_users(value):
-            self.modules[id(value)] = value, where
-            return value
-        is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
-        is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
-        if is_bound and not is_users(value):
-            self.guard(f"{expression} is not {self.bind(value)}")
-            return value
-        return self.walk(value, expression, where)
 
     def _watch_namespace(self, owner: Any, where: str) -> None:
         """Watch all names of a class or of a module's dict; put back what the function changes."""
@@ -339,38 +322,11 @@ class Binding(Walker):
 
         self._watched[id(owner)] = self.hold(where, read, write, dict)
 
-    def _walk_function(self, function: types.FunctionType, source: str) -> None:
-        """Walk what a function closes over; guard its defaults, which were walked before."""
-        if id(function) in self._walked:
-            return
-        self._walked[id(function)] = function
-        if source.startswith("k"):
-            known = self.defaults.get(id(function), (None, None))
-            for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):
-                if held:
-                    self.guard(f"{source}.{name} is not {self.bind(held)}")
-            if is_users(function):
-                # What reloads modules while they are in use gives functions other code.
-                self.guard(f"{source}.__code__ is not {self.bind(function.__code__)}")
-        for position, cell in enumerate(function.__closure__ or ()):
-            if id(cell) in self._walked:
-                continue
-            self._walked[id(cell)] = cell
-            if not is_filled(cell):
-                continue
-            fixed = source.startswith("k")
-            held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
-            name = function.__code__.co_freevars[position]
-            write: Any = partial(setattr, cell, "cell_contents")
-            watched = self.hold(name, partial(_in_cell, cell), write)
-            write(self._walk_value(watched.before, f"{held}.cell_contents", name))
-            watched.settle()
-
     def _walk_namespaces(self) -> None:
         """Walk what the code that has run names of the user's modules and classes."""
         count = -1
-        while count != len(self._walked):
-            count = len(self._walked)
+        while count != len(self.walked):
+            count = len(self.walked)
             for cls in list(self.classes):
                 for one in cls.__mro__:
                     if is_users(one):
@@ -407,11 +363,7 @@ class Binding(Walker):
             elif is_users(owner):
                 self._walk_name(space, name, f"{where}.")
             elif name in SETTINGS.get(owner, ()):
-                place = next(
-                    filter(None, (place_of_name(code, name) for code in self._entered.values()))
-                )
-                with placed(place):
-                    raise trace_error(f"{owner.__name__}.{name} {DIFFERS}")
+                self.unrepeatable[name] = f"{owner.__name__}.{name} {DIFFERS}"
             elif owner is sys and name in ("stderr", "stdout"):
                 # What is told there is no part of a result.
                 continue
@@ -420,7 +372,7 @@ class Binding(Walker):
             else:
                 # Others may put something else there. What makes arrays does so meanwhile.
                 value = getattr(value, STANDS_FOR, value) if callable(value) else value
-                self._walk_value(value, expression, f"{where}.{name}")
+                self.walk_value(value, expression, f"{where}.{name}")
 
     def _guard_member(self, owner: type, name: str) -> None:
         """Guard that a class has the very same function, property or the like."""
@@ -459,8 +411,3 @@ def _first_of(errors: list[BaseException]) -> BaseException:
 def _is_imported(frame: types.FrameType) -> bool:
     """Tell whether the module of a frame is being imported."""
     return getattr(frame.f_globals.get("__spec__"), "_initializing", False)
-
-
-def _in_cell(cell: types.CellType) -> Any:
-    """Return what is in a closure cell, if anything is."""
-    return cell.cell_contents if is_filled(cell) else _ABSENT

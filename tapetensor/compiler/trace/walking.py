@@ -13,6 +13,7 @@ import enum
 import functools
 import operator
 import random
+import sys
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
@@ -23,7 +24,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.callables import functions_in, wrapped_in
+from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
 from tapetensor.compiler.trace.changes import members, parts, shown
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs
@@ -64,6 +65,7 @@ from tapetensor.tensor.base import TensorBase
 
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
+_ABSENT = object()
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
@@ -88,8 +90,8 @@ class Walker(Inputs):
         self.members: dict[int, list[tuple[type, str]]] = {}
         # The defaults of their arguments.
         self.defaults: dict[int, tuple[Any, Any]] = {}
-        # Those of this library, whose frames are passed over.
-        self.ours: list[tuple[types.FunctionType, str]] = []
+        # What was walked once, by its address, or by that and a name.
+        self.walked: dict[Any, Any] = {}
         # The user's classes and modules that were found.
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
@@ -195,12 +197,13 @@ class Walker(Inputs):
         known = self.functions.setdefault(id(function.__code__), [])
         if all(function is not one for one, _ in known):
             known.append((function, source))
-            if (function.__module__ or "").startswith(_LIBRARY):
-                self.ours.append((function, source))
+            was_around, self.is_around = self.is_around, True
             if is_users_module(function.__globals__.get("__name__")):
-                was_around, self.is_around = self.is_around, True
                 self._walk_defaults(function, source)
-                self.is_around = was_around
+            elif (function.__module__ or "").startswith(_LIBRARY):
+                # Frames of this library are passed over.
+                self.walk_function(function, source)
+            self.is_around = was_around
 
     def _walk_defaults(self, function: types.FunctionType, source: str) -> None:
         """Walk the defaults of arguments, which are read before a frame is entered."""
@@ -218,6 +221,45 @@ class Walker(Inputs):
                 watched.settle()
         if by_name:
             self.walk(by_name, f"{source}.__kwdefaults__", where)
+
+    def walk_function(self, function: types.FunctionType, source: str) -> None:
+        """Walk what a function closes over; guard its defaults, which were walked before."""
+        if id(function) in self.walked:
+            return
+        self.walked[id(function)] = function
+        if source.startswith("k"):
+            known = self.defaults.get(id(function), (None, None))
+            for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):
+                if held:
+                    self.guard(f"{source}.{name} is not {self.bind(held)}")
+            if is_users(function):
+                # What reloads modules while they are in use gives functions other code.
+                self.guard(f"{source}.__code__ is not {self.bind(function.__code__)}")
+        for position, cell in enumerate(function.__closure__ or ()):
+            if id(cell) in self.walked:
+                continue
+            self.walked[id(cell)] = cell
+            if not is_filled(cell):
+                continue
+            fixed = source.startswith("k")
+            held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
+            name = function.__code__.co_freevars[position]
+            write: Any = partial(setattr, cell, "cell_contents")
+            watched = self.hold(name, partial(_in_cell, cell), write)
+            write(self.walk_value(watched.before, f"{held}.cell_contents", name))
+            watched.settle()
+
+    def walk_value(self, value: Any, expression: str, where: str) -> Any:
+        """Walk a value that a function reads by its name; return what stands for it."""
+        if isinstance(value, types.ModuleType) and not is_users(value):
+            self.modules[id(value)] = value, where
+            return value
+        is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
+        is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
+        if is_bound and not is_users(value):
+            self.guard(f"{expression} is not {self.bind(value)}")
+            return value
+        return self.walk(value, expression, where)
 
     def add_function(self, value: Any, source: str, where: str) -> None:
         """Note a function, and those that it wraps; what they close over is read when they run."""
@@ -396,3 +438,8 @@ class Walker(Inputs):
 def _is_or_are_tensors(one: Any, other: Any) -> bool:
     """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
     return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
+
+
+def _in_cell(cell: types.CellType) -> Any:
+    """Return what is in a closure cell, if anything is."""
+    return cell.cell_contents if is_filled(cell) else _ABSENT
