@@ -117,7 +117,8 @@ class Walker(Inputs):
         if is_plain(value) or isinstance(value, VALUES):
             if value.__class__ is str:
                 self.texts.add(value)
-            self.add_class(value.__class__)
+            elif isinstance(value, VALUES):
+                self.add_class(value.__class__)
             self.guard_plain(value, expression)
             return value
         if id(value) in self.seen:
