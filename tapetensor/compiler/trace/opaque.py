@@ -180,17 +180,20 @@ def _set_level(logger: logging.Logger, state: tuple[int, int, bool, int]) -> Non
     logger.disabled = state[2]
 
 
-def _in_variable(variable: ContextVar[Any]) -> list[Any]:
-    """Return what a variable is set to, and what it gives: what is not set may have a default."""
-    held = [variable.get(_ABSENT)]
+def _set_to(variable: ContextVar[Any]) -> Any:
+    return variable.get(_ABSENT)
+
+
+def _set_variable(variable: ContextVar[Any], held: Any) -> None:
+    if held is not _ABSENT and variable.get(_ABSENT) is not held:
+        variable.set(held)
+
+
+def _given_by(variable: ContextVar[Any]) -> Any:
+    """Return what a variable gives: what is not set may have a default."""
     with contextlib.suppress(LookupError):
-        held.append(variable.get())
-    return held
-
-
-def _set_variable(variable: ContextVar[Any], held: list[Any]) -> None:
-    if held[0] is not _ABSENT and variable.get(_ABSENT) is not held[0]:
-        variable.set(held[0])
+        return variable.get()
+    return None
 
 
 def is_or_equals(one: Any, other: Any) -> bool:
@@ -216,12 +219,14 @@ class Visible(NamedTuple):
         read: returns what is seen.
         write: makes an object hold that again; None where nothing can.
         told: returns the parts of what is seen, as `Held` has it.
+        name: how the user gets it from an object.
     """
 
     is_one: Callable[[Any], bool]
     read: Callable[[Any], Any]
     write: Callable[[Any, Any], object] | None = None
     told: Callable[[Any], dict[str, Any]] = whole
+    name: str = ""
 
 
 VISIBLE = (
@@ -231,12 +236,13 @@ VISIBLE = (
     Visible(_is(decimal.Context), precision, _set_precision),
     Visible(_is(logging.Logger), _level, _set_level),
     Visible(_is(queue.SimpleQueue), _queued, _set_queued, parts),
-    Visible(_is(ContextVar), _in_variable, _set_variable, lambda held: whole(held[0])),
+    Visible(_is(ContextVar), _set_to, _set_variable),
+    Visible(_is(ContextVar), _given_by, name=".get()"),
     Visible(_is(Context, types.MappingProxyType), dict),
     Visible(_is(*map(type, ({}.keys(), {}.values(), {}.items()))), lambda view: dict(view.mapping)),
-    Visible(_is(weakref.ref), lambda reference: reference()),
-    Visible(_is_of_an_object, operator.attrgetter("__self__")),
-    Visible(_is(BaseException), operator.attrgetter("args")),
+    Visible(_is(weakref.ref), lambda reference: reference(), name="()"),
+    Visible(_is_of_an_object, operator.attrgetter("__self__"), name=".__self__"),
+    Visible(_is(BaseException), operator.attrgetter("args"), name=".args"),
     # What it gives without running the function is what it gave before.
-    Visible(is_cache, kept_by),
+    Visible(is_cache, kept_by, name="(...)"),
 )

@@ -372,7 +372,7 @@ class Walker(Inputs):
             if row.write is not None:
                 read, write = partial(row.read, value), partial(row.write, value)
                 self.hold(where, read, write, row.told, is_or_equals)
-            self.walk(row.read(value), f"{self.bind(row.read)}({name})", where)
+            self.walk(row.read(value), f"{self.bind(row.read)}({name})", f"{where}{row.name}")
         self.is_around = was_around
         if isinstance(value, operator.attrgetter | operator.methodcaller):
             self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
