@@ -158,3 +158,42 @@ def test_what_tells_of_a_call_may_look_at_the_clock() -> None:
     with contextlib.redirect_stdout(io.StringIO()) as told:
         assert tt.compile(run)(np.ones(1)).tolist() == [2.0]
     assert told.getvalue() == "it runs"
+
+
+def test_arrays_that_a_view_of_a_dict_shows_are_read_at_every_call() -> None:
+    table = {"w": np.ones(3)}
+    compiled: Any = tt.compile(lambda x, shown: x * shown["w"])
+    x, shown = np.ones(3), types.MappingProxyType(table)
+    compiled(x, shown)
+    table["w"][:] = 5.0
+    np.testing.assert_array_equal(compiled(x, shown), np.full(3, 5.0))
+    table["w"] = np.full(3, 7.0)
+    np.testing.assert_array_equal(compiled(x, shown), np.full(3, 7.0))
+
+
+class WithSlot:
+    """An object that has a slot in place of a dict."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+
+
+def test_another_tensor_in_a_slot_is_refused() -> None:
+    held = WithSlot(tt.ones((3,)))
+    before = held.state
+
+    def run(x: Any) -> Any:
+        held.state = x * held.state
+        return x
+
+    with pytest.raises(TraceError, match=r"test_objects_around.py:\d+: .*held.state is changed"):
+        tt.compile(run)(tt.ones((3,)))
+    assert held.state is before
+
+
+def test_arrays_of_python_objects_around_are_refused() -> None:
+    held = np.array([1.0, None], dtype=object)
+    with pytest.raises(TraceError, match="held is an array of Python objects; make it a list"):
+        tt.compile(lambda x: x * held[0])(tt.ones((3,)))

@@ -37,11 +37,10 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
                 replaced.add(id(before))
                 writer.store(f"{held}[{name!r}]", writer.write(fields[name]))
     for local, tensor in inputs.fields.items():
-        cls = inputs.bind(tensor.__class__)
         if id(tensor) in replaced:
-            inputs.guard_local(local, f"{local}.__class__ is not {cls}")
+            inputs.guard(f"{local}.__class__ is not {inputs.bind(tensor.__class__)}")
         else:
-            inputs.guard_local(local, f"{local} is not {inputs.bind(tensor)}")
+            inputs.guard(f"{local} is not {inputs.bind(tensor)}")
     for tensor, local, node, brought in inputs.tensors.values():
         data = tensor.array
         is_kept = isinstance(data, ArrayTracer) and (data.node is node or _is_updated(data.node))

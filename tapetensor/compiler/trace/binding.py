@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
+from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import Held, global_randomness
 from tapetensor.compiler.trace.codes import (
     SETTINGS,
@@ -76,7 +76,6 @@ class Binding(Walker):
         # Whether some code looks up names that are made, which may be any text that was walked.
         self._is_dynamic = False
         self._entered: dict[int, types.CodeType] = {}
-        self._walked: dict[Any, Any] = {}
         # How many functions of some code were walked.
         self._counts: dict[int, int] = {}
         # What the names of each module and class stand for, by the address of it.
@@ -84,7 +83,7 @@ class Binding(Walker):
         self._start = next_id()
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
-        self.hold("the state of ", global_randomness, nothing, operator.eq)
+        self.hold("the state of ", global_randomness, nothing, dict, operator.eq)
         # They run whenever Python likes to, and are no part of the function.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
         self._counts.update({id(code): 0 for code in self._collecting})
@@ -100,7 +99,6 @@ class Binding(Walker):
         self.is_around = function.__class__ is not partial
         name = getattr(function, "__name__", "the function")
         called = self.walk(function, self.bind(function), name)
-        self._walk_ours()
         self.walk_parameters()
         self.is_around = False
         return called
@@ -218,18 +216,15 @@ class Binding(Walker):
                 self._read_names(code, scope)
         noted = [] if is_installed(code) else self.functions.get(id(code), [])
         for function, source in noted:
-            self._walk_function(function, source)
-        self._walk_ours()
+            self.walk_function(function, source)
         self._walk_namespaces()
         self.walk_parameters()
         for name, told in self.unrepeatable.items():
             if name in self.attributes or self._is_dynamic:
-                raise trace_error(told)
+                places = [place_of_name(one, name) for one in self._entered.values()]
+                with placed(next(filter(None, places), None)):
+                    raise trace_error(told)
         self._counts[id(code)] = len(self.functions.get(id(code), ()))
-
-    def _walk_ours(self) -> None:
-        while self.ours:
-            self._walk_function(*self.ours.pop())
 
     def _find_function(self, code: types.CodeType) -> None:
         """Note functions that no walk has found, and that nothing in this capture has made."""
@@ -246,7 +241,7 @@ class Binding(Walker):
         code = frame.f_code
         if code in _READING:
             held = frame.f_locals["self"]
-            self.walk(held, self._bound(held), getattr(held, "name", "os.environ"))
+            self.walk(held, self.bind(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
             raise trace_error(_UNSEEDED)
 
@@ -258,16 +253,15 @@ class Binding(Walker):
         for name, module in modules_in(names, scope).items():
             self.modules[id(module)] = module, module.__name__
             if is_users(module) and self._is_new("import", name):
-                self.guard(f"{self._bound(sys.modules)}.get({name!r}) is not {self._bound(module)}")
+                self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
         self._watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
             if not self._is_new(scope, name):
                 continue
             if name in scope:
-                expression = f"{self._bound(scope)}[{name!r}]"
-                self._put(scope, name, self._walk_value(scope[name], expression, name))
+                self._walk_name(scope, name, "")
             else:
-                self.guard(f"{name!r} in {self._bound(scope)}")
+                self.guard(f"{name!r} in {self.bind(scope)}")
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""
@@ -275,13 +269,13 @@ class Binding(Walker):
             value = scope.get(name, _ABSENT)
             is_value = isinstance(value, TensorBase | np.ndarray) or is_plain(value)
             if is_value and self._is_new(scope, name):
-                self.walk(value, f"{self._bound(scope)}[{name!r}]", name)
+                self.walk(value, f"{self.bind(scope)}[{name!r}]", name)
 
     def _is_new(self, owner: Any, name: str) -> bool:
         """Tell whether something is walked for the first time."""
         key = (id(owner), name)
-        is_new = key not in self._walked
-        self._walked[key] = owner
+        is_new = key not in self.walked
+        self.walked[key] = owner
         return is_new
 
     @property
@@ -289,40 +283,19 @@ class Binding(Walker):
         """The names of attributes that code reads, or may make of texts."""
         return self.attributes | (self.texts if self._is_dynamic else set())
 
-    def _bound(self, value: Any) -> str:
-        """Return the name of an object, which is bound only once."""
-        key = ("bound", id(value))
-        if key not in self._walked:
-            self._walked[key] = self.bind(value)
-        name: str = self._walked[key]
-        return name
-
     def _names_of(self, owner: Any) -> str:
-        """Return the source of the names of a class or a module."""
+        """Return the source of the names of a class or of a module's dict."""
         # Every read of those of a class makes another view.
-        is_class = isinstance(owner, type)
-        return f"{self._bound(owner)}.__dict__" if is_class else self._bound(vars(owner))
+        return f"{self.bind(owner)}.__dict__" if isinstance(owner, type) else self.bind(owner)
 
-    def _put(self, held: dict[str, Any], name: str, value: Any) -> None:
-        """Put what stands for a global into its place, unless that is the very same."""
-        if held[name] is not value:
-            held[name] = value
-            self._watched[id(held)].expected[name] = value
-
-    def _walk_value(self, value: Any, expression: str, where: str) -> Any:
-        """Walk a value that a function reads by its name; return what stands for it."""
-        if isinstance(value, types.ModuleType):
-            self.modules[id(value)] = value, where
-            if not is_users(value):
-                return value
-        if isinstance(value, type):
-            self.add_class(value)
-        is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
-        is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
-        if isinstance(value, type | types.ModuleType) or (is_bound and not is_users(value)):
-            self.guard(f"{expression} is not {self._bound(value)}")
-            return value
-        return self.walk(value, expression, where)
+    def _walk_name(self, owner: Any, name: str, where: str) -> None:
+        """Walk what a class or the dict of a module of the user's has by a name."""
+        held = vars(owner) if isinstance(owner, type) else owner
+        value, expression = held[name], f"{self._names_of(owner)}[{name!r}]"
+        replaced = self.walk_value(value, expression, f"{where}{name}")
+        # In a class nothing is replaced.
+        if isinstance(held, dict) and replaced is not value:
+            held[name] = self._watched[id(held)].expected[name] = replaced
 
     def _watch_namespace(self, owner: Any, where: str) -> None:
         """Watch all names of a class or of a module's dict; put back what the function changes."""
@@ -340,57 +313,20 @@ class Binding(Walker):
                 if not (name.startswith("__") or isinstance(one, types.ModuleType))
             }  # fmt: skip
 
-        originals = read()
+        def write(originals: dict[str, Any]) -> None:
+            for name in read().keys() - originals.keys():
+                drop(owner, name)
+            for name, one in originals.items():
+                if held.get(name, _ABSENT) is not one:
+                    put(owner, name, one)
 
-        def undo() -> None:
-            now = read()
-            for name in {**now, **originals}:
-                if name not in originals:
-                    drop(owner, name)
-                elif now.get(name, _ABSENT) is not originals[name]:
-                    put(owner, name, originals[name])
-
-        self._watched[id(owner)] = self.hold(where, read, undo)
-
-    def _walk_function(self, function: types.FunctionType, source: str) -> None:
-        """Walk what a function closes over; guard its defaults, which were walked before."""
-        if id(function) in self._walked:
-            return
-        self._walked[id(function)] = function
-        if source.startswith("k"):
-            known = self.defaults.get(id(function), (None, None))
-            for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):
-                if held:
-                    self.guard(f"{source}.{name} is not {self.bind(held)}")
-            if is_users(function):
-                # What reloads modules while they are in use gives functions other code.
-                self.guard(f"{source}.__code__ is not {self.bind(function.__code__)}")
-        names = function.__code__.co_freevars
-        for position, (name, cell) in enumerate(
-            zip(names, function.__closure__ or (), strict=True)
-        ):
-            if id(cell) in self._walked:
-                continue
-            self._walked[id(cell)] = cell
-            held = (
-                self.bind(cell) if source.startswith("k") else f"{source}.__closure__[{position}]"
-            )
-            if not is_filled(cell):
-                continue
-            value = cell.cell_contents
-            replaced = self._walk_value(value, f"{held}.cell_contents", name)
-            watched = self.hold(
-                "", partial(_in_cell, cell, name), partial(setattr, cell, "cell_contents", value)
-            )
-            if replaced is not value:
-                cell.cell_contents = replaced
-                watched.settle()
+        self._watched[id(owner)] = self.hold(where, read, write, dict)
 
     def _walk_namespaces(self) -> None:
         """Walk what the code that has run names of the user's modules and classes."""
         count = -1
-        while count != len(self._walked):
-            count = len(self._walked)
+        while count != len(self.walked):
+            count = len(self.walked)
             for cls in list(self.classes):
                 for one in cls.__mro__:
                     if is_users(one):
@@ -401,13 +337,13 @@ class Binding(Walker):
     def _walk_namespace(self, owner: Any, where: str) -> None:
         """Walk the attributes of a class or a module that some function names."""
         held = vars(owner)
+        space = owner if isinstance(owner, type) else held
         if is_users(owner):
-            self._watch_namespace(owner if isinstance(owner, type) else held, f"{where}.")
+            self._watch_namespace(space, f"{where}.")
         for name in (self._sought if is_users(owner) else self.attributes) & held.keys():
-            if not self._is_new(owner, name):
+            if not self._is_new(space, name):
                 continue
-            value = held[name]
-            expression = f"{self._names_of(owner)}[{name!r}]"
+            value, expression = held[name], f"{self._names_of(space)}[{name!r}]"
             if isinstance(owner, type) and (
                 isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
                 or (
@@ -419,30 +355,24 @@ class Binding(Walker):
                 self._guard_member(owner, name)
                 for one in wrapped_in(value):
                     if isinstance(one, types.FunctionType) and vars(one):
-                        self.add_function(one, self._bound(one), f"{where}.{name}")
+                        self.add_function(one, self.bind(one), f"{where}.{name}")
                     if isinstance(one, partial | partialmethod):
-                        space = self._bound(one)
-                        self.walk(one.args, f"{space}.args", f"an argument of {where}.{name}")
-                        self.walk(one.keywords, f"{space}.keywords", f"{where}.{name}")
+                        source = self.bind(one)
+                        self.walk(one.args, f"{source}.args", f"an argument of {where}.{name}")
+                        self.walk(one.keywords, f"{source}.keywords", f"{where}.{name}")
             elif is_users(owner):
-                replaced = self._walk_value(value, expression, f"{where}.{name}")
-                if isinstance(held, dict):
-                    self._put(held, name, replaced)
+                self._walk_name(space, name, f"{where}.")
             elif name in SETTINGS.get(owner, ()):
-                place = next(
-                    filter(None, (place_of_name(code, name) for code in self._entered.values()))
-                )
-                with placed(place):
-                    raise trace_error(f"{owner.__name__}.{name} {DIFFERS}")
+                self.unrepeatable[name] = f"{owner.__name__}.{name} {DIFFERS}"
             elif owner is sys and name in ("stderr", "stdout"):
                 # What is told there is no part of a result.
                 continue
             elif callable(value) and not isinstance(value, types.FunctionType | type):
-                self.guard(f"{expression} is not {self._bound(value)}")
+                self.guard(f"{expression} is not {self.bind(value)}")
             else:
                 # Others may put something else there. What makes arrays does so meanwhile.
                 value = getattr(value, STANDS_FOR, value) if callable(value) else value
-                self._walk_value(value, expression, f"{where}.{name}")
+                self.walk_value(value, expression, f"{where}.{name}")
 
     def _guard_member(self, owner: type, name: str) -> None:
         """Guard that a class has the very same function, property or the like."""
@@ -454,14 +384,13 @@ class Binding(Walker):
         """Guard the methods that have run, and that names that were not there are not there."""
         for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
             # It has the same bases, and no new name, which one of these or nobody had before.
-            bases = f"{self._bound(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
+            bases = f"{self.bind(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
             self.guard(f"len({self._names_of(cls)}) != {len(vars(cls))} or {bases}")
         for code in self._entered:
             for owner, name in self.members.get(code, ()):
                 self._guard_member(owner, name)
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
-            missing = self._sought - vars(module).keys()
-            space = self._names_of(module)
+            space, missing = self.bind(vars(module)), self._sought - vars(module).keys()
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
         for cache, found, name, where in self.caches:
             if clear_of_tracers(cache, found):
@@ -482,8 +411,3 @@ def _first_of(errors: list[BaseException]) -> BaseException:
 def _is_imported(frame: types.FrameType) -> bool:
     """Tell whether the module of a frame is being imported."""
     return getattr(frame.f_globals.get("__spec__"), "_initializing", False)
-
-
-def _in_cell(cell: types.CellType, name: str) -> dict[str, Any]:
-    """Return what is in a closure cell, if anything is."""
-    return {name: cell.cell_contents} if is_filled(cell) else {}

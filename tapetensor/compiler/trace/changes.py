@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import gc
-import operator
 import pickle
 import random
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.structure import fields_of, is_plain
+from tapetensor.compiler.trace.structure import is_plain
 from tapetensor.pictures import Place
 from tapetensor.pictures.places import is_users_module
 
@@ -25,31 +24,43 @@ class Held:
 
     Args:
         where: what the user calls it.
-        read: returns what it holds now, by the text that leads from it to each part.
-        put_back: makes it hold again what it held.
+        read: returns a copy of what it holds now.
+        write: makes it hold that again.
+        told: returns the parts of what it holds, by the text that leads from it to each of them.
         same: tells whether a part has not changed.
+
+    Attributes:
+        before: what it held.
+        expected: the parts of what it is to hold: tracers are in the place of arrays.
     """
 
     where: str
-    read: Callable[[], Mapping[Any, Any]]
-    put_back: Callable[[], object]
-    same: Callable[[Any, Any], object] = operator.is_
-    expected: dict[Any, Any] = field(init=False)
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
+    told: Callable[[Any], dict[str, Any]]
+    same: Callable[[Any, Any], object]
+    before: Any = field(init=False)
+    expected: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.settle()
+        self.before = self.read()
+        self.expected = self.told(self.before)
 
     def settle(self) -> None:
-        """Expect what it holds now: tracers are in the place of arrays."""
-        self.expected = dict(self.read())
+        """Expect what it holds now."""
+        self.expected = self.told(self.read())
 
     def change(self) -> str | None:
         """Return the name of the first part that is another one now; None if none is."""
-        now = self.read()
+        now = self.told(self.read())
         for part in (*self.expected, *now):
             if not self.same(now.get(part, _NOTHING), self.expected.get(part, _NOTHING)):
                 return f"{self.where}{part}"
         return None
+
+    def put_back(self) -> None:
+        """Make it hold again what it held."""
+        self.write(self.before)
 
 
 _NOTHING = object()
@@ -64,9 +75,8 @@ def shown(key: Any) -> str:
 
 def parts(value: Any) -> dict[str, Any]:
     """Return what a container holds, by the text that leads to each item."""
-    if isinstance(value, dict):
-        return {f"[{shown(key)}]": item for key, item in value.items()}
-    return {f"[{position}]": item for position, item in enumerate(value)}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    return {f"[{shown(key)}]": item for key, item in pairs}
 
 
 def members(value: Any) -> dict[str, Any]:
@@ -74,9 +84,9 @@ def members(value: Any) -> dict[str, Any]:
     return {f" ({shown(item)})": item for item in value}
 
 
-def attributes(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object, by the text that leads to each."""
-    return {f".{name}": item for name, item in fields_of(value).items()}
+def whole(value: Any) -> dict[str, Any]:
+    """Return what has one part: all of it."""
+    return {"": value}
 
 
 def global_randomness() -> dict[str, Any]:
@@ -85,14 +95,14 @@ def global_randomness() -> dict[str, Any]:
     return {"random": random.getstate(), "np.random": (kind, np.asarray(keys).tobytes(), *rest)}
 
 
-def random_state(generator: Any) -> dict[str, bytes]:
+def random_state(generator: Any) -> bytes:
     """Return the state of a random generator of any kind."""
-    return {"": pickle.dumps(getattr(generator, "bit_generator", generator).__getstate__())}
+    return pickle.dumps(getattr(generator, "bit_generator", generator).__getstate__())
 
 
-def set_random_state(generator: Any, state: dict[str, bytes]) -> None:
+def set_random_state(generator: Any, state: bytes) -> None:
     """Put back the state of a random generator."""
-    known = pickle.loads(state[""])  # it was pickled a moment ago
+    known = pickle.loads(state)  # it was pickled a moment ago
     getattr(generator, "bit_generator", generator).__setstate__(known)
 
 
@@ -112,8 +122,7 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
         pass
     finally:
         sys.settrace(before)
-    is_late = lines.found is None and lines.latest is not None and change() is not None
-    return lines.latest if is_late else lines.found
+    return lines.latest if lines.is_found or change() is not None else None
 
 
 class _Lines:
@@ -121,29 +130,29 @@ class _Lines:
 
     Args:
         change: tells whether there is one.
+
+    Attributes:
+        is_found: whether there is.
+        latest: the line that ran last until then.
     """
 
     def __init__(self, change: Callable[[], str | None]) -> None:
         self._change = change
-        self.found: Place | None = None
+        self.is_found = False
         self.latest: Place | None = None
         # What Python calls when it collects garbage, in any line, is no part of the run.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
 
-    def on_event(self, frame: FrameType, event: str, argument: object) -> Any:
-        if self.found is not None:
-            return None
-        if not _is_users(frame):
-            # A function of a library may call one of the user's.
-            return self.on_call
-        if self.latest is not None and self._change() is not None:
-            self.found = self.latest
+    def on_call(self, frame: FrameType, event: str, argument: object) -> Any:
+        return self._on_line if _is_users(frame) and frame.f_code not in self._collecting else None
+
+    def _on_line(self, frame: FrameType, event: str, argument: object) -> Any:
+        if not self.is_found:
+            self.is_found = self.latest is not None and self._change() is not None
+        if self.is_found:
             return None
         self.latest = Place(frame.f_code.co_filename, frame.f_lineno)
-        return self.on_event
-
-    def on_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self.on_event if _is_users(frame) and frame.f_code not in self._collecting else None
+        return self._on_line
 
 
 def _is_users(frame: FrameType) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,11 +43,13 @@ class GuardWriter:
 
     def __init__(self, names: dict[str, Any]) -> None:
         self.names = names
+        # The name of each object that has one, by its address.
+        self._bound: dict[int, str] = {}
         self.guards: list[str] = []
 
     def bind(self, value: Any, prefix: str = "k") -> str:
-        """Return a name by which the source can refer to `value`."""
-        name = f"{prefix}{len(self.names)}"
+        """Return the name by which the source can refer to `value`."""
+        name = self._bound.setdefault(id(value), f"{prefix}{len(self.names)}")
         self.names[name] = value
         return name
 
@@ -72,17 +73,13 @@ class GuardWriter:
         if value is None or isinstance(value, bool | np.bool_):
             self.guard(f"{local} is not {self.bind(value)}")
             return
-        if isinstance(value, slice | complex | np.complexfloating | np.void):
-            # Their parts may be equal and of another type or sign.
-            differs = f"repr({local}) != {repr(value)!r}"
-        elif value != value:
-            # A NaN is recognized by being unequal to itself.
-            differs = f"{local} == {local}"
-        else:
-            differs = f"{local} != {self.bind(value)}"
-        if isinstance(value, float | np.floating) and value == 0.0:
-            # 0.0 and -0.0 are equal, but lead to different results.
-            differs += f" or copysign(1.0, {local}) != {math.copysign(1.0, value)}"
+        # Others that are equal may differ, as 0.0 and -0.0, or decimals by their digits, and what
+        # is the same may be unequal, as a NaN is to itself.
+        is_exact = isinstance(value, int | str | bytes | np.integer | np.dtype)
+        is_exact |= isinstance(value, float | np.floating) and bool(value == value != 0)
+        differs = (
+            f"{local} != {self.bind(value)}" if is_exact else f"repr({local}) != {repr(value)!r}"
+        )
         self.guard(f"{local}.__class__ is not {kind} or {differs}")
 
     def local(self, expression: str) -> str:
@@ -99,10 +96,3 @@ class GuardWriter:
         self.guards[:] = [
             "try:", *inner, "except (AttributeError, LookupError, ValueError): return MISS",
         ]  # fmt: skip
-
-    def guard_local(self, local: str, condition: str) -> None:
-        """Write a guard right behind the line that gives a local variable its value."""
-        for position, line in enumerate(self.guards):
-            if line.startswith(f"{local} = "):
-                self.guards.insert(position + 1, f"if {condition}: return MISS")
-                return

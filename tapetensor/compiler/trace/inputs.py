@@ -6,9 +6,8 @@ Python source.
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,13 +16,18 @@ import numpy as np
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.callables import place_of
-from tapetensor.compiler.trace.changes import Held, parts, random_state, set_random_state
+from tapetensor.compiler.trace.changes import (
+    Held,
+    random_state,
+    set_random_state,
+    whole,
+)
 from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import NotTracedError
+from tapetensor.compiler.trace.refusals import NotTracedError, trace_error
 from tapetensor.compiler.trace.structure import content, is_set
 from tapetensor.compiler.trace.tapes import Tapes
 from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -41,7 +45,7 @@ ARRAY: Any = vars(TensorBase)["array"]
 
 def elements(array: Any) -> Any:
     """Return what two arrays of the same layout share if their elements are the same."""
-    return spelling(array.flat) if array.dtype.hasobject else (array.strides, array.tobytes())
+    return array.strides, array.tobytes()
 
 
 # The guards of every plan may use these names.
@@ -50,7 +54,6 @@ _NAMES = {
     "ndarray": np.ndarray,
     "arrays": (np.ndarray, np.generic),
     "float64": np.float64,
-    "copysign": math.copysign,
     "spelling": spelling,
     "content": content,
     "is_set": is_set,
@@ -110,12 +113,13 @@ class Inputs(GuardWriter):
     def hold(
         self,
         where: str,
-        read: Callable[[], Mapping[Any, Any]],
-        put_back: Callable[[], object],
+        read: Callable[[], Any],
+        write: Callable[[Any], object],
+        told: Callable[[Any], dict[str, Any]] = whole,
         same: Callable[[Any, Any], object] = operator.is_,
     ) -> Held:
         """Watch something for changes, and have `restore` put back what it holds now."""
-        held = Held(where, read, put_back, same)
+        held = Held(where, read, write, told, same)
         self.held.append(held)
         return held
 
@@ -130,9 +134,7 @@ class Inputs(GuardWriter):
             array.flags.writeable = True
         for array, before in self._frozen:
             # It may have been written to by way of another array that shares its memory.
-            if array.dtype.hasobject:
-                array[...] = before
-            elif elements(array) != before:
+            if elements(array) != before:
                 array[...] = np.frombuffer(before[1], array.dtype).reshape(array.shape)
 
     def known(self) -> dict[int, str]:
@@ -152,27 +154,20 @@ class Inputs(GuardWriter):
             tracer = self.input(array, local, where)
             tracer.fixed_as = where
             return tracer
+        if array.dtype.hasobject:
+            raise trace_error(f"{where} is an array of Python objects; make it a list of them")
         if id(array) in self.seen:
             self.guard(f"{local} is not {self.seen[id(array)][1]}")
             return array
         self.seen[id(array)] = array, local
         self.guard(f"{local} is not {self.bind(array)}")
         before, flags = elements(array), array.flags
-        if array.dtype == object:
-            self.guard(f"{local}.shape != {array.shape}")
-            for place, item in enumerate(array.flat):
-                # In such an array nothing is replaced.
-                self.walk(item, f"{local}.flat[{place}]", f"{where}[{place}]")
-        else:
-            self.guard(f"elements({local}) != {self.bind(before)}")
-        if array.dtype.hasobject:
-            self.hold(where, lambda: parts(array.flat), nothing)
-        else:
-            self.hold(where, lambda: {"": elements(array)}, nothing, operator.eq)
+        self.guard(f"elements({local}) != {self.bind(before)}")
+        self.hold(where, lambda: elements(array), nothing, same=operator.eq)
         if flags.writeable:
             # From now on numpy refuses to change it, and its error names the line.
             flags.writeable = False
-            self._frozen.append((array, array.astype(object) if array.dtype.hasobject else before))
+            self._frozen.append((array, before))
         return array
 
     def walk(self, value: Any, expression: str, where: str) -> Any:
@@ -213,10 +208,10 @@ class Inputs(GuardWriter):
         tracer = self.input(data, self.local(f"{local}.array"), where)
         tracer.fixed_as = where
 
-        def undo() -> None:
+        def undo(_: object) -> None:
             tensor.array, tensor.tape = data, tape
 
-        self.hold(where, dict, undo)
+        self.hold(where, nothing, undo)
         tensor.array = tracer
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, tensor, local)
@@ -239,8 +234,8 @@ class Inputs(GuardWriter):
     def watch_randomness(self, generator: Any, where: str) -> None:
         """Refuse that a generator draws by itself."""
         read = partial(random_state, generator)
-        put_back = partial(set_random_state, generator, read())
-        self.hold(f"the state of {where}", read, put_back, operator.eq)
+        write = partial(set_random_state, generator)
+        self.hold(f"the state of {where}", read, write, same=operator.eq)
 
     def walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         """Put tracers into a store of gradients."""
@@ -260,10 +255,10 @@ class Inputs(GuardWriter):
         store.incomplete = (*before, all_of_it)
         self.stores.append((store, local, dict(store.arrays), store.incomplete))
 
-        def undo() -> None:
+        def undo(_: object) -> None:
             store.arrays, store.incomplete = arrays, before
 
-        self.hold(where, dict, undo)
+        self.hold(where, nothing, undo)
         return store
 
     def walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
@@ -274,8 +269,8 @@ class Inputs(GuardWriter):
         rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
         self.expressions[rate] = f"float64({held}['_lr'])"
         tracer = NumberTracer(ArrayTracer(self.program, rate))
-        put_back = partial(fields.__setitem__, "_lr", fields["_lr"])
-        watched = self.hold(where, lambda: {".lr": fields["_lr"]}, put_back)
+        read, write = partial(fields.__getitem__, "_lr"), partial(fields.__setitem__, "_lr")
+        watched = self.hold(f"{where}.lr", read, write)
         fields["_lr"] = tracer
         watched.settle()
         self._optimizers.append((optimizer, held))
@@ -336,10 +331,5 @@ class Inputs(GuardWriter):
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
 
 
-def is_or_are_tensors(one: Any, other: Any) -> bool:
-    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
-    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
-
-
-def nothing() -> None:
-    """Put nothing back."""
+def nothing(_: object = None) -> None:
+    """Read nothing, or put nothing back."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import functools
 import gc
 import io
 import logging
+import operator
 import queue
 import random
 import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextvars import Context, ContextVar
+from typing import Any, NamedTuple
 
+from tapetensor.compiler.trace.changes import parts, whole
 from tapetensor.compiler.trace.codes import is_unrepeatable
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.structure import is_buffer, is_looked_through, is_plain, is_users
@@ -28,6 +32,7 @@ DIFFERS = (
     "is read, which may be another value at every call; read it outside, and pass what depends on "
     "it as an argument"
 )
+_ABSENT = object()
 _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 
 
@@ -73,12 +78,7 @@ def _has_places(held: dict[Any, Any]) -> bool:
     return any(type(one).__name__ == "_lru_list_elem" for one in held.values())
 
 
-def is_queue(value: Any) -> bool:
-    """Tell whether a value is a queue that is written in C."""
-    return isinstance(value, queue.SimpleQueue)
-
-
-def queued(value: Any) -> list[Any]:
+def _queued(value: Any) -> list[Any]:
     """Return what waits in a queue."""
     found = [one for one in gc.get_referents(value) if one is not type(value)]
     if sys.version_info >= (3, 13):
@@ -89,9 +89,8 @@ def queued(value: Any) -> list[Any]:
     ]
 
 
-def put_back(value: Any, items: list[Any]) -> None:
-    """Put back what waited in a queue."""
-    if [*map(id, queued(value))] != [*map(id, items)]:
+def _set_queued(value: Any, items: list[Any]) -> None:
+    if [*map(id, _queued(value))] != [*map(id, items)]:
         while value.qsize():
             value.get_nowait()
         for item in items:
@@ -163,12 +162,13 @@ def precision(context: Any = None) -> tuple[Any, ...]:
     What was rounded or not in it so far is no part of that.
     """
     one = decimal.getcontext() if context is None else context
-    return (*[getattr(one, name) for name in _PRECISION], dict(one.traps))
+    return (*[getattr(one, name) for name in _PRECISION], *one.traps.values())
 
 
 def _set_precision(context: Any, state: tuple[Any, ...]) -> None:
-    for name, value in zip((*_PRECISION, "traps"), state, strict=True):
+    for name, value in zip(_PRECISION, state, strict=False):
         setattr(context, name, value)
+    context.traps.update(zip(context.traps, state[len(_PRECISION) :], strict=True))
 
 
 def _level(logger: logging.Logger) -> tuple[int, int, bool, int]:
@@ -180,11 +180,69 @@ def _set_level(logger: logging.Logger, state: tuple[int, int, bool, int]) -> Non
     logger.disabled = state[2]
 
 
-# How what is no more than its state is recognized, read and put back: memory, and files in it.
-STATES: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any, Any], None]], ...]
-STATES = (
-    (is_buffer, _bytes, _set_bytes),
-    (lambda value: isinstance(value, io.StringIO | io.BytesIO), _text, _set_text),
-    (lambda value: isinstance(value, decimal.Context), precision, _set_precision),
-    (lambda value: isinstance(value, logging.Logger), _level, _set_level),
+def _set_to(variable: ContextVar[Any]) -> Any:
+    return variable.get(_ABSENT)
+
+
+def _set_variable(variable: ContextVar[Any], held: Any) -> None:
+    if held is not _ABSENT and variable.get(_ABSENT) is not held:
+        variable.set(held)
+
+
+def _given_by(variable: ContextVar[Any]) -> Any:
+    """Return what a variable gives: what is not set may have a default."""
+    with contextlib.suppress(LookupError):
+        return variable.get()
+    return None
+
+
+def is_or_equals(one: Any, other: Any) -> bool:
+    """Tell whether two parts of what is seen are one, or are equal and cannot change."""
+    return one is other or (_is_fixed(one) and bool(one == other))
+
+
+def _is(*classes: Any) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, classes)
+
+
+def _is_of_an_object(value: Any) -> bool:
+    """Tell whether a value is a method of C that is bound to an object."""
+    is_bound = isinstance(value, types.BuiltinMethodType | types.MethodWrapperType)
+    return is_bound and not isinstance(value.__self__, types.ModuleType)
+
+
+class Visible(NamedTuple):
+    """What can be seen of objects of a kind.
+
+    Attributes:
+        is_one: tells whether an object is of the kind.
+        read: returns what is seen.
+        write: makes an object hold that again; None where nothing can.
+        told: returns the parts of what is seen, as `Held` has it.
+        name: how the user gets it from an object.
+    """
+
+    is_one: Callable[[Any], bool]
+    read: Callable[[Any], Any]
+    write: Callable[[Any, Any], object] | None = None
+    told: Callable[[Any], dict[str, Any]] = whole
+    name: str = ""
+
+
+VISIBLE = (
+    # Memory, and files in it.
+    Visible(is_buffer, _bytes, _set_bytes),
+    Visible(_is(io.StringIO, io.BytesIO), _text, _set_text),
+    Visible(_is(decimal.Context), precision, _set_precision),
+    Visible(_is(logging.Logger), _level, _set_level),
+    Visible(_is(queue.SimpleQueue), _queued, _set_queued, parts),
+    Visible(_is(ContextVar), _set_to, _set_variable),
+    Visible(_is(ContextVar), _given_by, name=".get()"),
+    Visible(_is(Context, types.MappingProxyType), dict),
+    Visible(_is(*map(type, ({}.keys(), {}.values(), {}.items()))), lambda view: dict(view.mapping)),
+    Visible(_is(weakref.ref), lambda reference: reference(), name="()"),
+    Visible(_is_of_an_object, operator.attrgetter("__self__"), name=".__self__"),
+    Visible(_is(BaseException), operator.attrgetter("args"), name=".args"),
+    # What it gives without running the function is what it gave before.
+    Visible(is_cache, kept_by, name="(...)"),
 )

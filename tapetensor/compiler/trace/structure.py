@@ -132,10 +132,19 @@ def is_set(slot: types.MemberDescriptorType, value: Any) -> bool:
     return True
 
 
-def unset(slot: types.MemberDescriptorType, value: Any) -> None:
-    """Empty a slot."""
-    if is_set(slot, value):
-        slot.__delete__(value)
+def in_slots(value: Any) -> dict[str, Any]:
+    """Return what is in the slots of an object."""
+    slots = slots_of(value).items()
+    return {name: slot.__get__(value) for name, slot in slots if is_set(slot, value)}
+
+
+def fill_slots(value: Any, held: dict[str, Any]) -> None:
+    """Put back what was in the slots of an object."""
+    for name, slot in slots_of(value).items():
+        if name in held:
+            slot.__set__(value, held[name])
+        elif is_set(slot, value):
+            slot.__delete__(value)
 
 
 def dict_of(value: Any) -> dict[str, Any] | None:
@@ -148,12 +157,14 @@ def dict_of(value: Any) -> dict[str, Any] | None:
     return fields if isinstance(fields, dict) else None
 
 
+def in_dict(value: Any) -> dict[str, Any]:
+    """Return a copy of the dict of the attributes of an object."""
+    return {**(dict_of(value) or {})}
+
+
 def fields_of(value: Any) -> dict[str, Any]:
     """Return the attributes of an object that are its own; no code of the user's runs."""
-    slots = {
-        name: slot.__get__(value) for name, slot in slots_of(value).items() if is_set(slot, value)
-    }
-    return {**(dict_of(value) or {}), **slots}
+    return {**in_dict(value), **in_slots(value)}
 
 
 def content(base: type, value: Any) -> Any:
@@ -167,17 +178,13 @@ def content(base: type, value: Any) -> Any:
 def refill(base: Any, value: Any, items: Any) -> None:
     """Put back what a container has held, unless it still does."""
     now = content(base, value)
-    if isinstance(items, dict) and [*map(id, now)] == [*map(id, items)]:
-        for key, item in items.items():
-            if now[key] is not item:
-                base.__setitem__(value, key, item)
-    elif isinstance(items, dict):
+    if [*map(id, now)] != [*map(id, items)]:
         base.clear(value)
+        if not isinstance(items, dict):
+            (base.update if base is set else base.extend)(value, items)
+    if isinstance(items, dict):
         for key, item in items.items():
             base.__setitem__(value, key, item)
-    elif [*map(id, now)] != [*map(id, items)]:
-        base.clear(value)
-        (base.update if base is set else base.extend)(value, items)
 
 
 def holds_arrays(value: Any) -> bool:

@@ -8,16 +8,15 @@ is not replaced.
 
 from __future__ import annotations
 
-import contextlib
 import decimal
 import enum
 import functools
 import operator
 import random
+import sys
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from contextvars import Context, ContextVar
 from functools import partial
 from typing import Any
 
@@ -25,19 +24,17 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.callables import functions_in, wrapped_in
-from tapetensor.compiler.trace.changes import attributes, members, parts, shown
+from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
+from tapetensor.compiler.trace.changes import members, parts, shown
 from tapetensor.compiler.trace.guards import spelling
-from tapetensor.compiler.trace.inputs import Inputs, is_or_are_tensors
+from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.opaque import (
-    STATES,
+    VISIBLE,
     is_cache,
-    is_queue,
+    is_or_equals,
     kept_by,
     never_the_same,
     precision,
-    put_back,
-    queued,
 )
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
@@ -48,16 +45,17 @@ from tapetensor.compiler.trace.structure import (
     VALUES,
     content,
     dict_of,
+    fill_slots,
     holds_arrays,
+    in_dict,
+    in_slots,
     is_dataclass_instance,
     is_looked_through,
     is_plain,
-    is_set,
     is_users,
     refill,
     slots_of,
     storage,
-    unset,
 )
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
@@ -71,8 +69,6 @@ _ABSENT = object()
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
-_VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
-_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 # The next call may bring another object of these types.
 _RECOGNIZED = (np.random.Generator, Gradients, types.MethodType, functools.partial)
 _RANDOM = (random.Random, np.random.RandomState, np.random.BitGenerator)
@@ -94,8 +90,8 @@ class Walker(Inputs):
         self.members: dict[int, list[tuple[type, str]]] = {}
         # The defaults of their arguments.
         self.defaults: dict[int, tuple[Any, Any]] = {}
-        # Those of this library, whose frames are passed over.
-        self.ours: list[tuple[types.FunctionType, str]] = []
+        # What was walked once, by its address, or by that and a name.
+        self.walked: dict[Any, Any] = {}
         # The user's classes and modules that were found.
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
@@ -118,9 +114,11 @@ class Walker(Inputs):
             return self.walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
             return self.walk_array(value, expression, where)
-        if is_plain(value):
+        if is_plain(value) or isinstance(value, VALUES):
             if value.__class__ is str:
                 self.texts.add(value)
+            elif isinstance(value, VALUES):
+                self.add_class(value.__class__)
             self.guard_plain(value, expression)
             return value
         if id(value) in self.seen:
@@ -135,11 +133,6 @@ class Walker(Inputs):
             self._walk_kept(value, base, expression, where)
             return value
         local = self.local(expression)
-        if isinstance(value, VALUES):
-            # Those that are equal may differ: decimals by their digits.
-            self._recognize(value, local)
-            self.guard(f"repr({local}) != {repr(value)!r}")
-            return value
         if isinstance(value, np.random.Generator):
             return self.walk_generator(value, local, where)
         if isinstance(value, Gradients):
@@ -169,7 +162,7 @@ class Walker(Inputs):
         """
         if isinstance(value, Module | enum.Enum):
             return True
-        if isinstance(value, (*VALUES, *_RECOGNIZED)) or is_dataclass_instance(value):
+        if isinstance(value, _RECOGNIZED) or is_dataclass_instance(value):
             return False
         if isinstance(value, types.FunctionType):
             return self.is_around or not is_users(value)
@@ -205,12 +198,13 @@ class Walker(Inputs):
         known = self.functions.setdefault(id(function.__code__), [])
         if all(function is not one for one, _ in known):
             known.append((function, source))
-            if (function.__module__ or "").startswith(_LIBRARY):
-                self.ours.append((function, source))
+            was_around, self.is_around = self.is_around, True
             if is_users_module(function.__globals__.get("__name__")):
-                was_around, self.is_around = self.is_around, True
                 self._walk_defaults(function, source)
-                self.is_around = was_around
+            elif (function.__module__ or "").startswith(_LIBRARY):
+                # Frames of this library are passed over.
+                self.walk_function(function, source)
+            self.is_around = was_around
 
     def _walk_defaults(self, function: types.FunctionType, source: str) -> None:
         """Walk the defaults of arguments, which are read before a frame is entered."""
@@ -222,23 +216,59 @@ class Walker(Inputs):
         if by_place and (is_made_anew or not all(map(is_plain, by_place))):
             walked = self.walk(by_place, f"{source}.__defaults__", where)
             if walked is not by_place:
-                self.hold(where, dict, partial(setattr, function, "__defaults__", by_place))
+                read = partial(getattr, function, "__defaults__")
+                watched = self.hold(where, read, partial(setattr, function, "__defaults__"))
                 function.__defaults__ = walked
+                watched.settle()
         if by_name:
             self.walk(by_name, f"{source}.__kwdefaults__", where)
+
+    def walk_function(self, function: types.FunctionType, source: str) -> None:
+        """Walk what a function closes over; guard its defaults, which were walked before."""
+        if id(function) in self.walked:
+            return
+        self.walked[id(function)] = function
+        if source.startswith("k"):
+            known = self.defaults.get(id(function), (None, None))
+            for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):
+                if held:
+                    self.guard(f"{source}.{name} is not {self.bind(held)}")
+            if is_users(function):
+                # What reloads modules while they are in use gives functions other code.
+                self.guard(f"{source}.__code__ is not {self.bind(function.__code__)}")
+        for position, cell in enumerate(function.__closure__ or ()):
+            if id(cell) in self.walked:
+                continue
+            self.walked[id(cell)] = cell
+            if not is_filled(cell):
+                continue
+            fixed = source.startswith("k")
+            held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
+            name = function.__code__.co_freevars[position]
+            write: Any = partial(setattr, cell, "cell_contents")
+            watched = self.hold(name, partial(_in_cell, cell), write)
+            write(self.walk_value(watched.before, f"{held}.cell_contents", name))
+            watched.settle()
+
+    def walk_value(self, value: Any, expression: str, where: str) -> Any:
+        """Walk a value that a function reads by its name; return what stands for it."""
+        if isinstance(value, types.ModuleType) and not is_users(value):
+            self.modules[id(value)] = value, where
+            return value
+        is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
+        is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
+        if is_bound and not is_users(value):
+            self.guard(f"{expression} is not {self.bind(value)}")
+            return value
+        return self.walk(value, expression, where)
 
     def add_function(self, value: Any, source: str, where: str) -> None:
         """Note a function, and those that it wraps; what they close over is read when they run."""
         for function in functions_in(value):
             name = source if function is value else self.bind(function)
             self.note(function, name)
-            before = partial(refill, dict, vars(function), dict(vars(function)))
-            self.hold(where, partial(attributes, function), before)
             if is_users(function):
-                held = self.local(f"{name}.__dict__")
-                self.guard(f"len({held}) != {len(vars(function))}")
-                for key, one in vars(function).items():
-                    self.walk(one, f"{held}[{shown(key)}]", f"{where}.{key}")
+                self._walk_attributes(function, name, where, lasts=name.startswith("k"))
 
     def _walk_bound(self, value: Any, local: str, where: str) -> Any:
         """Walk a bound method or a partial function."""
@@ -265,10 +295,12 @@ class Walker(Inputs):
         if base is deque or issubclass(base, defaultdict):
             name = "maxlen" if base is deque else "default_factory"
             self.guard(f"{local}.{name} is not {self.bind(getattr(value, name))}")
-        held = content(base, value)
+        is_set_of = issubclass(base, set | frozenset)
+        read, write = partial(content, base, value), partial(refill, base, value)
+        watched = self.hold(where, read, write, members if is_set_of else parts)
+        held = watched.before
         if cls not in _BUILT_IN:
             local = self.local(f"content({self.bind(base)}, {local})")
-        is_set_of = issubclass(base, set | frozenset)
         if is_set_of and holds_arrays(held):
             raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
         if isinstance(held, dict):
@@ -285,45 +317,28 @@ class Walker(Inputs):
             self.texts.update([one for one in items if one.__class__ is str])
             series = f"{local}.values()" if isinstance(held, dict) else local
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
-            self._hold_content(where, value, base, held, {})
             return value
-        pairs = held.items() if isinstance(held, dict) else enumerate(held)
-        replaced = {
-            key: self.walk(item, f"{local}[{self._key(key)}]", f"{where}[{shown(key)}]")
-            for key, item in pairs
-        }
-        changed = {key: one for key, one in replaced.items() if one is not held[key]}
+        changed: dict[Any, Any] = {}
+        for key, item in held.items() if isinstance(held, dict) else enumerate(held):
+            source = repr(key) if key.__class__ in (int, str) else self.bind(key)
+            replaced = self.walk(item, f"{local}[{source}]", f"{where}[{shown(key)}]")
+            if replaced is not item and not is_set_of:
+                changed[key] = replaced
         if base is tuple and changed:
-            made = tuple.__new__(cls, replaced.values())
+            made = tuple.__new__(cls, [changed.get(place, one) for place, one in enumerate(held)])
             (dict_of(made) or {}).update(dict_of(value) or {})
             self.seen[id(value)] = self.seen[id(made)] = made, self.seen[id(value)][1]
             return made
-        self._hold_content(where, value, base, held, {} if is_set_of else changed)
-        return value
-
-    def _key(self, key: Any) -> str:
-        return repr(key) if key.__class__ in (int, str) else self.bind(key)
-
-    def _hold_content(
-        self, where: str, value: Any, base: Any, before: Any, replaced: dict[Any, Any]
-    ) -> None:
-        """Watch a container for changes, with tracers in the place of arrays."""
-        if base in (tuple, frozenset):
-            return
-        told = members if base is set else parts
-        watched = self.hold(
-            where, lambda: told(content(base, value)), partial(refill, base, value, before)
-        )
-        for key, item in replaced.items():
+        for key, item in changed.items():
             base.__setitem__(value, key, item)
         watched.settle()
+        return value
 
     def _walk_kept(self, value: Any, base: type, expression: str, where: str) -> None:
         """Walk an object that has to be there again."""
         # What is compiled is known by its name already.
-        is_known = self.names.get(expression) is value
-        name = expression if is_known else self.bind(value)
-        if not is_known:
+        name = self.bind(value)
+        if name != expression:
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
@@ -339,86 +354,37 @@ class Walker(Inputs):
             self.modules[id(value)] = value, where
         elif isinstance(value, types.FunctionType):
             self.add_function(value, name, where)
-        elif isinstance(value, operator.attrgetter | operator.methodcaller):
-            self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
-        elif isinstance(value, ContextVar):
-            self._walk_context_variable(value, name, where)
-        elif isinstance(value, weakref.ref):
-            # A plan would keep alive what it knows by its address.
-            was_around, self.is_around = self.is_around, False
-            self.walk(value(), self.local(f"{name}()"), where)
-            self.is_around = was_around
-        elif isinstance(value, types.MappingProxyType | Context):
-            self._walk_mapping(value, name, where)
-        elif isinstance(value, _VIEWS):
-            self._walk_mapping(value.mapping, self.local(f"{name}.mapping"), where)
-        elif isinstance(value, _BOUND) and not isinstance(value.__self__, types.ModuleType):
-            self.walk(value.__self__, f"{name}.__self__", where)
-        elif isinstance(value, BaseException):
-            self.walk(value.args, f"{name}.args", f"{where}.args")
-            self._walk_attributes(value, name, where, lasts=True)
-        elif isinstance(value, _RANDOM):
-            self.watch_randomness(value, where)
-        elif is_queue(value):
-            waiting, local = queued(value), self.local(f"{self.bind(queued)}({name})")
-            self.guard(f"len({local}) != {len(waiting)}")
-            for place, item in enumerate(waiting):
-                self.walk(item, f"{local}[{place}]", f"{where}[{place}]")
-            self.hold(where, lambda: parts(queued(value)), partial(put_back, value, waiting))
-        elif holds_arrays(value):
+        else:
+            self._walk_opaque(value, name, where)
+
+    def _walk_opaque(self, value: Any, name: str, where: str) -> None:
+        """Walk what can be seen of an object that is more than that."""
+        rows = [row for row in VISIBLE if row.is_one(value)]
+        if not rows and holds_arrays(value):
             raise trace_error(
                 f"{where} is a {type(value).__name__}, which is not looked through; "
                 "use a list, a dict or a dataclass"
             )
-        else:
-            self._walk_opaque(value, name, where)
-
-    def _walk_mapping(self, value: Any, name: str, where: str) -> None:
-        """Walk what a view of a dict shows, in which nothing can be replaced."""
-        self.guard_keys(value, name)
-        for key, item in value.items():
-            self.walk(item, f"{name}[{self._key(key)}]", f"{where}[{shown(key)}]")
-
-    def _walk_opaque(self, value: Any, name: str, where: str) -> None:
-        """Walk what can be seen of an object that is more than that."""
-        for is_one, read, write in STATES:
-            if is_one(value):
-                before = read(value)
-                self.guard(f"{self.bind(read)}({name}) != {self.bind(before)}")
-                now: Any = lambda read=read: {"": read(value)}  # noqa: E731  # of each state
-                self.hold(where, now, partial(write, value, before), operator.eq)
+        # Nothing can be put in the place of an array there, so that it is a constant. But a plan
+        # would keep alive what it knows by its address.
+        was_around, self.is_around = self.is_around, not isinstance(value, weakref.ref)
+        for row in rows:
+            if row.write is not None:
+                read, write = partial(row.read, value), partial(row.write, value)
+                self.hold(where, read, write, row.told, is_or_equals)
+            self.walk(row.read(value), f"{self.bind(row.read)}({name})", f"{where}{row.name}")
+        self.is_around = was_around
+        if isinstance(value, operator.attrgetter | operator.methodcaller):
+            self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
+        if isinstance(value, _RANDOM):
+            self.watch_randomness(value, where)
         if is_cache(value):
-            # What it gives without running the function is what it gave before.
-            results, found = f"{self.bind(kept_by)}({name})", kept_by(value)
-            self.caches.append((value, found, name, where))
-            self.guard(f"len({results}) != {len(found)}")
-            for index, one in enumerate(found):
-                source = f"{results}[{index}]"
-                if isinstance(one, np.ndarray):
-                    # Nothing can be put in its place, so it is a constant while it stays as it is.
-                    elements = self.bind(one.tobytes())
-                    self.guard(f"{source}.tobytes() != {elements}")
-                else:
-                    self.walk(one, source, f"what {where} gives")
+            self.caches.append((value, kept_by(value), name, where))
         for one in wrapped_in(value):
             if one is not value:
                 self.walk(one, self.bind(one), where)
-        if is_users(value.__class__):
+        if is_users(value.__class__) or isinstance(value, BaseException):
             self._walk_attributes(value, name, where, lasts=True)
-
-    def _walk_context_variable(self, value: ContextVar[Any], name: str, where: str) -> None:
-        absent, before = self.bind(_ABSENT), value.get(_ABSENT)
-        is_set, held = before is not _ABSENT, f"{name}.get({absent})"
-        self.guard(f"({held} is not {absent}) is not {is_set}")
-        with contextlib.suppress(LookupError):
-            # What is not set may have a default.
-            self.walk(value.get(), f"{name}.get()", where)
-
-        def put_back() -> None:
-            if is_set and value.get(_ABSENT) is not before:
-                value.set(before)
-
-        self.hold(where, lambda: {"": value.get(_ABSENT)}, put_back)
 
     def _walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
         """Walk the attributes of an object, in its dict and in its slots.
@@ -429,50 +395,36 @@ class Walker(Inputs):
             where: what the user calls it.
             lasts: whether the next call has the same object.
         """
-        slots = slots_of(value)
-        before = attributes(value)
-
-        def put_back() -> None:
+        slots, fields = slots_of(value), dict_of(value)
+        if slots:
+            # Before anything is replaced: what comes next may be refused.
+            read, write = partial(in_slots, value), partial(fill_slots, value)
+            watched = self.hold(f"{where}.", read, write, dict)
             for name, slot in slots.items():
-                if f".{name}" not in before:
-                    unset(slot, value)
-                elif not is_set(slot, value) or slot.__get__(value) is not before[f".{name}"]:
-                    slot.__set__(value, before[f".{name}"])
-            if fields is not None:
-                refill(dict, fields, held_before)
-
-        fields = dict_of(value)
-        if not slots and fields is None:
-            return
-        held_before = dict(fields or {})
-        # Before anything is replaced: what comes next may be refused.
-        watched = self.hold(where, partial(attributes, value), put_back, is_or_are_tensors)
-        for name, slot in slots.items():
-            if f".{name}" not in before:
-                self.guard(f"is_set({self.bind(slot)}, {local})")
-                continue
-            item, source = before[f".{name}"], f"{self.bind(slot.__get__)}({local})"
-            replaced = self._walk_attribute(name, item, source, where)
-            if replaced is not item:
-                slot.__set__(value, replaced)
+                if name not in watched.before:
+                    self.guard(f"is_set({self.bind(slot)}, {local})")
+                    continue
+                item, source = watched.before[name], f"{self.bind(slot.__get__)}({local})"
+                slot.__set__(value, self._walk_attribute(name, item, source, where))
+            watched.settle()
         if fields is not None:
+            read, write = partial(in_dict, value), partial(refill, dict, fields)
+            watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
             source = f"{local}.__dict__"
             held = self.bind(fields, "d") if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard(f"len({held}) != {len(fields)}{moved}")
-            for name, item in held_before.items():
+            for name, item in watched.before.items():
                 expression = f"{held}[{name!r}]"
                 is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
                 if lasts and is_new and item.tape is None:
                     field = self.local(expression)
                     self.fields[field] = item
                     self.walk_tensor(item, field, f"{where}.{name}")
-                    continue
-                replaced = self._walk_attribute(name, item, expression, where)
-                if replaced is not item:
-                    fields[name] = replaced
+                else:
+                    fields[name] = self._walk_attribute(name, item, expression, where)
             self.states.append((held, fields, dict(fields)))
-        watched.settle()
+            watched.settle()
 
     def _walk_attribute(self, name: str, value: Any, expression: str, where: str) -> Any:
         """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
@@ -482,3 +434,13 @@ class Walker(Inputs):
         self.guard(f"{expression} is not {self.bind(value)}")
         self.unrepeatable[name] = f"{where}.{name} {told}"
         return value
+
+
+def _is_or_are_tensors(one: Any, other: Any) -> bool:
+    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
+    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
+
+
+def _in_cell(cell: types.CellType) -> Any:
+    """Return what is in a closure cell, if anything is."""
+    return cell.cell_contents if is_filled(cell) else _ABSENT
