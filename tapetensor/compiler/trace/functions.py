@@ -15,7 +15,7 @@ from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.node import Keywords, Kind, Shape, replaced
 from tapetensor.compiler.trace.number import dummy
-from tapetensor.compiler.trace.operations import copied, select, unwritten
+from tapetensor.compiler.trace.operations import select, unwritten
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import as_operand, computed
@@ -42,7 +42,7 @@ def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayT
 def _filled(value: Any, self: ArrayTracer, a: ArrayTracer, *args: Any, **options: Any) -> Any:
     like = np.empty_like(a.laid_out(), *args, **options)
     constant = self.program.constant(np.asarray(value).astype(like.dtype))
-    return _lies_like(like, self.wrap(self.program.broadcast(constant, like.shape)))
+    return self.wrap(self.program.broadcast(constant, like.shape), like)
 
 
 def _empty_like(self: ArrayTracer, prototype: ArrayTracer, *args: Any, **options: Any) -> Any:
@@ -50,13 +50,7 @@ def _empty_like(self: ArrayTracer, prototype: ArrayTracer, *args: Any, **options
     # A detail of its own keeps it from being merged with another such array.
     own = object()
     made = self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own)
-    return _lies_like(like, self.wrap(made))
-
-
-def _lies_like(like: Array, made: ArrayTracer) -> ArrayTracer:
-    made.is_scalar = False
-    made.lies_as(like)
-    return made
+    return self.wrap(made, like)
 
 
 def _full_like(
@@ -82,7 +76,9 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in numbers],
     )
-    return computed(self, select, (mask, *choices), operands, dtype)
+    made = computed(self, select, (mask, *choices), operands, dtype)
+    made.is_scalar = False
+    return made
 
 
 def _asarray(self: ArrayTracer, a: Any) -> Any:
@@ -107,7 +103,7 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
             nothing.is_scalar = val.is_scalar
             nothing.is_read_only = not val.is_scalar
             return nothing
-        made = self.capture_step(copied(function), (val,), {}, function(val.laid_out()))
+        made = self.capture_step(function, (val,), {})
         if not val.is_scalar:
             made.part = Part(val, function, ())
             made.fixed_as = f"np.{function.__name__} of an array"
@@ -160,8 +156,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
         )
     },
 }
-# Of these, the results are arrays also where they have no axes.
-MAKE_ARRAYS = frozenset({np.where, np.ones_like, np.zeros_like, np.empty_like, np.full_like})
 # numpy's methods of these names are its functions; others are functions of their own.
 METHODS: dict[str, Callable[..., Any]] = {
     **{

@@ -322,8 +322,7 @@ def _of_scalar(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a method of a scalar, which gives no array without axes, but the element in it."""
     made = method(*args, **options)
     if isinstance(made, ArrayMethods) and not (made.shape or made.is_scalar):
-        made = made.copy()
-        made.is_scalar = True
+        return made.as_scalar()
     return made
 
 
@@ -361,7 +360,7 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
     def of(self: ArrayMethods, other: Any) -> Any:
         is_text = isinstance(other, str | bytes) or getattr(other, "dtype", self.dtype).kind in "SU"
         if (other is None or is_text) and self.dtype.kind in "biufc":
-            return compare(self.dtype.type(0) if self.is_scalar else self.laid_out(), dummy(other))
+            return compare(dummy(self), dummy(other))
         return captured(self, other)
 
     return of

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 
@@ -164,9 +163,10 @@ class NumberTracer(Captured):
 
 
 def dummy(value: Any) -> Any:
-    """Return an array that looks like a captured one, and takes no memory."""
+    """Return what numpy has in the place of what is captured, with zeros for its elements."""
     if isinstance(value, NumberTracer):
         return value.kind()
-    if isinstance(value, CapturedArray):
-        return shadow(value)
-    return value
+    if not isinstance(value, CapturedArray):
+        return value
+    is_scalar = issubclass(value.__class__, np.generic)
+    return value.dtype.type(0) if is_scalar else value.laid_out()

@@ -37,7 +37,6 @@ from tapetensor.compiler.trace.view import (
     inverse,
     is_copied_by,
     is_dense,
-    is_in_order,
     laid_out,
     lie_alike,
     seen_order,
@@ -118,17 +117,6 @@ class ArrayTracer(ArrayMethods):
         return self._node
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether the program has it in another order than numpy would."""
-        return self._like is not None or (self._base is not None and self._base.is_elsewhere)
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether it lies in memory in C order, at a glance; False where that takes more."""
-        is_so = is_in_order(self._node) if self._like is None else False
-        return is_so and (self._base is None or self._base.is_in_order)
-
-    @property
     @override
     def array(self) -> ArrayTracer:
         return self
@@ -186,11 +174,8 @@ class ArrayTracer(ArrayMethods):
             flags = self.laid_out().flags
             lies_so = {"K": True, "A": flags.forc, "C": flags.c_contiguous, "F": flags.f_contiguous}
             return self.copy(order) if copy or not lies_so[order] else self
-        cast = self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
-        cast.is_scalar = self.is_scalar
-        if order != "K" or not self.is_in_order:
-            cast.lies_as(np.empty_like(self.laid_out(), order=order))
-        return cast
+        cast = self.program.elementwise(cast_to(wanted), (self.node,), wanted)
+        return self.wrap(cast, self._copied_like(order))
 
     @override
     def copy(self, order: Any = "C") -> ArrayTracer:
@@ -198,10 +183,17 @@ class ArrayTracer(ArrayMethods):
         node = self.node
         if node.is_written_to or not is_dense(node):
             node = self.fresh()
-        copied: ArrayTracer = self.wrap(node)
-        copied.is_scalar = self.is_scalar
-        copied.lies_as(np.empty_like(self.laid_out(), order=order))
-        return copied
+        return self.wrap(node, self._copied_like(order))
+
+    def _copied_like(self, order: Any) -> Any:
+        """Return what numpy has in the place of a copy, elements aside."""
+        return np.empty_like(self.laid_out(), order=order)[() if self.is_scalar else ...]
+
+    def as_scalar(self, is_scalar: bool = True) -> ArrayTracer:
+        """Return a copy, which numpy has as a scalar, or as an array without axes."""
+        made = self.copy()
+        made.is_scalar = is_scalar
+        return made
 
     @unseen
     def __getitem__(self, index: Any) -> ArrayTracer:
@@ -213,24 +205,18 @@ class ArrayTracer(ArrayMethods):
             # With an ellipsis numpy returns a view even of a single element, and no scalar.
             full = parts if any(one is ... for one in parts) else (*parts, ...)
             seen = self.viewed(View("index", full), shape)
-            if shape == () and full is not parts:
-                # numpy gives a scalar, which sees no writes.
-                seen = seen.copy()
-                seen.is_scalar = True
-            return seen
+            # numpy gives a scalar, which sees no writes.
+            return seen.as_scalar() if shape == () and full is not parts else seen
         if any(isinstance(one, ArrayTracer) and one.dtype.kind == "b" for one in parts):
             raise trace_error(
                 "a mask as an index gives a shape that depends on the values; write "
                 "np.where(mask, x, 0), or take the elements outside"
             )
-        like = None if self.is_in_order else self.laid_out()[replaced(index, dummy)]
-        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {}, like)
-        if is_basic(at_any_place(index)):
-            chosen.is_scalar = chosen.is_scalar and not any(one is ... for one in parts)
-            if not chosen.is_scalar:
-                chosen.part = Part(self, read_index, (replaced(index, self._unwrap),))
-                chosen._seen = self.node
-                chosen.is_read_only = self.is_read_only
+        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
+        if is_basic(at_any_place(index)) and not chosen.is_scalar:
+            chosen.part = Part(self, read_index, (replaced(index, self._unwrap),))
+            chosen._seen = self.node
+            chosen.is_read_only = self.is_read_only
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -280,11 +266,6 @@ class ArrayTracer(ArrayMethods):
         if owner.part is not None:
             owner.part.hand_on(owner._node)
 
-    def _of_its_own(self, seen: Shape, function: Any = None) -> Node:
-        """Capture a copy, whose axes in memory are seen in an order."""
-        turned = self.transpose(inverse(seen)).fresh(function)
-        return self.program.view(View("transpose", seen), turned, self.shape)
-
     def fresh(self, function: Any = None) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
         node, copy = self.node, function or cast_to(self.dtype)
@@ -293,18 +274,14 @@ class ArrayTracer(ArrayMethods):
         )
 
     def becomes(self, node: Node) -> bool:
-        """Replace all elements, those of the base of a view, too; return False if it has others."""
-        self._owner()
-        if self._base is None:
-            like, self._node, self._like = self.laid_out(), node, None
-            self.lies_as(like)
-            if self.part is not None:
-                self.part.hand_on(self._node)
-            return True
-        whole = None if self._view is None else self._view.undone(self._base.node)
-        if whole is None:
+        """Replace all elements; return False if it is a view, whose base has to be written to."""
+        if self._owner() is not self:
             return False
-        return self._base.becomes(self.program.view(whole, node, self._base.shape))
+        like, self._node = self.laid_out(), node
+        self.lies_as(like)
+        if self.part is not None:
+            self.part.hand_on(self._node)
+        return True
 
     @override
     @unseen
@@ -334,7 +311,7 @@ class ArrayTracer(ArrayMethods):
     def capture_update(self, update: Any, gradients: Sequence[ArrayTracer]) -> list[ArrayTracer]:
         args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
-        return self._parts(node, gradients)
+        return self._parts(node, [shadow(one)[()] for one in gradients])
 
     @override
     @unseen
@@ -345,7 +322,7 @@ class ArrayTracer(ArrayMethods):
         options: dict[str, Any],
         results: Any = None,
     ) -> Any:
-        """Capture a call as a whole; a trial on zeros shows the shapes of its results."""
+        """Capture a call as a whole; a trial on zeros shows how its results look."""
         if results is None:
             dummies = replaced((args, options), dummy)
             with np.errstate(all="ignore"):
@@ -363,12 +340,12 @@ class ArrayTracer(ArrayMethods):
         if isinstance(results, tuple | list):
             whole = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.bool_))
             parts = self._parts(whole, results)
+            if isinstance(results, list):
+                return parts
             return results._make(parts) if hasattr(results, "_make") else tuple(parts)
         array = np.asarray(results)
         whole = self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype)
-        result = self.wrap(whole)
-        result.lies_as(array)
-        return result
+        return self.wrap(whole, results)
 
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array, as far as anybody can tell."""
@@ -381,17 +358,16 @@ class ArrayTracer(ArrayMethods):
             self._base.ordered()
         elif self._like is not None and not lie_alike(laid_out(self._node), self._like):
             # No plan does without this copy, as if it was of the same value.
-            self._node, self._like = self._of_its_own(seen_order(self._like), reordered), None
+            self.move(reordered)
         return self.node
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
-        return [
-            self.wrap(
-                self.program.add(Kind.PART, None, (whole,), one.shape, one.dtype, detail=position)
-            )
+        nodes = [
+            self.program.add(Kind.PART, None, (whole,), one.shape, one.dtype, detail=position)
             for position, one in enumerate(like)
         ]
+        return list(map(self.wrap, nodes, like))
 
     @override
     @unseen
@@ -433,11 +409,25 @@ class ArrayTracer(ArrayMethods):
             return value.node
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
-    def wrap(self, node: Node) -> ArrayTracer:
-        """Return the array that stands for a node, in memory of its own."""
-        made = ArrayTracer(self.program, node)
+    def wrap(self, node: Node, like: Any = None) -> ArrayTracer:
+        """Return the array that stands for a node, as `made` does."""
+        return self.made(self.program, node, like)
+
+    @classmethod
+    def made(cls, program: Program, node: Node, like: Any = None) -> ArrayTracer:
+        """Return the array or the scalar that stands for a node, in memory of its own.
+
+        Args:
+            program: the program that computes it.
+            node: its value.
+            like: what numpy has in its place, elements aside; without, an array as the program has
+                it, or a scalar where there are no axes.
+        """
+        made = cls(program, node)
         made.came_in = False
-        made.is_scalar = node.shape == ()
+        made.is_scalar = node.shape == () and not isinstance(like, np.ndarray)
+        if like is not None:
+            made.lies_as(like)
         return made
 
     @property
@@ -454,16 +444,20 @@ class ArrayTracer(ArrayMethods):
             root = root._base
         return root
 
-    def move(self) -> None:
-        """Lie in memory that no other value shares."""
-        self._node, self._like = self._of_its_own(seen_order(self.laid_out())), None
+    def move(self, copy: Any = None) -> None:
+        """Lie in memory that no other value shares, in numpy's order."""
+        seen = seen_order(self.laid_out())
+        turned = self.transpose(inverse(seen)).fresh(copy)
+        self._node, self._like = (
+            self.program.view(View("transpose", seen), turned, self.shape),
+            None,
+        )
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array; of a scalar, a view of an array that holds it."""
         base = self
         if self.is_scalar:
-            base = self.copy()
-            base.is_scalar = False
+            base = self.as_scalar(False)
         node = self.program.view(view, base.node, shape)
         seen = ArrayTracer(self.program, node, base, view)
         seen.is_scalar = self.is_scalar and shape == () and view.name in ("reshape", "transpose")

@@ -15,7 +15,6 @@ from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
-    MAKE_ARRAYS,
     REWRITTEN,
     SHAPE_DEPENDS_ON_VALUES,
     VALUES_DECIDE,
@@ -26,7 +25,7 @@ from tapetensor.compiler.trace.node import Kind, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied, into
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import told_apart, writable, written
+from tapetensor.compiler.trace.ufuncs import told_apart, written
 from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
 if TYPE_CHECKING:
@@ -56,23 +55,10 @@ def capture_function(
     """Capture a call of one of numpy's functions that are no ufuncs."""
     args, options = _out_by_name(function, args, options)
     if function in REWRITTEN:
-        made = REWRITTEN[function](*args, **options)
-    elif function in FUNCTIONS:
-        made = FUNCTIONS[function](self, *args, **options)
-    else:
-        made = capture_by_trial(self, function, args, options)
-    if function in MAKE_ARRAYS:
-        made.is_scalar = False
-    is_given = any(made is one for one in (*args, *options.values()))
-    if not is_given or not _is_tracer(made) or made.shape or made.is_scalar:
-        return made
-    # Where numpy has written into an array without axes, some functions return its element.
-    given = replaced((args, options), writable)
-    if not isinstance(function(*given[0], **given[1]), np.generic):
-        return made
-    element = made.copy()
-    element.is_scalar = True
-    return element
+        return REWRITTEN[function](*args, **options)
+    if function in FUNCTIONS:
+        return FUNCTIONS[function](self, *args, **options)
+    return capture_by_trial(self, function, args, options)
 
 
 def _out_by_name(
@@ -140,12 +126,7 @@ def capture_by_trial(
     if function in _PRODUCTS:
         told_apart(found)
     made = self.capture_step(function, args, options, results)
-    for one, like in zip(made if many else [made], listed, strict=True):
-        one.lies_as(np.asarray(like))
-        one.is_scalar = isinstance(like, np.generic)
-    if results.__class__ in (bool, int, float):
-        return NumberTracer(made)
-    return list(made) if isinstance(results, list) else made
+    return NumberTracer(made) if results.__class__ in (bool, int, float) else made
 
 
 def _refuse_order(name: str, tracers: list[tuple[ArrayTracer, Array]]) -> None:
@@ -174,11 +155,10 @@ def _tried(
                     "of numpy that work on whole arrays"
                 )
             return dummy(value)
-        if value.is_scalar:
-            return value.dtype.type(0)
-        array = value.laid_out()
-        array.flags.writeable = False
-        tracers.append((value, array))
+        array = dummy(value)
+        if not value.is_scalar:
+            array.flags.writeable = False
+            tracers.append((value, array))
         return array
 
     def others(value: Any) -> Any:

@@ -78,7 +78,7 @@ def captured(
     elif method == "reduce" and not {"where", "initial"} & options.keys():
         result = reduced(self, ufunc, *inputs, **options)
     else:
-        result = whole(self, called_method, inputs, options)
+        result = self.capture_step(called_method, inputs, options)
     if out is None:
         if issubclass(result.__class__, np.generic) and may_be_given_dots(users_frame()):
             raise trace_error(
@@ -115,40 +115,40 @@ def _holds(kind: DType, value: int) -> bool:
 
 
 def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: str) -> Any:
-    """Capture ``write(target, *args, **options)``, by which numpy writes into an array."""
+    """Capture ``write(target, *args, **options)``, by which numpy writes into an array.
+
+    What is returned is the array, or its element where numpy returns that.
+    """
     if not isinstance(target, CapturedArray):
         raise into_another(name)
     given = replaced((args, options), dummy)
     # This raises what numpy raises.
     with np.errstate(all="ignore"):
-        write(writable(target), *given[0], **given[1])
+        returned = write(_writable(target), *given[0], **given[1])
     arrays: Iterable[Any] = found_in((args, options), CapturedArray)
     for one in arrays:
         one.ordered()
     target.write(write, *args, *([Keywords(options)] if options else []))
-    return target
+    written_to: Any = target
+    return written_to.as_scalar() if isinstance(returned, np.generic) else target
 
 
-def writable(value: Any) -> Any:
-    """Return what numpy has in the place of an operand: zeros, or a scalar."""
-    if not isinstance(value, CapturedArray):
-        return dummy(value)
-    is_scalar = issubclass(value.__class__, np.generic)
-    return value.dtype.type(0) if is_scalar else np.zeros_like(value.laid_out())
+def _writable(target: CapturedArray) -> Any:
+    zeros = dummy(target)
+    # The values of a constant stay as they are.
+    return np.zeros_like(zeros) if isinstance(zeros, np.ndarray) else zeros
 
 
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
     """Capture a call of a ufunc, whose result takes the order of `out` where there is one."""
     if ufunc.nout != 1:
-        return whole(self, ufunc, inputs, {})
+        return self.capture_step(ufunc, inputs, {})
     *loop, dtype = _resolved(ufunc, *[_kind(one) for one in inputs])
     tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
     if ufunc.signature is not None:
         told_apart(tracers)
         for one in tracers:
             # The BLAS multiplies rows wherever they lie, and columns in another way.
-            if not one.is_elsewhere:
-                continue
             as_rows = [are_rows_in(array) for array in (one.laid_out(), laid_out(one.node))]
             if ufunc is not np.matmul or as_rows[0] is not as_rows[1]:
                 one.ordered()
@@ -161,35 +161,16 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         rows = operands[0].shape[:-1]
         detail = (len(rows),), ()
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
-        made = self.wrap(self.program.view(View("reshape", rows), node, rows))
-        made.is_scalar = rows == ()
-        if not all(one.is_in_order for one in tracers):
-            made.lies_as(computed_like([one.laid_out()[..., 0] for one in tracers], rows))
-        return made
+        node = self.program.view(View("reshape", rows), node, rows)
+        like = computed_like([one.laid_out()[..., 0] for one in tracers], rows)
+        return self.wrap(node, like[()])
     if ufunc.signature is not None:
-        return whole(self, ufunc, inputs, {})
+        return self.capture_step(ufunc, inputs, {})
     shape = np.broadcast_shapes(*[operand.shape for operand in operands])
     if isinstance(out, CapturedArray) and out.shape == shape:
         order = seen_order(out.laid_out())
         return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
     return computed(self, ufunc, inputs, operands, dtype)
-
-
-def whole(
-    self: ArrayTracer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]
-) -> Any:
-    """Capture a call as a whole, whose results lie where numpy puts them."""
-    arguments = replaced((inputs, options), _as_it_lies)
-    with np.errstate(all="ignore"):
-        results = function(*arguments[0], **arguments[1])
-    made = self.capture_step(function, inputs, options, results)
-    for one, like in zip(made, results, strict=True) if made.__class__ is tuple else ():
-        one.lies_as(like)
-    return made
-
-
-def _as_it_lies(value: Any) -> Any:
-    return value.laid_out() if isinstance(value, CapturedArray) else dummy(value)
 
 
 def told_apart(arrays: list[ArrayTracer]) -> None:
@@ -223,14 +204,11 @@ def computed(
         operands: their nodes.
         dtype: the dtype of the result.
     """
-    made = self.wrap(self.program.elementwise(function, operands, dtype))
-    arrays: list[Any] = [one for one in inputs if isinstance(one, CapturedArray | np.ndarray)]
-    if not all(getattr(one, "is_in_order", False) for one in arrays):
-        layouts = [one.laid_out() if isinstance(one, CapturedArray) else one for one in arrays]
-        if not made.is_in_order or not all(one.flags.c_contiguous for one in layouts):
-            # The program may have chosen another order than numpy's, which is faster.
-            made.lies_as(computed_like(layouts, made.shape))
-    return made
+    node = self.program.elementwise(function, operands, dtype)
+    arrays = [one.laid_out() if isinstance(one, CapturedArray) else one for one in inputs]
+    like = computed_like([one for one in arrays if isinstance(one, np.ndarray)], node.shape)
+    # The program may have chosen another order than numpy's, which is faster.
+    return self.wrap(node, like[()])
 
 
 def reduced(
@@ -260,12 +238,10 @@ def reduced(
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)
-    made = self.wrap(node)
-    if not array.is_in_order and array.size:
-        like = ufunc.reduce(array.laid_out(), axes, dtype, keepdims=keepdims)
-        made.lies_as(np.asarray(like))
-    made.is_scalar = made.shape == ()
-    return made
+    zeros, like = array.laid_out(), None
+    if not zeros.flags.c_contiguous:
+        like = ufunc.reduce(zeros, axes, dtype, keepdims=keepdims)
+    return self.wrap(node, like)
 
 
 @cache

@@ -60,14 +60,6 @@ class View:
             return bool(self.parameter == tuple(range(len(operand.shape))))
         return self.name != "index" and self.parameter == operand.shape
 
-    def undone(self, base: Node) -> View | None:
-        """Return the view that leads back to `base`; None where this one leaves elements out."""
-        if self.name == "reshape":
-            return View("reshape", base.shape)
-        if self.name == "transpose":
-            return View("transpose", inverse(self.parameter))
-        return None
-
     def after(self, first: View) -> View | None:
         """Return the one view that does `first` and then this; None if there is none."""
         # Two reshapes stay two: the first may be there to copy into another order.
@@ -76,11 +68,6 @@ class View:
         if self.name == "transpose":
             return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
         return self
-
-
-def is_in_order(node: Node) -> bool:
-    """Tell at a glance that a value lies in memory in C order; False where that takes more."""
-    return node.kind not in (Kind.WRITE, Kind.VIEW, Kind.INPUT, Kind.CONSTANT)
 
 
 def laid_out(node: Node) -> Array:
@@ -104,8 +91,6 @@ def laid_out(node: Node) -> Array:
 
 def is_dense(node: Node) -> bool:
     """Tell whether a value lies in memory without gaps, as a copy of it would."""
-    if is_in_order(node):
-        return True
     array = laid_out(node)
     return array.size == 0 or _place(array)[1] == _place(np.empty_like(array))[1]
 
