@@ -21,12 +21,12 @@ from tapetensor.compiler.trace.functions import (
     WRITING,
     other_values,
 )
-from tapetensor.compiler.trace.node import Kind, replaced
+from tapetensor.compiler.trace.node import Kind, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied, into
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import told_apart, written
-from tapetensor.compiler.trace.view import View, is_whole, steps_to
+from tapetensor.compiler.trace.view import View, steps_to
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -100,8 +100,7 @@ def capture_by_trial(
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
         _refuse_order(name, tracers)
-    found: list[ArrayTracer] = []
-    replaced((args, options), lambda one: found.append(one) if _is_tracer(one) else None)
+    found: list[Any] = list(found_in((args, options), CapturedArray))
     many = isinstance(results, tuple | list)
     listed = list(results) if many else [results]
     if not all(isinstance(one, _NUMBERS) for one in listed):
@@ -213,8 +212,6 @@ def _seen(result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer 
         # Even a view of all elements as they are is another array.
         tracer = tracer.viewed(View("reshape", tracer.shape), tracer.shape)
         for step in steps:
-            shape = step(shadow(tracer)).shape
-            if not is_whole(step, tracer.shape) and not step.is_identity(tracer.node):
-                tracer = tracer.viewed(step, shape)
+            tracer = tracer.viewed(step, step(shadow(tracer)).shape)
         return tracer
     return None

@@ -118,23 +118,18 @@ def _turned(array: Array) -> View:
     return View("transpose", tuple(range(array.ndim))[::-1])
 
 
-def is_whole(view: View, shape: Shape) -> bool:
-    """Tell whether an index leaves an array as it is."""
-    if view.name != "index":
-        return False
-    axes = [one for one in view.parameter if one is not ...]
-    return len(axes) == len(shape) and all(
-        isinstance(one, slice) and one.indices(size) == (0, size, 1)
-        for one, size in zip(axes, shape, strict=True)
-    )
-
-
 def _after(steps: list[View], array: Array, seen: Array) -> list[View] | None:
-    """Return the steps if they lead from one array to the other."""
-    reached = array
+    """Return those steps that change anything, if they lead from one array to the other."""
+    needed, reached = [], array
     for step in steps:
-        reached = step(reached)
-    return steps if _place(reached) == _place(seen) and reached.shape == seen.shape else None
+        before, reached = reached, step(reached)
+        if not _is_same(before, reached):
+            needed.append(step)
+    return needed if _is_same(reached, seen) else None
+
+
+def _is_same(array: Array, other: Array) -> bool:
+    return array.shape == other.shape and _place(array) == _place(other)
 
 
 def lie_alike(array: Array, other: Array) -> bool:
