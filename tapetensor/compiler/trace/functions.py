@@ -13,8 +13,7 @@ from numpy._core import _methods
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import Keywords, Kind, Shape, replaced
-from tapetensor.compiler.trace.number import dummy
+from tapetensor.compiler.trace.node import Keywords, Kind, Shape
 from tapetensor.compiler.trace.operations import select, unwritten
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
@@ -81,19 +80,6 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     return made
 
 
-def _asarray(self: ArrayTracer, a: Any) -> Any:
-    # A constant beside a tracer may stay an array of numpy's.
-    return a
-
-
-def _known_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
-    def known(self: ArrayTracer, *args: Any, **options: Any) -> Any:
-        given = replaced((args, options), dummy)
-        return function(*given[0], **given[1])
-
-    return known
-
-
 def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     def part(self: ArrayTracer, val: ArrayTracer) -> Any:
         if val.dtype.kind != "c":
@@ -118,21 +104,13 @@ REWRITTEN: dict[Any, Callable[..., Any]] = {
     # These call the method of their first argument.
     **{
         one: inspect.unwrap(one)
-        for one in (
-            np.all,
-            np.any,
-            np.clip,
-            np.max,
-            np.min,
-            np.prod,
-            np.reshape,
-            np.sum,
-            np.transpose,
-        )
+        for one in (np.all, np.any, np.clip, np.max, np.min, np.prod, np.reshape, np.sum,
+                    np.transpose)
     },
-}
+}  # fmt: skip
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.asarray: _asarray,
+    # A constant beside a tracer may stay an array of numpy's.
+    np.asarray: lambda self, a: a,
     np.broadcast_to: _broadcast_to,
     np.ones_like: partial(_filled, 1),
     np.zeros_like: partial(_filled, 0),
@@ -141,21 +119,12 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.real: _part_of_complex(np.real),
     np.imag: _part_of_complex(np.imag),
-    **{
-        one: _known_by_shape(one)
-        for one in (
-            np.shape,
-            np.ndim,
-            np.size,
-            np.iscomplexobj,
-            np.isrealobj,
-            np.einsum_path,
-            np.result_type,
-            np.can_cast,
-            np.common_type,
-        )
-    },
 }
+# These read no elements.
+KNOWN_BY_SHAPE = frozenset(
+    {np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.einsum_path, np.result_type,
+     np.can_cast, np.common_type}
+)  # fmt: skip
 # numpy's methods of these names are its functions; others are functions of their own.
 METHODS: dict[str, Callable[..., Any]] = {
     **{
@@ -204,14 +173,3 @@ def is_basic(index: Any) -> bool:
         or (isinstance(one, slice | int | np.integer) and not isinstance(one, bool | Captured))
         for one in parts
     )  # fmt: skip
-
-
-def at_any_place(index: Any) -> Any:
-    """Return an index with 0 in the place of integers that are computed."""
-
-    def known(one: Any) -> Any:
-        if not isinstance(one, Captured) or one.array.shape or one.array.dtype.kind not in "iu":
-            return one
-        return 0
-
-    return replaced(index, known)

@@ -11,10 +11,7 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.compiler.trace.frames import unseen
-from tapetensor.compiler.trace.functions import (
-    at_any_place,
-    is_basic,
-)
+from tapetensor.compiler.trace.functions import is_basic
 from tapetensor.compiler.trace.methods import ArrayMethods, known_place
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
@@ -213,7 +210,7 @@ class ArrayTracer(ArrayMethods):
                 "np.where(mask, x, 0), or take the elements outside"
             )
         chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
-        if is_basic(at_any_place(index)) and not chosen.is_scalar:
+        if is_basic(replaced(index, dummy)) and not chosen.is_scalar:
             chosen.part = Part(self, read_index, (replaced(index, self._unwrap),))
             chosen._seen = self.node
             chosen.is_read_only = self.is_read_only
@@ -246,9 +243,7 @@ class ArrayTracer(ArrayMethods):
         """Return the array that holds the elements of this view; refuse if it may not change."""
         if self.is_read_only:
             raise ValueError("assignment destination is read-only")
-        owner: ArrayTracer = self
-        while owner._base is not None:
-            owner = owner._base
+        owner = self.root()
         if owner.fixed_as:
             raise trace_error(
                 f"{owner.fixed_as} is written to, which a replay would not repeat; "

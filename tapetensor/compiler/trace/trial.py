@@ -15,6 +15,7 @@ from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
+    KNOWN_BY_SHAPE,
     REWRITTEN,
     SHAPE_DEPENDS_ON_VALUES,
     VALUES_DECIDE,
@@ -58,6 +59,9 @@ def capture_function(
         return REWRITTEN[function](*args, **options)
     if function in FUNCTIONS:
         return FUNCTIONS[function](self, *args, **options)
+    if function in KNOWN_BY_SHAPE:
+        given = replaced((args, options), dummy)
+        return function(*given[0], **given[1])
     return capture_by_trial(self, function, args, options)
 
 
