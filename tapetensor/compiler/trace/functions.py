@@ -91,7 +91,7 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
             return nothing
         made = self.capture_step(function, (val,), {})
         if not val.is_scalar:
-            made.part = Part(val, function, ())
+            made = made.as_part(Part(val, function))
             made.fixed_as = f"np.{function.__name__} of an array"
         return made
 

@@ -161,7 +161,9 @@ class ArrayMethods(CapturedArray):
     def raise_as_numpy_for(self, index: Any, value: Any) -> None:
         """Raise what numpy raises for a write that it refuses, which takes no memory to see."""
         element = np.zeros((), self.dtype)
-        anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
+        anything: Any = element[()]
+        if not self.is_scalar:
+            anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
         parts: Iterable[Any] = found_in(index, CapturedArray)
         try:
             anything[replaced(index, _as_known)] = replaced(value, dummy)

@@ -49,16 +49,13 @@ class ArrayTracer(ArrayMethods):
     Args:
         program: where it puts what it captures.
         node: the value that it stands for; a write replaces it, in a view that of the base.
-        base: the array that it is a view of.
-        view: how it views that array.
+        part: which part of another array it is, if it is one.
     """
 
     __slots__ = (
-        "_base",
         "_like",
         "_node",
         "_seen",
-        "_view",
         "came_in",
         "fixed_as",
         "is_read_only",
@@ -67,20 +64,12 @@ class ArrayTracer(ArrayMethods):
         "program",
     )
 
-    def __init__(
-        self,
-        program: Program,
-        node: Node,
-        base: ArrayTracer | None = None,
-        view: View | None = None,
-    ) -> None:
+    def __init__(self, program: Program, node: Node, part: Part | None = None) -> None:
         self.program = program
         self._node = node
-        self._base = base
-        self._view = view
-        self._seen = None if base is None else base.node
-        # Of what it is a part, where numpy gives a view that is none here.
-        self.part: Part | None = None
+        self.part = part
+        # The value of the other array that the node is a part of.
+        self._seen = None if part is None else part.array.node
         # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
         # An array that lies in memory as numpy's would, where the program has another order.
@@ -90,7 +79,7 @@ class ArrayTracer(ArrayMethods):
         # Whether numpy has a scalar in its place, which nobody can write into.
         self.is_scalar = False
         # Whether numpy refuses to write into it.
-        self.is_read_only: bool = base is not None and base.is_read_only
+        self.is_read_only: bool = part is not None and part.array.is_read_only
 
     @property  # type: ignore[misc]  # a class is an attribute to mypy
     @override
@@ -103,12 +92,7 @@ class ArrayTracer(ArrayMethods):
     def node(self) -> Node:
         """The value that it stands for at the moment."""
         self.program.check_thread()
-        if self._base is not None and self._view is not None:
-            current = self._base.node
-            if current is not self._seen:
-                seen = self.program.view(self._view, current, self._node.shape)
-                self._seen, self._node = current, seen
-        elif self.part is not None and self.part.array.node is not self._seen:
+        if self.part is not None and self.part.array.node is not self._seen:
             self._node = self.part.reread(self._node)
             self._seen = self.part.array.node
         return self._node
@@ -155,8 +139,9 @@ class ArrayTracer(ArrayMethods):
 
     @override
     def laid_out(self) -> Array:
-        if self._base is not None and self._view is not None:
-            return self._view(self._base.laid_out())
+        if self.part is not None and self.part.is_view:
+            seen: Array = self.part.view(self.part.array.laid_out())
+            return seen
         return laid_out(self.node) if self._like is None else self._like
 
     @override
@@ -211,18 +196,14 @@ class ArrayTracer(ArrayMethods):
             )
         chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
         if is_basic(replaced(index, dummy)) and not chosen.is_scalar:
-            chosen.part = Part(self, read_index, (replaced(index, self._unwrap),))
-            chosen._seen = self.node
-            chosen.is_read_only = self.is_read_only
+            return chosen.as_part(Part(self, read_index, (replaced(index, self._unwrap),)))
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
         index = replaced(index, known_place)
-        if self.is_scalar:
-            name = self.dtype.type.__name__
-            raise TypeError(f"'numpy.{name}' object does not support item assignment")
-        if not is_basic(index) or value.__class__ not in (bool, int, float):
+        is_plain = is_basic(index) and value.__class__ in (bool, int, float)
+        if self.is_scalar or not is_plain:
             self.raise_as_numpy_for(index, value)
         if is_basic(index):
             parts = index if isinstance(index, tuple) else (index,)
@@ -349,8 +330,8 @@ class ArrayTracer(ArrayMethods):
 
     def ordered(self) -> Node:
         """Return the value as it lies in numpy's memory, for those to whom the order matters."""
-        if self._base is not None:
-            self._base.ordered()
+        if self.part is not None and self.part.is_view:
+            self.part.array.ordered()
         elif self._like is not None and not lie_alike(laid_out(self._node), self._like):
             # No plan does without this copy, as if it was of the same value.
             self.move(reordered)
@@ -427,16 +408,14 @@ class ArrayTracer(ArrayMethods):
 
     @property
     def shown(self) -> Part | None:
-        """Of what it is a view, where the memory of its own is not what numpy's view shows."""
-        if self._base is None or self._view is None or self.root().part is None:
-            return self.part
-        return Part(self._base, self._view, ())
+        """Of what it is a part, where a program has it in other memory than numpy's view shows."""
+        return None if self.root().part is None else self.part
 
     def root(self) -> ArrayTracer:
         """Return the array whose memory this one shows."""
         root = self
-        while root._base is not None:
-            root = root._base
+        while root.part is not None and root.part.is_view:
+            root = root.part.array
         return root
 
     def move(self, copy: Any = None) -> None:
@@ -448,13 +427,19 @@ class ArrayTracer(ArrayMethods):
             None,
         )
 
+    def as_part(self, part: Part) -> ArrayTracer:
+        """Return what was just computed as a part of another array, which it shows from now on."""
+        made = ArrayTracer(self.program, self._node, part)
+        made.came_in, made._like = False, self._like
+        return made
+
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array; of a scalar, a view of an array that holds it."""
         base = self
         if self.is_scalar:
             base = self.as_scalar(False)
         node = self.program.view(view, base.node, shape)
-        seen = ArrayTracer(self.program, node, base, view)
+        seen = ArrayTracer(self.program, node, Part(base, view))
         seen.is_scalar = self.is_scalar and shape == () and view.name in ("reshape", "transpose")
         return seen
 

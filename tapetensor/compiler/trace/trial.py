@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -104,7 +104,8 @@ def capture_by_trial(
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
         _refuse_order(name, tracers)
-    found: list[Any] = list(found_in((args, options), CapturedArray))
+    arrays: Iterable[Any] = found_in((args, options), CapturedArray)
+    found: list[ArrayTracer] = list(arrays)
     many = isinstance(results, tuple | list)
     listed = list(results) if many else [results]
     if not all(isinstance(one, _NUMBERS) for one in listed):

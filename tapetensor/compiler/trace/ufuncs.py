@@ -7,13 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
-from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
+from tapetensor.compiler.trace.number import COMPARISONS, dummy
 from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import into_another, trace_error
 from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
@@ -70,8 +69,7 @@ def captured(
             result = called(self, ufunc, inputs, out)
         except (ValueError, IndexError):
             # This raises what numpy raises.
-            is_array = hasattr(out, "dtype")
-            ufunc(*map(dummy, inputs), out=np.empty(out.shape, out.dtype) if is_array else None)
+            ufunc(*map(dummy, inputs), out=None if out is None else _writable(out))
             raise
         if options:
             result.lies_as(np.empty_like(result.laid_out(), **options))
@@ -133,7 +131,7 @@ def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: s
     return written_to.as_scalar() if isinstance(returned, np.generic) else target
 
 
-def _writable(target: CapturedArray) -> Any:
+def _writable(target: Any) -> Any:
     zeros = dummy(target)
     # The values of a constant stay as they are.
     return np.zeros_like(zeros) if isinstance(zeros, np.ndarray) else zeros
@@ -221,20 +219,14 @@ def reduced(
     **options: Any,
 ) -> Any:
     """Capture a reduction, with the arguments that the method ``reduce`` of a ufunc takes."""
-    if isinstance(array, NumberTracer):
-        array = array.array
-    elif not isinstance(array, CapturedArray):
-        array = self.wrap(self.program.constant(self.program.snapshot(np.asarray(array))))
+    array = array.array
     # These raise what numpy raises, also where nobody reads the result.
-    one = np.ones((1,) * array.ndim, array.dtype)
-    kind = np.asarray(ufunc.reduce(one, axis, dtype)).dtype
-    axes = range(array.ndim) if axis is None else axis
-    # A reduction of a single number may name its axis 0 or -1.
-    axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
-    axes = tuple(sorted(axes))
+    pairs = np.ones((2,) * array.ndim, array.dtype)
+    tried = np.asarray(ufunc.reduce(pairs, axis, dtype, keepdims=True))
     if not array.size:
-        ufunc.reduce(np.empty(array.shape, array.dtype), axes, dtype)
-    node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
+        ufunc.reduce(np.empty(array.shape, array.dtype), axis, dtype)
+    axes = tuple([one for one, size in enumerate(tried.shape) if size == 1])
+    node = self.program.reduce(ufunc, array.ordered(), axes, tried.dtype, tuple(options.items()))
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)

@@ -12,7 +12,7 @@ from tapetensor.arrays.array import Array, untouched
 from tapetensor.compiler.trace.node import Kind, Node, Shape
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, frozen=True)
 class View:
     """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index.
 
@@ -38,11 +38,6 @@ class View:
             return np.broadcast_to(array, self.parameter)
         viewed: Array = getattr(array, self.name)(self.parameter)
         return viewed
-
-    @override
-    def __eq__(self, other: object) -> bool:
-        """Compare by name and parameter."""
-        return isinstance(other, View) and repr(self) == repr(other)
 
     @override
     def __hash__(self) -> int:
