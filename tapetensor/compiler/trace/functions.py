@@ -167,9 +167,14 @@ def other_values(array: Array) -> Array:
 
 def is_basic(index: Any) -> bool:
     """Tell whether numpy answers an index with a view."""
-    parts = index if isinstance(index, tuple) else (index,)
     return all(
         one is None or one is ...
         or (isinstance(one, slice | int | np.integer) and not isinstance(one, bool | Captured))
-        for one in parts
+        for one in with_dots(index)
     )  # fmt: skip
+
+
+def with_dots(index: Any) -> tuple[Any, ...]:
+    """Return an index by which numpy gives a view even of a single element, and no scalar."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return parts if any(one is ... for one in parts) else (*parts, ...)

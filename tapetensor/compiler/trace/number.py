@@ -110,10 +110,6 @@ class NumberTracer(Captured):
         kinds: dict[str, type] = {"f": float, "i": int, "b": bool}
         return kinds[self.array.dtype.kind]
 
-    def copy(self) -> ArrayTracer:
-        """Return the number as an array without axes, an index, say."""
-        return self.array
-
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc."""
         return self.array.__array_ufunc__(ufunc, method, *inputs, **options)

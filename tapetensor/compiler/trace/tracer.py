@@ -11,7 +11,7 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.compiler.trace.frames import unseen
-from tapetensor.compiler.trace.functions import is_basic
+from tapetensor.compiler.trace.functions import is_basic, with_dots
 from tapetensor.compiler.trace.methods import ArrayMethods, known_place
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
@@ -115,12 +115,8 @@ class ArrayTracer(ArrayMethods):
     @unseen
     def transpose(self, *axes: Any) -> ArrayTracer:
         """Return the axes in another order; without one, in reverse."""
-        wanted = axes[0] if len(axes) == 1 else axes or None
-        listed = None if wanted is None else tuple(np.atleast_1d(wanted).tolist())
-        # This raises what numpy raises.
-        np.transpose(shadow(self), listed)
-        listed = tuple(range(self.ndim))[::-1] if listed is None else listed
-        order = tuple([axis % self.ndim for axis in listed])
+        # Each axis of this array has its own number as its size.
+        order = np.empty(range(self.ndim)).transpose(*axes).shape
         shape = tuple([self.shape[axis] for axis in order])
         return self.viewed(View("transpose", order), shape)
 
@@ -181,15 +177,12 @@ class ArrayTracer(ArrayMethods):
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
         index = replaced(index, known_place)
-        parts = index if isinstance(index, tuple) else (index,)
         if is_basic(index):
-            shape = shadow(self)[index].shape
-            # With an ellipsis numpy returns a view even of a single element, and no scalar.
-            full = parts if any(one is ... for one in parts) else (*parts, ...)
-            seen = self.viewed(View("index", full), shape)
-            # numpy gives a scalar, which sees no writes.
-            return seen.as_scalar() if shape == () and full is not parts else seen
-        if any(isinstance(one, ArrayTracer) and one.dtype.kind == "b" for one in parts):
+            like = shadow(self)[index]
+            seen = self.viewed(View("index", with_dots(index)), like.shape)
+            # A scalar sees no writes.
+            return seen.as_scalar() if isinstance(like, np.generic) else seen
+        if any(one.dtype.kind == "b" for one in found_in(index, ArrayTracer)):
             raise trace_error(
                 "a mask as an index gives a shape that depends on the values; write "
                 "np.where(mask, x, 0), or take the elements outside"
@@ -206,9 +199,7 @@ class ArrayTracer(ArrayMethods):
         if self.is_scalar or not is_plain:
             self.raise_as_numpy_for(index, value)
         if is_basic(index):
-            parts = index if isinstance(index, tuple) else (index,)
-            full = parts if any(one is ... for one in parts) else (*parts, ...)
-            target = self[full]
+            target = self[with_dots(index)]
             if isinstance(value, ArrayTracer) and value.node is target.node:
                 # This is the second half of ``array[index] += ...``: the values are there already.
                 return
@@ -238,9 +229,13 @@ class ArrayTracer(ArrayMethods):
         if owner._node.kind is not Kind.WRITE:
             owner.move()
         nodes = (owner._node, self.node, *replaced(args, self._unordered))
-        owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
-        if owner.part is not None:
-            owner.part.hand_on(owner._node)
+        owner._hold(self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype))
+
+    def _hold(self, node: Node) -> None:
+        """Stand for another value from now on, and the array of which it is a part, too."""
+        self._node = node
+        if self.part is not None:
+            self.part.hand_on(node)
 
     def fresh(self, function: Any = None) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
@@ -253,10 +248,9 @@ class ArrayTracer(ArrayMethods):
         """Replace all elements; return False if it is a view, whose base has to be written to."""
         if self._owner() is not self:
             return False
-        like, self._node = self.laid_out(), node
+        like = self.laid_out()
+        self._hold(node)
         self.lies_as(like)
-        if self.part is not None:
-            self.part.hand_on(self._node)
         return True
 
     @override

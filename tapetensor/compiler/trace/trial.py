@@ -152,18 +152,16 @@ def _tried(
     """Return what a function gives for arrays of zeros, or of other values if it must."""
 
     def zeros(value: Any) -> Any:
-        if not _is_tracer(value):
-            if callable(value) and value.__module__ not in _CALLED:
-                raise trace_error(
-                    f"{name} calls a function whose effects are not known; write it with functions "
-                    "of numpy that work on whole arrays"
-                )
-            return dummy(value)
-        array = dummy(value)
-        if not value.is_scalar:
-            array.flags.writeable = False
-            tracers.append((value, array))
-        return array
+        given = dummy(value)
+        if _is_tracer(value) and not value.is_scalar:
+            given.flags.writeable = False
+            tracers.append((value, given))
+        elif callable(value) and value.__module__ not in _CALLED:
+            raise trace_error(
+                f"{name} calls a function whose effects are not known; write it with functions "
+                "of numpy that work on whole arrays"
+            )
+        return given
 
     def others(value: Any) -> Any:
         if not _is_tracer(value):
