@@ -17,7 +17,7 @@ from tapetensor.compiler.trace.node import Keywords, Kind, Shape
 from tapetensor.compiler.trace.operations import select, unwritten
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import as_operand, computed
+from tapetensor.compiler.trace.ufuncs import as_operand, computed_like
 from tapetensor.compiler.trace.view import View
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in numbers],
     )
-    made = computed(self, select, (mask, *choices), operands, dtype)
-    made.is_scalar = False
-    return made
+    node = self.program.elementwise(select, operands, dtype)
+    # Without axes, too, it is an array.
+    return self.wrap(node, np.asarray(computed_like((mask, *choices), node.shape)))
 
 
 def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -107,8 +107,7 @@ class NumberTracer(Captured):
     @property
     def kind(self) -> type:
         """The type that the number has in eager mode."""
-        kinds: dict[str, type] = {"f": float, "i": int, "b": bool}
-        return kinds[self.array.dtype.kind]
+        return type(self.array.dtype.type().item())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc."""

@@ -320,7 +320,7 @@ class ArrayTracer(ArrayMethods):
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array, as far as anybody can tell."""
         like = np.empty_like(array, self.dtype)
-        self._like = None if laid_out(self.node).strides == like.strides else like
+        self._like = None if laid_out(self._node).strides == like.strides else like
 
     def ordered(self) -> Node:
         """Return the value as it lies in numpy's memory, for those to whom the order matters."""
@@ -416,10 +416,8 @@ class ArrayTracer(ArrayMethods):
         """Lie in memory that no other value shares, in numpy's order."""
         seen = seen_order(self.laid_out())
         turned = self.transpose(inverse(seen)).fresh(copy)
-        self._node, self._like = (
-            self.program.view(View("transpose", seen), turned, self.shape),
-            None,
-        )
+        node = self.program.view(View("transpose", seen), turned, self.shape)
+        self._node, self._like = node, None
 
     def as_part(self, part: Part) -> ArrayTracer:
         """Return what was just computed as a part of another array, which it shows from now on."""

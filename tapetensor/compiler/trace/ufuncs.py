@@ -15,7 +15,7 @@ from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, f
 from tapetensor.compiler.trace.number import COMPARISONS, dummy
 from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import into_another, trace_error
-from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
+from tapetensor.compiler.trace.view import View, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.pictures.places import users_frame
 
@@ -160,15 +160,15 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         detail = (len(rows),), ()
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
         node = self.program.view(View("reshape", rows), node, rows)
-        like = computed_like([one.laid_out()[..., 0] for one in tracers], rows)
-        return self.wrap(node, like[()])
+        return self.wrap(node, computed_like([one.laid_out()[..., 0] for one in tracers], rows))
     if ufunc.signature is not None:
         return self.capture_step(ufunc, inputs, {})
     shape = np.broadcast_shapes(*[operand.shape for operand in operands])
     if isinstance(out, CapturedArray) and out.shape == shape:
         order = seen_order(out.laid_out())
         return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
-    return computed(self, ufunc, inputs, operands, dtype)
+    node = self.program.elementwise(ufunc, operands, dtype)
+    return self.wrap(node, computed_like(inputs, shape))
 
 
 def told_apart(arrays: list[ArrayTracer]) -> None:
@@ -186,27 +186,24 @@ def told_apart(arrays: list[ArrayTracer]) -> None:
             root.move()
 
 
-def computed(
-    self: ArrayTracer,
-    function: Any,
-    inputs: tuple[Any, ...],
-    operands: tuple[Node, ...],
-    dtype: DType,
-) -> ArrayTracer:
-    """Return what a function computes element by element, which lies where numpy puts it.
+def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
+    """Return what numpy has in the place of what it computes element by element, elements aside.
 
-    Args:
-        self: any of the arrays.
-        function: what computes it.
-        inputs: what it is called with.
-        operands: their nodes.
-        dtype: the dtype of the result.
+    The program may have chosen another order, which is faster.
     """
-    node = self.program.elementwise(function, operands, dtype)
-    arrays = [one.laid_out() if isinstance(one, CapturedArray) else one for one in inputs]
-    like = computed_like([one for one in arrays if isinstance(one, np.ndarray)], node.shape)
-    # The program may have chosen another order than numpy's, which is faster.
-    return self.wrap(node, like[()])
+    arrays = [one for one in map(dummy, inputs) if isinstance(one, np.ndarray)]
+    if all(one.flags.c_contiguous for one in arrays):
+        return np.empty(shape, bool)[()]
+    # Its stubs take no list that ends in None.
+    nditer: Any = np.nditer
+    made = nditer(
+        [*[np.broadcast_to(one, shape) for one in arrays], None],
+        flags=["zerosize_ok"],
+        op_flags=[*[["readonly"]] * len(arrays), ["writeonly", "allocate"]],
+        op_dtypes=[*[None] * len(arrays), np.dtype(bool)],
+        order="K",
+    )
+    return made.operands[-1][()]
 
 
 def reduced(

@@ -210,20 +210,3 @@ def order_of(operand: Node) -> Shape | None:
         seen = seen_order(laid_out(operand))
         return None if seen == tuple(range(len(seen))) else seen
     return operand.function.parameter if is_turned else None
-
-
-def computed_like(arrays: list[Array], shape: Shape) -> Array:
-    """Return an array that lies in memory as what numpy computes of arrays, element by element."""
-    if all(one.flags.c_contiguous for one in arrays):
-        return np.empty(shape, bool)
-    # Its stubs take no list that ends in None.
-    nditer: Any = np.nditer
-    made = nditer(
-        [*[np.broadcast_to(one, shape) for one in arrays], None],
-        flags=["zerosize_ok"],
-        op_flags=[*[["readonly"]] * len(arrays), ["writeonly", "allocate"]],
-        op_dtypes=[*[None] * len(arrays), np.dtype(bool)],
-        order="K",
-    )
-    found: Array = made.operands[-1]
-    return found
