@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import read_only
+from tapetensor.arrays.stand_ins import Captured
+from tapetensor.compiler.trace.callables import is_filled
+from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
 from tapetensor.compiler.trace.structure import (
+    SEQUENCES,
     fields_of,
     is_dataclass_instance,
+    is_looked_through,
     is_plain,
     is_users_object,
 )
@@ -158,6 +164,11 @@ class ResultWriter:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return f"{self.bind(value.__class__)}({self._items(value)})"
         if is_plain(value) or isinstance(value, _LASTING):
+            if _holds_captured(value, set()):
+                raise trace_error(
+                    f"a result is {value.__qualname__}, which holds what this call computes; "
+                    "return that, and make the function of it outside"
+                )
             return self.bind(value)
         local = f"c{len(self._kept)}"
         self._kept.append(value)
@@ -325,6 +336,33 @@ class ResultWriter:
             self._containers.append(f"{local}.tape = {self.tapes.local(tensor.tape)}")
         self.tapes.results.append(tensor)
         return local
+
+
+def _holds_captured(value: Any, done: set[int]) -> bool:
+    """Tell whether a function or a class holds what has values only when a plan runs."""
+    if id(value) in done:
+        return False
+    done.add(id(value))
+    held: Iterable[Any] = ()
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
+        held = *cells, value.__defaults__, value.__kwdefaults__, vars(value)
+    elif isinstance(value, types.MethodType):
+        held = value.__func__, value.__self__
+    elif isinstance(value, partial):
+        held = value.func, value.args, value.keywords
+    elif isinstance(value, type):
+        held = vars(value).values()
+    elif isinstance(value, dict):
+        held = value.values()
+    elif isinstance(value, SEQUENCES):
+        held = value
+    elif isinstance(value, TensorBase):
+        held = (value.array,)
+    elif isinstance(value, Module) or is_looked_through(value):
+        held = fields_of(value).values()
+    is_captured = isinstance(value, Captured | GeneratorTracer)
+    return is_captured or any(_holds_captured(one, done) for one in held)
 
 
 def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:

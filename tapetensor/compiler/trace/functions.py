@@ -13,12 +13,11 @@ from numpy._core import _methods
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import Keywords, Kind, Shape, replaced
-from tapetensor.compiler.trace.number import dummy
-from tapetensor.compiler.trace.operations import copied, select, unwritten
+from tapetensor.compiler.trace.node import Keywords, Kind, Shape
+from tapetensor.compiler.trace.operations import select, unwritten
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import as_operand, computed
+from tapetensor.compiler.trace.ufuncs import as_operand, computed_like
 from tapetensor.compiler.trace.view import View
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayT
 def _filled(value: Any, self: ArrayTracer, a: ArrayTracer, *args: Any, **options: Any) -> Any:
     like = np.empty_like(a.laid_out(), *args, **options)
     constant = self.program.constant(np.asarray(value).astype(like.dtype))
-    return _lies_like(like, self.wrap(self.program.broadcast(constant, like.shape)))
+    return self.wrap(self.program.broadcast(constant, like.shape), like)
 
 
 def _empty_like(self: ArrayTracer, prototype: ArrayTracer, *args: Any, **options: Any) -> Any:
@@ -50,13 +49,7 @@ def _empty_like(self: ArrayTracer, prototype: ArrayTracer, *args: Any, **options
     # A detail of its own keeps it from being merged with another such array.
     own = object()
     made = self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own)
-    return _lies_like(like, self.wrap(made))
-
-
-def _lies_like(like: Array, made: ArrayTracer) -> ArrayTracer:
-    made.is_scalar = False
-    made.lies_as(like)
-    return made
+    return self.wrap(made, like)
 
 
 def _full_like(
@@ -82,20 +75,9 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in numbers],
     )
-    return computed(self, select, (mask, *choices), operands, dtype)
-
-
-def _asarray(self: ArrayTracer, a: Any) -> Any:
-    # A constant beside a tracer may stay an array of numpy's.
-    return a
-
-
-def _known_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
-    def known(self: ArrayTracer, *args: Any, **options: Any) -> Any:
-        given = replaced((args, options), dummy)
-        return function(*given[0], **given[1])
-
-    return known
+    node = self.program.elementwise(select, operands, dtype)
+    # Without axes, too, it is an array.
+    return self.wrap(node, np.asarray(computed_like((mask, *choices), node.shape)))
 
 
 def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,9 +89,9 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
             nothing.is_scalar = val.is_scalar
             nothing.is_read_only = not val.is_scalar
             return nothing
-        made = self.capture_step(copied(function), (val,), {}, function(val.laid_out()))
+        made = self.capture_step(function, (val,), {})
         if not val.is_scalar:
-            made.part = Part(val, function, ())
+            made = made.as_part(Part(val, function))
             made.fixed_as = f"np.{function.__name__} of an array"
         return made
 
@@ -122,21 +104,13 @@ REWRITTEN: dict[Any, Callable[..., Any]] = {
     # These call the method of their first argument.
     **{
         one: inspect.unwrap(one)
-        for one in (
-            np.all,
-            np.any,
-            np.clip,
-            np.max,
-            np.min,
-            np.prod,
-            np.reshape,
-            np.sum,
-            np.transpose,
-        )
+        for one in (np.all, np.any, np.clip, np.max, np.min, np.prod, np.reshape, np.sum,
+                    np.transpose)
     },
-}
+}  # fmt: skip
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.asarray: _asarray,
+    # A constant beside a tracer may stay an array of numpy's.
+    np.asarray: lambda self, a: a,
     np.broadcast_to: _broadcast_to,
     np.ones_like: partial(_filled, 1),
     np.zeros_like: partial(_filled, 0),
@@ -145,23 +119,12 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.real: _part_of_complex(np.real),
     np.imag: _part_of_complex(np.imag),
-    **{
-        one: _known_by_shape(one)
-        for one in (
-            np.shape,
-            np.ndim,
-            np.size,
-            np.iscomplexobj,
-            np.isrealobj,
-            np.einsum_path,
-            np.result_type,
-            np.can_cast,
-            np.common_type,
-        )
-    },
 }
-# Of these, the results are arrays also where they have no axes.
-MAKE_ARRAYS = frozenset({np.where, np.ones_like, np.zeros_like, np.empty_like, np.full_like})
+# These read no elements.
+KNOWN_BY_SHAPE = frozenset(
+    {np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.einsum_path, np.result_type,
+     np.can_cast, np.common_type}
+)  # fmt: skip
 # numpy's methods of these names are its functions; others are functions of their own.
 METHODS: dict[str, Callable[..., Any]] = {
     **{
@@ -204,20 +167,14 @@ def other_values(array: Array) -> Array:
 
 def is_basic(index: Any) -> bool:
     """Tell whether numpy answers an index with a view."""
-    parts = index if isinstance(index, tuple) else (index,)
     return all(
         one is None or one is ...
         or (isinstance(one, slice | int | np.integer) and not isinstance(one, bool | Captured))
-        for one in parts
+        for one in with_dots(index)
     )  # fmt: skip
 
 
-def at_any_place(index: Any) -> Any:
-    """Return an index with 0 in the place of integers that are computed."""
-
-    def known(one: Any) -> Any:
-        if not isinstance(one, Captured) or one.array.shape or one.array.dtype.kind not in "iu":
-            return one
-        return 0
-
-    return replaced(index, known)
+def with_dots(index: Any) -> tuple[Any, ...]:
+    """Return an index by which numpy gives a view even of a single element, and no scalar."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return parts if any(one is ... for one in parts) else (*parts, ...)

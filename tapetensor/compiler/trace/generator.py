@@ -48,10 +48,7 @@ class GeneratorTracer(np.random.Generator):
                 raise trace_error(f"rng.{name} gives no numbers; call it outside, and pass them")
             operands = (self.source, given, named)
             node = self.program.add(Kind.RANDOM, name, operands, result.shape, result.dtype)
-            array = ArrayTracer(self.program, node)
-            array.came_in = False
-            # Some draws are Python's numbers and some are numpy's, which dtypes tell apart.
-            array.is_scalar = isinstance(drawn, np.generic)
+            array = ArrayTracer.made(self.program, node, drawn)
             is_number = not isinstance(drawn, np.ndarray | np.generic)
             return NumberTracer(array) if is_number else array
 

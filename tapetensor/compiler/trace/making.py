@@ -69,10 +69,7 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
         if any(np.may_share_memory(made, one) for one in found_in(args, np.ndarray)):
             return made
         made.flags.writeable = False
-        tracer = ArrayTracer(program, program.constant(made))
-        tracer.came_in = False
-        tracer.lies_as(made)
-        return tracer
+        return ArrayTracer.made(program, program.constant(made), made)
 
     vars(make)[STANDS_FOR] = function
     return make
@@ -84,14 +81,14 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
         whole: Any = np.stack([_array_of("asarray", one) for one in nest])
         whole = whole.astype(whole.dtype, order="C", copy=False)
     elif isinstance(nest, NumberTracer):
-        whole = _with_no_axes(nest.array)
+        whole = nest.array.as_scalar(False)
     elif not isinstance(nest, ArrayTracer):
         whole = np.asarray(nest)
         if whole.dtype.hasobject:
             raise trace_error("an array of Python objects cannot be traced; make a list of them")
         return whole
     elif nest.is_scalar:
-        whole = _with_no_axes(nest)
+        whole = nest.as_scalar(False)
     else:
         if copy is not None and not copy:
             # This raises what numpy raises.
@@ -100,9 +97,3 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
     if name == "ascontiguousarray":
         whole = np.atleast_1d(whole).astype(whole.dtype, order="C", copy=False)
     return whole if dtype is None else whole.astype(dtype, copy=False)
-
-
-def _with_no_axes(scalar: ArrayTracer) -> ArrayTracer:
-    array = scalar.copy()
-    array.is_scalar = False
-    return array

@@ -67,11 +67,7 @@ class ArrayMethods(CapturedArray):
         if name in ("itemsize", "nbytes"):
             return getattr(self.laid_out(), name)
         if name in METHODS:
-            return (
-                partial(_of_scalar, METHODS[name], self)
-                if self.is_scalar
-                else partial(METHODS[name], self)
-            )
+            return partial(_called, METHODS[name], self)
         error = self.refusal(
             f"{name} of an array cannot be traced; write it with functions of numpy, or return "
             "the array and do it outside"
@@ -116,10 +112,7 @@ class ArrayMethods(CapturedArray):
         is_plain = out is None and not options and self.dtype.kind == "f"
         if are_known and is_plain and not self.may_run_natively:
             return np.minimum(np.maximum(self, min), max)
-        bounded = vars(_methods)["_clip"]
-        if self.is_scalar:
-            return _of_scalar(bounded, self, min, max, out, **options)
-        return bounded(self, min, max, out, **options)
+        return _called(vars(_methods)["_clip"], self, min, max, out, **options)
 
     def sort(self, *args: Any, **options: Any) -> None:
         """Sort in place."""
@@ -168,7 +161,9 @@ class ArrayMethods(CapturedArray):
     def raise_as_numpy_for(self, index: Any, value: Any) -> None:
         """Raise what numpy raises for a write that it refuses, which takes no memory to see."""
         element = np.zeros((), self.dtype)
-        anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
+        anything: Any = element[()]
+        if not self.is_scalar:
+            anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
         parts: Iterable[Any] = found_in(index, CapturedArray)
         try:
             anything[replaced(index, _as_known)] = replaced(value, dummy)
@@ -191,8 +186,6 @@ class ArrayMethods(CapturedArray):
     @override
     def __ipow__(self, other: Any) -> Any:
         """Take powers in place, by numpy's operator."""
-        if self.is_scalar:
-            return NotImplemented
         fast = self._fast_power(other)
         return super().__ipow__(other) if fast is None else fast(self, out=self)
 
@@ -220,8 +213,6 @@ class ArrayMethods(CapturedArray):
     @override
     def __imatmul__(self, other: Any) -> Any:
         """Multiply in place, where numpy does so."""
-        if self.is_scalar:
-            return NotImplemented
         if self.ndim < 1 or np.ndim(dummy(other)) < 2:
             raise ValueError(
                 "inplace matrix multiplication requires the first operand to have at least one "
@@ -318,18 +309,16 @@ for _name, _read in _READS.items():
     setattr(ArrayMethods, f"__{_name}__", _reading(_read))
 
 
-def _of_scalar(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a method of a scalar, which gives no array without axes, but the element in it."""
-    made = method(*args, **options)
-    if isinstance(made, ArrayMethods) and not (made.shape or made.is_scalar):
-        made = made.copy()
-        made.is_scalar = True
-    return made
+def _called(method: Callable[..., Any], self: ArrayMethods, *args: Any, **options: Any) -> Any:
+    """Call a method; that of a scalar gives no array without axes, but the element in it."""
+    made = method(self, *args, **options)
+    is_array = isinstance(made, ArrayMethods) and not (made.shape or made.is_scalar)
+    return made.as_scalar() if self.is_scalar and is_array else made
 
 
 def _rebinding(name: str) -> Callable[..., Any]:
     """Return the operator of a name, which leaves a scalar as it is and gives another."""
-    operator = getattr(CapturedArray, name)
+    operator = getattr(ArrayMethods, name)
 
     def in_place(self: ArrayMethods, other: Any) -> Any:
         return NotImplemented if self.is_scalar else operator(self, other)
@@ -361,7 +350,7 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
     def of(self: ArrayMethods, other: Any) -> Any:
         is_text = isinstance(other, str | bytes) or getattr(other, "dtype", self.dtype).kind in "SU"
         if (other is None or is_text) and self.dtype.kind in "biufc":
-            return compare(self.dtype.type(0) if self.is_scalar else self.laid_out(), dummy(other))
+            return compare(dummy(self), dummy(other))
         return captured(self, other)
 
     return of
@@ -369,6 +358,6 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
 
 for _name in ("eq", "ne"):
     setattr(ArrayMethods, f"__{_name}__", _comparing(f"__{_name}__", getattr(operator, _name)))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod",
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
     setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))

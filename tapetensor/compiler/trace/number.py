@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 
@@ -108,12 +107,7 @@ class NumberTracer(Captured):
     @property
     def kind(self) -> type:
         """The type that the number has in eager mode."""
-        kinds: dict[str, type] = {"f": float, "i": int, "b": bool}
-        return kinds[self.array.dtype.kind]
-
-    def copy(self) -> ArrayTracer:
-        """Return the number as an array without axes, an index, say."""
-        return self.array
+        return type(self.array.dtype.type().item())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc."""
@@ -164,9 +158,10 @@ class NumberTracer(Captured):
 
 
 def dummy(value: Any) -> Any:
-    """Return an array that looks like a captured one, and takes no memory."""
+    """Return what numpy has in the place of what is captured, with zeros for its elements."""
     if isinstance(value, NumberTracer):
         return value.kind()
-    if isinstance(value, CapturedArray):
-        return shadow(value)
-    return value
+    if not isinstance(value, CapturedArray):
+        return value
+    is_scalar = issubclass(value.__class__, np.generic)
+    return value.dtype.type(0) if is_scalar else value.laid_out()

@@ -85,11 +85,11 @@ def write_index(array: Any, index: Any, value: Any) -> None:
 
 
 @cache
-def into(function: Callable[..., Any]) -> Callable[..., None]:
+def into(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function ``write(target, *args)``, by which one of numpy's writes there."""
 
-    def write(target: Array, *args: Any, **options: Any) -> None:
-        function(*args, out=target, **options)
+    def write(target: Array, *args: Any, **options: Any) -> Any:
+        return function(*args, out=target, **options)
 
     write.__name__ = function.__name__
     write.__module__ = getattr(function, "__module__", "")

@@ -1,4 +1,4 @@
-"""Views that numpy gives and a program has none of: what they show is read anew."""
+"""What an array shows of another one, in the same memory or, where a program cannot, read anew."""
 
 from __future__ import annotations
 
@@ -7,26 +7,35 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tapetensor.compiler.trace.node import Keywords, Kind, Node
 from tapetensor.compiler.trace.operations import copied, read_index, write_index
+from tapetensor.compiler.trace.view import View
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
 
 
 class Part(NamedTuple):
-    """Where a part of an array comes from, such as a row at an index that is computed.
+    """Where a part of an array comes from.
 
     Attributes:
         array: what it is a part of.
-        view: what gives numpy's view of it.
+        view: what gives numpy's view of it: a `View`, or a function that a program has no view for,
+            such as that of a row at an index that is computed.
         args: the further arguments of `view`, as nodes.
     """
 
     array: ArrayTracer
     view: Callable[..., Any]
-    args: tuple[Any, ...]
+    args: tuple[Any, ...] = ()
+
+    @property
+    def is_view(self) -> bool:
+        """Whether a program has it in the memory of the array."""
+        return isinstance(self.view, View)
 
     def reread(self, like: Node) -> Node:
         """Return the elements as they are now."""
+        if isinstance(self.view, View):
+            return self.array.program.view(self.view, self.array.node, like.shape)
         args = self.array.ordered(), *self.args, Keywords()
         return self.array.program.add(Kind.CALL, copied(self.view), args, like.shape, like.dtype)
 

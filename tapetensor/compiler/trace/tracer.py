@@ -11,10 +11,7 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.compiler.trace.frames import unseen
-from tapetensor.compiler.trace.functions import (
-    at_any_place,
-    is_basic,
-)
+from tapetensor.compiler.trace.functions import is_basic, with_dots
 from tapetensor.compiler.trace.methods import ArrayMethods, known_place
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
@@ -37,7 +34,6 @@ from tapetensor.compiler.trace.view import (
     inverse,
     is_copied_by,
     is_dense,
-    is_in_order,
     laid_out,
     lie_alike,
     seen_order,
@@ -53,16 +49,13 @@ class ArrayTracer(ArrayMethods):
     Args:
         program: where it puts what it captures.
         node: the value that it stands for; a write replaces it, in a view that of the base.
-        base: the array that it is a view of.
-        view: how it views that array.
+        part: which part of another array it is, if it is one.
     """
 
     __slots__ = (
-        "_base",
         "_like",
         "_node",
         "_seen",
-        "_view",
         "came_in",
         "fixed_as",
         "is_read_only",
@@ -71,20 +64,12 @@ class ArrayTracer(ArrayMethods):
         "program",
     )
 
-    def __init__(
-        self,
-        program: Program,
-        node: Node,
-        base: ArrayTracer | None = None,
-        view: View | None = None,
-    ) -> None:
+    def __init__(self, program: Program, node: Node, part: Part | None = None) -> None:
         self.program = program
         self._node = node
-        self._base = base
-        self._view = view
-        self._seen = None if base is None else base.node
-        # Of what it is a part, where numpy gives a view that is none here.
-        self.part: Part | None = None
+        self.part = part
+        # The value of the other array that the node is a part of.
+        self._seen = None if part is None else part.array.node
         # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
         # An array that lies in memory as numpy's would, where the program has another order.
@@ -94,7 +79,7 @@ class ArrayTracer(ArrayMethods):
         # Whether numpy has a scalar in its place, which nobody can write into.
         self.is_scalar = False
         # Whether numpy refuses to write into it.
-        self.is_read_only: bool = base is not None and base.is_read_only
+        self.is_read_only: bool = part is not None and part.array.is_read_only
 
     @property  # type: ignore[misc]  # a class is an attribute to mypy
     @override
@@ -107,26 +92,10 @@ class ArrayTracer(ArrayMethods):
     def node(self) -> Node:
         """The value that it stands for at the moment."""
         self.program.check_thread()
-        if self._base is not None and self._view is not None:
-            current = self._base.node
-            if current is not self._seen:
-                seen = self.program.view(self._view, current, self._node.shape)
-                self._seen, self._node = current, seen
-        elif self.part is not None and self.part.array.node is not self._seen:
+        if self.part is not None and self.part.array.node is not self._seen:
             self._node = self.part.reread(self._node)
             self._seen = self.part.array.node
         return self._node
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the program has it in another order than numpy would."""
-        return self._like is not None or (self._base is not None and self._base.is_elsewhere)
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether it lies in memory in C order, at a glance; False where that takes more."""
-        is_so = is_in_order(self._node) if self._like is None else False
-        return is_so and (self._base is None or self._base.is_in_order)
 
     @property
     @override
@@ -146,12 +115,8 @@ class ArrayTracer(ArrayMethods):
     @unseen
     def transpose(self, *axes: Any) -> ArrayTracer:
         """Return the axes in another order; without one, in reverse."""
-        wanted = axes[0] if len(axes) == 1 else axes or None
-        listed = None if wanted is None else tuple(np.atleast_1d(wanted).tolist())
-        # This raises what numpy raises.
-        np.transpose(shadow(self), listed)
-        listed = tuple(range(self.ndim))[::-1] if listed is None else listed
-        order = tuple([axis % self.ndim for axis in listed])
+        # Each axis of this array has its own number as its size.
+        order = np.empty(range(self.ndim)).transpose(*axes).shape
         shape = tuple([self.shape[axis] for axis in order])
         return self.viewed(View("transpose", order), shape)
 
@@ -170,8 +135,9 @@ class ArrayTracer(ArrayMethods):
 
     @override
     def laid_out(self) -> Array:
-        if self._base is not None and self._view is not None:
-            return self._view(self._base.laid_out())
+        if self.part is not None and self.part.is_view:
+            seen: Array = self.part.view(self.part.array.laid_out())
+            return seen
         return laid_out(self.node) if self._like is None else self._like
 
     @override
@@ -186,11 +152,8 @@ class ArrayTracer(ArrayMethods):
             flags = self.laid_out().flags
             lies_so = {"K": True, "A": flags.forc, "C": flags.c_contiguous, "F": flags.f_contiguous}
             return self.copy(order) if copy or not lies_so[order] else self
-        cast = self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
-        cast.is_scalar = self.is_scalar
-        if order != "K" or not self.is_in_order:
-            cast.lies_as(np.empty_like(self.laid_out(), order=order))
-        return cast
+        cast = self.program.elementwise(cast_to(wanted), (self.node,), wanted)
+        return self.wrap(cast, self._copied_like(order))
 
     @override
     def copy(self, order: Any = "C") -> ArrayTracer:
@@ -198,53 +161,45 @@ class ArrayTracer(ArrayMethods):
         node = self.node
         if node.is_written_to or not is_dense(node):
             node = self.fresh()
-        copied: ArrayTracer = self.wrap(node)
-        copied.is_scalar = self.is_scalar
-        copied.lies_as(np.empty_like(self.laid_out(), order=order))
-        return copied
+        return self.wrap(node, self._copied_like(order))
+
+    def _copied_like(self, order: Any) -> Any:
+        """Return what numpy has in the place of a copy, elements aside."""
+        return np.empty_like(self.laid_out(), order=order)[() if self.is_scalar else ...]
+
+    def as_scalar(self, is_scalar: bool = True) -> ArrayTracer:
+        """Return a copy, which numpy has as a scalar, or as an array without axes."""
+        made = self.copy()
+        made.is_scalar = is_scalar
+        return made
 
     @unseen
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
         index = replaced(index, known_place)
-        parts = index if isinstance(index, tuple) else (index,)
         if is_basic(index):
-            shape = shadow(self)[index].shape
-            # With an ellipsis numpy returns a view even of a single element, and no scalar.
-            full = parts if any(one is ... for one in parts) else (*parts, ...)
-            seen = self.viewed(View("index", full), shape)
-            if shape == () and full is not parts:
-                # numpy gives a scalar, which sees no writes.
-                seen = seen.copy()
-                seen.is_scalar = True
-            return seen
-        if any(isinstance(one, ArrayTracer) and one.dtype.kind == "b" for one in parts):
+            like = shadow(self)[index]
+            seen = self.viewed(View("index", with_dots(index)), like.shape)
+            # A scalar sees no writes.
+            return seen.as_scalar() if isinstance(like, np.generic) else seen
+        if any(one.dtype.kind == "b" for one in found_in(index, ArrayTracer)):
             raise trace_error(
                 "a mask as an index gives a shape that depends on the values; write "
                 "np.where(mask, x, 0), or take the elements outside"
             )
-        like = None if self.is_in_order else self.laid_out()[replaced(index, dummy)]
-        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {}, like)
-        if is_basic(at_any_place(index)):
-            chosen.is_scalar = chosen.is_scalar and not any(one is ... for one in parts)
-            if not chosen.is_scalar:
-                chosen.part = Part(self, read_index, (replaced(index, self._unwrap),))
-                chosen._seen = self.node
-                chosen.is_read_only = self.is_read_only
+        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
+        if is_basic(replaced(index, dummy)) and not chosen.is_scalar:
+            return chosen.as_part(Part(self, read_index, (replaced(index, self._unwrap),)))
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
         index = replaced(index, known_place)
-        if self.is_scalar:
-            name = self.dtype.type.__name__
-            raise TypeError(f"'numpy.{name}' object does not support item assignment")
-        if not is_basic(index) or value.__class__ not in (bool, int, float):
+        is_plain = is_basic(index) and value.__class__ in (bool, int, float)
+        if self.is_scalar or not is_plain:
             self.raise_as_numpy_for(index, value)
         if is_basic(index):
-            parts = index if isinstance(index, tuple) else (index,)
-            full = parts if any(one is ... for one in parts) else (*parts, ...)
-            target = self[full]
+            target = self[with_dots(index)]
             if isinstance(value, ArrayTracer) and value.node is target.node:
                 # This is the second half of ``array[index] += ...``: the values are there already.
                 return
@@ -260,9 +215,7 @@ class ArrayTracer(ArrayMethods):
         """Return the array that holds the elements of this view; refuse if it may not change."""
         if self.is_read_only:
             raise ValueError("assignment destination is read-only")
-        owner: ArrayTracer = self
-        while owner._base is not None:
-            owner = owner._base
+        owner = self.root()
         if owner.fixed_as:
             raise trace_error(
                 f"{owner.fixed_as} is written to, which a replay would not repeat; "
@@ -276,14 +229,13 @@ class ArrayTracer(ArrayMethods):
         if owner._node.kind is not Kind.WRITE:
             owner.move()
         nodes = (owner._node, self.node, *replaced(args, self._unordered))
-        owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
-        if owner.part is not None:
-            owner.part.hand_on(owner._node)
+        owner._hold(self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype))
 
-    def _of_its_own(self, seen: Shape, function: Any = None) -> Node:
-        """Capture a copy, whose axes in memory are seen in an order."""
-        turned = self.transpose(inverse(seen)).fresh(function)
-        return self.program.view(View("transpose", seen), turned, self.shape)
+    def _hold(self, node: Node) -> None:
+        """Stand for another value from now on, and the array of which it is a part, too."""
+        self._node = node
+        if self.part is not None:
+            self.part.hand_on(node)
 
     def fresh(self, function: Any = None) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
@@ -293,18 +245,13 @@ class ArrayTracer(ArrayMethods):
         )
 
     def becomes(self, node: Node) -> bool:
-        """Replace all elements, those of the base of a view, too; return False if it has others."""
-        self._owner()
-        if self._base is None:
-            like, self._node, self._like = self.laid_out(), node, None
-            self.lies_as(like)
-            if self.part is not None:
-                self.part.hand_on(self._node)
-            return True
-        whole = None if self._view is None else self._view.undone(self._base.node)
-        if whole is None:
+        """Replace all elements; return False if it is a view, whose base has to be written to."""
+        if self._owner() is not self:
             return False
-        return self._base.becomes(self.program.view(whole, node, self._base.shape))
+        like = self.laid_out()
+        self._hold(node)
+        self.lies_as(like)
+        return True
 
     @override
     @unseen
@@ -334,7 +281,7 @@ class ArrayTracer(ArrayMethods):
     def capture_update(self, update: Any, gradients: Sequence[ArrayTracer]) -> list[ArrayTracer]:
         args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
-        return self._parts(node, gradients)
+        return self._parts(node, [shadow(one)[()] for one in gradients])
 
     @override
     @unseen
@@ -345,7 +292,7 @@ class ArrayTracer(ArrayMethods):
         options: dict[str, Any],
         results: Any = None,
     ) -> Any:
-        """Capture a call as a whole; a trial on zeros shows the shapes of its results."""
+        """Capture a call as a whole; a trial on zeros shows how its results look."""
         if results is None:
             dummies = replaced((args, options), dummy)
             with np.errstate(all="ignore"):
@@ -363,35 +310,34 @@ class ArrayTracer(ArrayMethods):
         if isinstance(results, tuple | list):
             whole = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.bool_))
             parts = self._parts(whole, results)
+            if isinstance(results, list):
+                return parts
             return results._make(parts) if hasattr(results, "_make") else tuple(parts)
         array = np.asarray(results)
         whole = self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype)
-        result = self.wrap(whole)
-        result.lies_as(array)
-        return result
+        return self.wrap(whole, results)
 
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array, as far as anybody can tell."""
         like = np.empty_like(array, self.dtype)
-        self._like = None if laid_out(self.node).strides == like.strides else like
+        self._like = None if laid_out(self._node).strides == like.strides else like
 
     def ordered(self) -> Node:
         """Return the value as it lies in numpy's memory, for those to whom the order matters."""
-        if self._base is not None:
-            self._base.ordered()
+        if self.part is not None and self.part.is_view:
+            self.part.array.ordered()
         elif self._like is not None and not lie_alike(laid_out(self._node), self._like):
             # No plan does without this copy, as if it was of the same value.
-            self._node, self._like = self._of_its_own(seen_order(self._like), reordered), None
+            self.move(reordered)
         return self.node
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
-        return [
-            self.wrap(
-                self.program.add(Kind.PART, None, (whole,), one.shape, one.dtype, detail=position)
-            )
+        nodes = [
+            self.program.add(Kind.PART, None, (whole,), one.shape, one.dtype, detail=position)
             for position, one in enumerate(like)
         ]
+        return list(map(self.wrap, nodes, like))
 
     @override
     @unseen
@@ -433,39 +379,59 @@ class ArrayTracer(ArrayMethods):
             return value.node
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
-    def wrap(self, node: Node) -> ArrayTracer:
-        """Return the array that stands for a node, in memory of its own."""
-        made = ArrayTracer(self.program, node)
+    def wrap(self, node: Node, like: Any = None) -> ArrayTracer:
+        """Return the array that stands for a node, as `made` does."""
+        return self.made(self.program, node, like)
+
+    @classmethod
+    def made(cls, program: Program, node: Node, like: Any = None) -> ArrayTracer:
+        """Return the array or the scalar that stands for a node, in memory of its own.
+
+        Args:
+            program: the program that computes it.
+            node: its value.
+            like: what numpy has in its place, elements aside; without, an array as the program has
+                it, or a scalar where there are no axes.
+        """
+        made = cls(program, node)
         made.came_in = False
-        made.is_scalar = node.shape == ()
+        made.is_scalar = node.shape == () and not isinstance(like, np.ndarray)
+        if like is not None:
+            made.lies_as(like)
         return made
 
     @property
     def shown(self) -> Part | None:
-        """Of what it is a view, where the memory of its own is not what numpy's view shows."""
-        if self._base is None or self._view is None or self.root().part is None:
-            return self.part
-        return Part(self._base, self._view, ())
+        """Of what it is a part, where a program has it in other memory than numpy's view shows."""
+        return None if self.root().part is None else self.part
 
     def root(self) -> ArrayTracer:
         """Return the array whose memory this one shows."""
         root = self
-        while root._base is not None:
-            root = root._base
+        while root.part is not None and root.part.is_view:
+            root = root.part.array
         return root
 
-    def move(self) -> None:
-        """Lie in memory that no other value shares."""
-        self._node, self._like = self._of_its_own(seen_order(self.laid_out())), None
+    def move(self, copy: Any = None) -> None:
+        """Lie in memory that no other value shares, in numpy's order."""
+        seen = seen_order(self.laid_out())
+        turned = self.transpose(inverse(seen)).fresh(copy)
+        node = self.program.view(View("transpose", seen), turned, self.shape)
+        self._node, self._like = node, None
+
+    def as_part(self, part: Part) -> ArrayTracer:
+        """Return what was just computed as a part of another array, which it shows from now on."""
+        made = ArrayTracer(self.program, self._node, part)
+        made.came_in, made._like = False, self._like
+        return made
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array; of a scalar, a view of an array that holds it."""
         base = self
         if self.is_scalar:
-            base = self.copy()
-            base.is_scalar = False
+            base = self.as_scalar(False)
         node = self.program.view(view, base.node, shape)
-        seen = ArrayTracer(self.program, node, base, view)
+        seen = ArrayTracer(self.program, node, Part(base, view))
         seen.is_scalar = self.is_scalar and shape == () and view.name in ("reshape", "transpose")
         return seen
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -15,19 +15,19 @@ from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
-    MAKE_ARRAYS,
+    KNOWN_BY_SHAPE,
     REWRITTEN,
     SHAPE_DEPENDS_ON_VALUES,
     VALUES_DECIDE,
     WRITING,
     other_values,
 )
-from tapetensor.compiler.trace.node import Kind, replaced
+from tapetensor.compiler.trace.node import Kind, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied, into
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import told_apart, writable, written
-from tapetensor.compiler.trace.view import View, is_whole, steps_to
+from tapetensor.compiler.trace.ufuncs import told_apart, written
+from tapetensor.compiler.trace.view import View, steps_to
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -56,23 +56,13 @@ def capture_function(
     """Capture a call of one of numpy's functions that are no ufuncs."""
     args, options = _out_by_name(function, args, options)
     if function in REWRITTEN:
-        made = REWRITTEN[function](*args, **options)
-    elif function in FUNCTIONS:
-        made = FUNCTIONS[function](self, *args, **options)
-    else:
-        made = capture_by_trial(self, function, args, options)
-    if function in MAKE_ARRAYS:
-        made.is_scalar = False
-    is_given = any(made is one for one in (*args, *options.values()))
-    if not is_given or not _is_tracer(made) or made.shape or made.is_scalar:
-        return made
-    # Where numpy has written into an array without axes, some functions return its element.
-    given = replaced((args, options), writable)
-    if not isinstance(function(*given[0], **given[1]), np.generic):
-        return made
-    element = made.copy()
-    element.is_scalar = True
-    return element
+        return REWRITTEN[function](*args, **options)
+    if function in FUNCTIONS:
+        return FUNCTIONS[function](self, *args, **options)
+    if function in KNOWN_BY_SHAPE:
+        given = replaced((args, options), dummy)
+        return function(*given[0], **given[1])
+    return capture_by_trial(self, function, args, options)
 
 
 def _out_by_name(
@@ -114,8 +104,8 @@ def capture_by_trial(
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
         _refuse_order(name, tracers)
-    found: list[ArrayTracer] = []
-    replaced((args, options), lambda one: found.append(one) if _is_tracer(one) else None)
+    arrays: Iterable[Any] = found_in((args, options), CapturedArray)
+    found: list[ArrayTracer] = list(arrays)
     many = isinstance(results, tuple | list)
     listed = list(results) if many else [results]
     if not all(isinstance(one, _NUMBERS) for one in listed):
@@ -140,12 +130,7 @@ def capture_by_trial(
     if function in _PRODUCTS:
         told_apart(found)
     made = self.capture_step(function, args, options, results)
-    for one, like in zip(made if many else [made], listed, strict=True):
-        one.lies_as(np.asarray(like))
-        one.is_scalar = isinstance(like, np.generic)
-    if results.__class__ in (bool, int, float):
-        return NumberTracer(made)
-    return list(made) if isinstance(results, list) else made
+    return NumberTracer(made) if results.__class__ in (bool, int, float) else made
 
 
 def _refuse_order(name: str, tracers: list[tuple[ArrayTracer, Array]]) -> None:
@@ -167,19 +152,16 @@ def _tried(
     """Return what a function gives for arrays of zeros, or of other values if it must."""
 
     def zeros(value: Any) -> Any:
-        if not _is_tracer(value):
-            if callable(value) and value.__module__ not in _CALLED:
-                raise trace_error(
-                    f"{name} calls a function whose effects are not known; write it with functions "
-                    "of numpy that work on whole arrays"
-                )
-            return dummy(value)
-        if value.is_scalar:
-            return value.dtype.type(0)
-        array = value.laid_out()
-        array.flags.writeable = False
-        tracers.append((value, array))
-        return array
+        given = dummy(value)
+        if _is_tracer(value) and not value.is_scalar:
+            given.flags.writeable = False
+            tracers.append((value, given))
+        elif callable(value) and value.__module__ not in _CALLED:
+            raise trace_error(
+                f"{name} calls a function whose effects are not known; write it with functions "
+                "of numpy that work on whole arrays"
+            )
+        return given
 
     def others(value: Any) -> Any:
         if not _is_tracer(value):
@@ -233,8 +215,6 @@ def _seen(result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer 
         # Even a view of all elements as they are is another array.
         tracer = tracer.viewed(View("reshape", tracer.shape), tracer.shape)
         for step in steps:
-            shape = step(shadow(tracer)).shape
-            if not is_whole(step, tracer.shape) and not step.is_identity(tracer.node):
-                tracer = tracer.viewed(step, shape)
+            tracer = tracer.viewed(step, step(shadow(tracer)).shape)
         return tracer
     return None

@@ -7,16 +7,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
-from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
+from tapetensor.compiler.trace.number import COMPARISONS, dummy
 from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import into_another, trace_error
-from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
+from tapetensor.compiler.trace.view import View, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.pictures.places import users_frame
 
@@ -70,15 +69,14 @@ def captured(
             result = called(self, ufunc, inputs, out)
         except (ValueError, IndexError):
             # This raises what numpy raises.
-            is_array = hasattr(out, "dtype")
-            ufunc(*map(dummy, inputs), out=np.empty(out.shape, out.dtype) if is_array else None)
+            ufunc(*map(dummy, inputs), out=None if out is None else _writable(out))
             raise
         if options:
             result.lies_as(np.empty_like(result.laid_out(), **options))
     elif method == "reduce" and not {"where", "initial"} & options.keys():
         result = reduced(self, ufunc, *inputs, **options)
     else:
-        result = whole(self, called_method, inputs, options)
+        result = self.capture_step(called_method, inputs, options)
     if out is None:
         if issubclass(result.__class__, np.generic) and may_be_given_dots(users_frame()):
             raise trace_error(
@@ -115,40 +113,40 @@ def _holds(kind: DType, value: int) -> bool:
 
 
 def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: str) -> Any:
-    """Capture ``write(target, *args, **options)``, by which numpy writes into an array."""
+    """Capture ``write(target, *args, **options)``, by which numpy writes into an array.
+
+    What is returned is the array, or its element where numpy returns that.
+    """
     if not isinstance(target, CapturedArray):
         raise into_another(name)
     given = replaced((args, options), dummy)
     # This raises what numpy raises.
     with np.errstate(all="ignore"):
-        write(writable(target), *given[0], **given[1])
+        returned = write(_writable(target), *given[0], **given[1])
     arrays: Iterable[Any] = found_in((args, options), CapturedArray)
     for one in arrays:
         one.ordered()
     target.write(write, *args, *([Keywords(options)] if options else []))
-    return target
+    written_to: Any = target
+    return written_to.as_scalar() if isinstance(returned, np.generic) else target
 
 
-def writable(value: Any) -> Any:
-    """Return what numpy has in the place of an operand: zeros, or a scalar."""
-    if not isinstance(value, CapturedArray):
-        return dummy(value)
-    is_scalar = issubclass(value.__class__, np.generic)
-    return value.dtype.type(0) if is_scalar else np.zeros_like(value.laid_out())
+def _writable(target: Any) -> Any:
+    zeros = dummy(target)
+    # The values of a constant stay as they are.
+    return np.zeros_like(zeros) if isinstance(zeros, np.ndarray) else zeros
 
 
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
     """Capture a call of a ufunc, whose result takes the order of `out` where there is one."""
     if ufunc.nout != 1:
-        return whole(self, ufunc, inputs, {})
+        return self.capture_step(ufunc, inputs, {})
     *loop, dtype = _resolved(ufunc, *[_kind(one) for one in inputs])
     tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
     if ufunc.signature is not None:
         told_apart(tracers)
         for one in tracers:
             # The BLAS multiplies rows wherever they lie, and columns in another way.
-            if not one.is_elsewhere:
-                continue
             as_rows = [are_rows_in(array) for array in (one.laid_out(), laid_out(one.node))]
             if ufunc is not np.matmul or as_rows[0] is not as_rows[1]:
                 one.ordered()
@@ -161,35 +159,16 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         rows = operands[0].shape[:-1]
         detail = (len(rows),), ()
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
-        made = self.wrap(self.program.view(View("reshape", rows), node, rows))
-        made.is_scalar = rows == ()
-        if not all(one.is_in_order for one in tracers):
-            made.lies_as(computed_like([one.laid_out()[..., 0] for one in tracers], rows))
-        return made
+        node = self.program.view(View("reshape", rows), node, rows)
+        return self.wrap(node, computed_like([one.laid_out()[..., 0] for one in tracers], rows))
     if ufunc.signature is not None:
-        return whole(self, ufunc, inputs, {})
+        return self.capture_step(ufunc, inputs, {})
     shape = np.broadcast_shapes(*[operand.shape for operand in operands])
     if isinstance(out, CapturedArray) and out.shape == shape:
         order = seen_order(out.laid_out())
         return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
-    return computed(self, ufunc, inputs, operands, dtype)
-
-
-def whole(
-    self: ArrayTracer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]
-) -> Any:
-    """Capture a call as a whole, whose results lie where numpy puts them."""
-    arguments = replaced((inputs, options), _as_it_lies)
-    with np.errstate(all="ignore"):
-        results = function(*arguments[0], **arguments[1])
-    made = self.capture_step(function, inputs, options, results)
-    for one, like in zip(made, results, strict=True) if made.__class__ is tuple else ():
-        one.lies_as(like)
-    return made
-
-
-def _as_it_lies(value: Any) -> Any:
-    return value.laid_out() if isinstance(value, CapturedArray) else dummy(value)
+    node = self.program.elementwise(ufunc, operands, dtype)
+    return self.wrap(node, computed_like(inputs, shape))
 
 
 def told_apart(arrays: list[ArrayTracer]) -> None:
@@ -207,30 +186,24 @@ def told_apart(arrays: list[ArrayTracer]) -> None:
             root.move()
 
 
-def computed(
-    self: ArrayTracer,
-    function: Any,
-    inputs: tuple[Any, ...],
-    operands: tuple[Node, ...],
-    dtype: DType,
-) -> ArrayTracer:
-    """Return what a function computes element by element, which lies where numpy puts it.
+def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
+    """Return what numpy has in the place of what it computes element by element, elements aside.
 
-    Args:
-        self: any of the arrays.
-        function: what computes it.
-        inputs: what it is called with.
-        operands: their nodes.
-        dtype: the dtype of the result.
+    The program may have chosen another order, which is faster.
     """
-    made = self.wrap(self.program.elementwise(function, operands, dtype))
-    arrays: list[Any] = [one for one in inputs if isinstance(one, CapturedArray | np.ndarray)]
-    if not all(getattr(one, "is_in_order", False) for one in arrays):
-        layouts = [one.laid_out() if isinstance(one, CapturedArray) else one for one in arrays]
-        if not made.is_in_order or not all(one.flags.c_contiguous for one in layouts):
-            # The program may have chosen another order than numpy's, which is faster.
-            made.lies_as(computed_like(layouts, made.shape))
-    return made
+    arrays = [one for one in map(dummy, inputs) if isinstance(one, np.ndarray)]
+    if all(one.flags.c_contiguous for one in arrays):
+        return np.empty(shape, bool)[()]
+    # Its stubs take no list that ends in None.
+    nditer: Any = np.nditer
+    made = nditer(
+        [*[np.broadcast_to(one, shape) for one in arrays], None],
+        flags=["zerosize_ok"],
+        op_flags=[*[["readonly"]] * len(arrays), ["writeonly", "allocate"]],
+        op_dtypes=[*[None] * len(arrays), np.dtype(bool)],
+        order="K",
+    )
+    return made.operands[-1][()]
 
 
 def reduced(
@@ -243,29 +216,21 @@ def reduced(
     **options: Any,
 ) -> Any:
     """Capture a reduction, with the arguments that the method ``reduce`` of a ufunc takes."""
-    if isinstance(array, NumberTracer):
-        array = array.array
-    elif not isinstance(array, CapturedArray):
-        array = self.wrap(self.program.constant(self.program.snapshot(np.asarray(array))))
+    array = array.array
     # These raise what numpy raises, also where nobody reads the result.
-    one = np.ones((1,) * array.ndim, array.dtype)
-    kind = np.asarray(ufunc.reduce(one, axis, dtype)).dtype
-    axes = range(array.ndim) if axis is None else axis
-    # A reduction of a single number may name its axis 0 or -1.
-    axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
-    axes = tuple(sorted(axes))
+    pairs = np.ones((2,) * array.ndim, array.dtype)
+    tried = np.asarray(ufunc.reduce(pairs, axis, dtype, keepdims=True))
     if not array.size:
-        ufunc.reduce(np.empty(array.shape, array.dtype), axes, dtype)
-    node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
+        ufunc.reduce(np.empty(array.shape, array.dtype), axis, dtype)
+    axes = tuple([one for one, size in enumerate(tried.shape) if size == 1])
+    node = self.program.reduce(ufunc, array.ordered(), axes, tried.dtype, tuple(options.items()))
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)
-    made = self.wrap(node)
-    if not array.is_in_order and array.size:
-        like = ufunc.reduce(array.laid_out(), axes, dtype, keepdims=keepdims)
-        made.lies_as(np.asarray(like))
-    made.is_scalar = made.shape == ()
-    return made
+    zeros, like = array.laid_out(), None
+    if not zeros.flags.c_contiguous:
+        like = ufunc.reduce(zeros, axes, dtype, keepdims=keepdims)
+    return self.wrap(node, like)
 
 
 @cache

@@ -12,7 +12,7 @@ from tapetensor.arrays.array import Array, untouched
 from tapetensor.compiler.trace.node import Kind, Node, Shape
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, frozen=True)
 class View:
     """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index.
 
@@ -40,11 +40,6 @@ class View:
         return viewed
 
     @override
-    def __eq__(self, other: object) -> bool:
-        """Compare by name and parameter."""
-        return isinstance(other, View) and repr(self) == repr(other)
-
-    @override
     def __hash__(self) -> int:
         """Hash by name, for few views of one array differ in nothing else."""
         return hash(self.name)
@@ -60,14 +55,6 @@ class View:
             return bool(self.parameter == tuple(range(len(operand.shape))))
         return self.name != "index" and self.parameter == operand.shape
 
-    def undone(self, base: Node) -> View | None:
-        """Return the view that leads back to `base`; None where this one leaves elements out."""
-        if self.name == "reshape":
-            return View("reshape", base.shape)
-        if self.name == "transpose":
-            return View("transpose", inverse(self.parameter))
-        return None
-
     def after(self, first: View) -> View | None:
         """Return the one view that does `first` and then this; None if there is none."""
         # Two reshapes stay two: the first may be there to copy into another order.
@@ -76,11 +63,6 @@ class View:
         if self.name == "transpose":
             return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
         return self
-
-
-def is_in_order(node: Node) -> bool:
-    """Tell at a glance that a value lies in memory in C order; False where that takes more."""
-    return node.kind not in (Kind.WRITE, Kind.VIEW, Kind.INPUT, Kind.CONSTANT)
 
 
 def laid_out(node: Node) -> Array:
@@ -104,8 +86,6 @@ def laid_out(node: Node) -> Array:
 
 def is_dense(node: Node) -> bool:
     """Tell whether a value lies in memory without gaps, as a copy of it would."""
-    if is_in_order(node):
-        return True
     array = laid_out(node)
     return array.size == 0 or _place(array)[1] == _place(np.empty_like(array))[1]
 
@@ -133,23 +113,18 @@ def _turned(array: Array) -> View:
     return View("transpose", tuple(range(array.ndim))[::-1])
 
 
-def is_whole(view: View, shape: Shape) -> bool:
-    """Tell whether an index leaves an array as it is."""
-    if view.name != "index":
-        return False
-    axes = [one for one in view.parameter if one is not ...]
-    return len(axes) == len(shape) and all(
-        isinstance(one, slice) and one.indices(size) == (0, size, 1)
-        for one, size in zip(axes, shape, strict=True)
-    )
-
-
 def _after(steps: list[View], array: Array, seen: Array) -> list[View] | None:
-    """Return the steps if they lead from one array to the other."""
-    reached = array
+    """Return those steps that change anything, if they lead from one array to the other."""
+    needed, reached = [], array
     for step in steps:
-        reached = step(reached)
-    return steps if _place(reached) == _place(seen) and reached.shape == seen.shape else None
+        before, reached = reached, step(reached)
+        if not _is_same(before, reached):
+            needed.append(step)
+    return needed if _is_same(reached, seen) else None
+
+
+def _is_same(array: Array, other: Array) -> bool:
+    return array.shape == other.shape and _place(array) == _place(other)
 
 
 def lie_alike(array: Array, other: Array) -> bool:
@@ -235,20 +210,3 @@ def order_of(operand: Node) -> Shape | None:
         seen = seen_order(laid_out(operand))
         return None if seen == tuple(range(len(seen))) else seen
     return operand.function.parameter if is_turned else None
-
-
-def computed_like(arrays: list[Array], shape: Shape) -> Array:
-    """Return an array that lies in memory as what numpy computes of arrays, element by element."""
-    if all(one.flags.c_contiguous for one in arrays):
-        return np.empty(shape, bool)
-    # Its stubs take no list that ends in None.
-    nditer: Any = np.nditer
-    made = nditer(
-        [*[np.broadcast_to(one, shape) for one in arrays], None],
-        flags=["zerosize_ok"],
-        op_flags=[*[["readonly"]] * len(arrays), ["writeonly", "allocate"]],
-        op_dtypes=[*[None] * len(arrays), np.dtype(bool)],
-        order="K",
-    )
-    found: Array = made.operands[-1]
-    return found
