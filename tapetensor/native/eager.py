@@ -7,7 +7,7 @@ do its pullbacks. What comes of it are two plans, whose groups numba compiles.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.compiler.emit.backward import BackwardPlan
 from tapetensor.compiler.emit.executors import chosen_backend
-from tapetensor.compiler.trace.node import DType, Kind, Node
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
@@ -70,22 +70,11 @@ def chosen(kernel: Kernel) -> Kernel:
     return lambda *args: kernel(*args) if errors_raise() else by_hand(*args)
 
 
-@lru_cache(maxsize=64)
-def _update_loop(kernel: Any, dtype: DType, states: int, options: Any) -> Any:
-    """Return the loop of an optimizer's formula for options of some classes; None without one."""
-    values = [cls(1) for cls in options]
-    return loop_of(kernel, dtype, states, values)
-
-
 def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
     """Return the loop that updates the parameters of a group; None where numpy does."""
     if chosen_backend(None) != "numba" or errors_raise():
         return None
-    classes = tuple([type(one) for one in options(group.steps + 1)])
-    loop: Callable[..., None] | None = _update_loop(
-        group.kernel, group.dtype, group.state_count, classes
-    )
-    return loop
+    return loop_of(group, options)
 
 
 class _Kind:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.blocks import BlockLoops
@@ -34,17 +35,10 @@ _LONGEST_SUM = 1 << 9
 _LONGEST_FLAT_SUM = 1 << 13
 
 
-class NativeLoops:
-    """Runs groups with loops that numba compiles; others with numpy, block by block.
+class NativeLoops(BlockLoops):
+    """Runs groups with loops that numba compiles; others with numpy, block by block."""
 
-    Args:
-        has_products: whether the program has matrix products. Groups then run on one thread.
-    """
-
-    def __init__(self, has_products: bool) -> None:
-        self._has_products = has_products
-        self._blocks = BlockLoops(has_products)
-
+    @override
     def takes(self, node: Node) -> bool:
         """Tell whether there is an expression for a step.
 
@@ -52,31 +46,31 @@ class NativeLoops:
         group.
         """
         is_start = all(one.kind is Kind.CONSTANT for one in node.parents())
-        return self._blocks.takes(node) and is_known(node) and not is_start
+        return super().takes(node) and is_known(node) and not is_start
 
+    @override
     def is_worth_it(self, group: Group) -> bool:
         """Tell whether a loop does more than one ufunc, or blocks save trips to memory."""
         steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
         is_one = len(steps) == 1 and isinstance(steps[0].function, np.ufunc)
-        return (not is_one and layout_of(group) is not None) or self._blocks.is_worth_it(group)
+        return (not is_one and layout_of(group) is not None) or super().is_worth_it(group)
 
+    @override
     def prepared(self, schedule: list[Node]) -> list[Node]:
         """Return the schedule with sums of columns in the groups that compute the columns."""
         return with_column_sums(schedule)
 
-    def update(self, update: Callable[..., None]) -> Callable[..., None]:
-        """Return what runs the step of a group of an optimizer."""
-        return native_update(update) if isinstance(update, Update) else update
-
+    @override
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what runs a kernel that is captured whole."""
-        return native_kernel(function)
+        """Return what runs a step that is captured whole."""
+        return native_update(function) if isinstance(function, Update) else native_kernel(function)
 
+    @override
     def build(self, group: Group, code: Code) -> None:
         """Write what runs a group."""
         layout = layout_of(group)
         if layout is None or not self._is_built(group, layout, code):
-            self._blocks.build(group, code)
+            super().build(group, code)
 
     def _is_built(self, group: Group, layout: Layout, code: Code) -> bool:
         """Write the call of a loop; False if an array cannot be seen as the loop sees it."""
@@ -132,7 +126,7 @@ class NativeLoops:
 
     def _is_for_threads(self, layout: Layout, loop: Loop) -> bool:
         elements = layout.rows * loop.longest_row()
-        return not self._has_products and elements >= SMALLEST_FOR_THREADS
+        return not self.has_products and elements >= SMALLEST_FOR_THREADS
 
     def _rows_of_share(self, layout: Layout, loop: Loop) -> int:
         """Return over how many rows totals are taken at once.

@@ -38,12 +38,8 @@ class RowByRow:
         """Return the schedule as it is."""
         return schedule
 
-    def update(self, update: Callable[..., None]) -> Callable[..., None]:
-        """Return the step of an optimizer as it is."""
-        return update
-
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the kernel as it is."""
+        """Return what is captured whole as it is."""
         return function
 
     def build(self, group: Group, code: Code) -> None:

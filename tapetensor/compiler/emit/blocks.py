@@ -57,16 +57,17 @@ class BlockLoops:
         """Return the schedule as it is."""
         return schedule
 
-    def update(self, update: Callable[..., None]) -> Callable[..., None]:
-        """Return the step of a group of an optimizer: it works block by block as it is."""
-        return update
-
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a kernel that is captured whole, which is numpy's."""
+        """Return what runs a step that is captured whole: the step as it is."""
         return function
 
     def build(self, group: Group, code: Code) -> None:
-        """Write the functions that run a group, one per thread, and the steps that call them."""
+        """Write the functions that run a group, one per thread, and the steps that call them.
+
+        Args:
+            group: what is to be run; its inputs and kept values have their places.
+            code: where it is written to; its memory has room for scratch.
+        """
         rows = _rows_of_block(group)
         whole, tail = divmod(group.rows, rows)
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.plan.groups import Group, Limits
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
 
@@ -130,28 +128,3 @@ class Code:
         if value.__class__ is list:
             return "[" + ", ".join([self._source(item) for item in value]) + "]"
         return self.bind(value)
-
-
-class Executor(Limits, Protocol):
-    """What runs groups of steps."""
-
-    def prepared(self, schedule: list[Node]) -> list[Node]:
-        """Return the schedule as its groups are best made of."""
-        ...
-
-    def update(self, update: Callable[..., None]) -> Callable[..., None]:
-        """Return what runs the step of a group of an optimizer."""
-        ...
-
-    def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what runs a kernel that is captured whole."""
-        ...
-
-    def build(self, group: Group, code: Code) -> None:
-        """Write what runs a group, whose inputs and kept values have their places.
-
-        Args:
-            group: what is to be run.
-            code: where it is written to; its memory has room for scratch.
-        """
-        ...

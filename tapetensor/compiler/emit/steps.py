@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.calls import call_into
-from tapetensor.compiler.emit.code import Code, Executor
+from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.emit.executors import executor_of
 from tapetensor.compiler.plan.groups import Group, fused
 from tapetensor.compiler.plan.layout import lay_out
@@ -43,7 +44,7 @@ class Planner:
         schedule: list[Node],
         inputs: dict[Node, str],
         leaving: list[Node],
-        executor: Executor,
+        executor: BlockLoops,
         places: list[int] | None = None,
     ) -> None:
         self._units = fused(schedule, executor)
@@ -131,11 +132,11 @@ class Planner:
             placed = self.memory.storage(gradient).gradient
             if placed is None or placed[0] is not node:
                 self._copy(node, part, gradient)
-        run = self._executor.update(node.function)
-        call = f"{self.code.bind(run)}({flat}, ({', '.join(parts)}, ))"
+        run, title = self._kernel(node)
+        call = f"{run}({flat}, ({', '.join(parts)}, ))"
         if not self.is_at_risk:
             call = f"is_late = True; {call}"
-        self.code.emit(node, call, getattr(run, "__name__", ""))
+        self.code.emit(node, call, title)
 
     def _buffer_of(self, update: Node, first: Node) -> str:
         """Return the variable of the buffer for the gradients of a step; its parts are numbered.
@@ -239,7 +240,7 @@ def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> P
     """Return a planner that has planned a program, in as little memory as it could find."""
     schedule = scheduled(program, leaving)
     has_products = any(node.kind is Kind.MATMUL for node in schedule)
-    executor = executor_of(program.backend)(has_products)
+    executor = executor_of(program.backend, has_products)
     schedule = recomputed(executor.prepared(schedule), leaving, executor)
     planner = Planner(schedule, inputs, leaving, executor)
     planner.run()
