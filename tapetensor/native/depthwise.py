@@ -13,7 +13,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.kernels import convolution
 from tapetensor.kernels.numerics.sums import ones
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native.loading import FLOATS
+from tapetensor.native.loading import are_known
 from tapetensor.native.plain import cotangents_on_numpy, pullbacks_of
 from tapetensor.native.planes import FRAMES, frame_of, run_over
 from tapetensor.tape import Pullbacks
@@ -102,8 +102,8 @@ def conv2d(
     channels, sizes = x.shape[-3], x.shape[-2:]
     if (
         not 1 < groups == channels
-        or x.dtype not in FLOATS
-        or not all(one.dtype == x.dtype and one.flags.c_contiguous for one in arrays)
+        or not are_known(*arrays)
+        or not all(one.flags.c_contiguous for one in arrays)
     ):
         return _conv2d(*args)
     planes = x.reshape(-1, *sizes)

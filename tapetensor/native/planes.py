@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
-from tapetensor.native.loading import SMALLEST_FOR_THREADS, loop_for
+from tapetensor.native.loading import SMALLEST_FOR_THREADS, run_shares
 
 # Functions for the source of a loop: between a plane and a frame, and between windows and a run.
 # Neighbours have a loop of their own, which LLVM turns into vector instructions.
@@ -102,10 +102,5 @@ def run_over(source: str, count: int, size: int, *args: Any) -> None:
         size: how many elements they have.
         args: its further arguments: arrays in C order, integers, pairs of them.
     """
-    loop = loop_for(source, 0, count, *args)
-    workers = min(threads.count() if size >= SMALLEST_FOR_THREADS else 1, count)
-    shares = [
-        (loop, count * worker // workers, count * (worker + 1) // workers, *args)
-        for worker in range(workers)
-    ]
-    threads.run_together(*shares)
+    workers = threads.count() if size >= SMALLEST_FOR_THREADS else 1
+    run_shares(source, threads.shares(count, workers), *args)

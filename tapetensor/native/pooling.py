@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import pooling
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native.loading import FLOATS
+from tapetensor.native.loading import are_known
 from tapetensor.native.plain import pullbacks_of
 from tapetensor.native.planes import FRAMES, frame_of, run_over
 from tapetensor.tape import Pullbacks
@@ -101,7 +101,7 @@ def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
 def _extreme(
     kernel: Kernel, x: Array, window: Window, extremes: str, shares: str
 ) -> tuple[Array, Pullbacks]:
-    if x.dtype not in FLOATS or not x.flags.c_contiguous:
+    if not are_known(x) or not x.flags.c_contiguous:
         return kernel(x, window)
     planes = x.reshape(-1, *x.shape[-2:])
     best = np.empty((len(planes), *window.counts(planes.shape[1:])), x.dtype)
