@@ -9,10 +9,10 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.emit.blocks import BlockLoops
+from tapetensor.compiler.emit.blocks import BlockLoops, emit_calls
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.view import laid_out
 from tapetensor.kernels.numerics import threads
 from tapetensor.native import cache
@@ -20,7 +20,7 @@ from tapetensor.native.columns import with_column_sums
 from tapetensor.native.expressions import is_known
 from tapetensor.native.kernels import native_kernel
 from tapetensor.native.layout import Form, Layout, layout_of
-from tapetensor.native.loading import SMALLEST_FOR_THREADS
+from tapetensor.native.loading import SMALLEST_FOR_THREADS, seen
 from tapetensor.native.loops import Loop, Parameter
 from tapetensor.native.optimizers import native_update
 from tapetensor.native.rows import rows_apart
@@ -98,7 +98,7 @@ class NativeLoops(BlockLoops):
             out = code.operand(node)
             shape = (shares, *total.seen.shape[1:])
             if shares == 1:
-                arguments.append((code.seen_as(out, shape), _type(node.dtype, shape)))
+                arguments.append((code.seen_as(out, shape), seen(node.dtype, len(shape))))
                 continue
             name, _ = argument = _bound(np.empty(shape, node.dtype), code)
             arguments.append(argument)
@@ -108,18 +108,11 @@ class NativeLoops(BlockLoops):
         types = [numba().typeof(0)] * 4
         run = code.bind(cache.load(source, (*types, *[one[1] for one in arguments])))
         sources = ", ".join([str(step), str(layout.rows), *[one[0] for one in arguments]])
-        workers = min(threads.count() if self._is_for_threads(layout, loop) else 1, shares)
+        workers = threads.count() if self._is_for_threads(layout, loop) else 1
         calls = [
-            f"{run}, {worker * shares // workers}, {(worker + 1) * shares // workers}, {sources}"
-            for worker in range(workers)
+            (run, f"{first}, {last}, {sources}") for first, last in threads.shares(shares, workers)
         ]
-        if workers == 1:
-            line = f"{run}(0, {shares}, {sources})"
-        else:
-            line = f"{code.bind(threads.run_together)}({', '.join([f'({one})' for one in calls])})"
-        names = [node.name for node in group.nodes if node.kind is not Kind.VIEW]
-        title = f"native group of {len(names)}: {', '.join(names)}"
-        code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
+        emit_calls(group, calls, code, are_together=len(calls) > 1, name="native group")
         for node, line in combined:
             code.emit(node, line, title="take together")
         return True
@@ -173,14 +166,9 @@ def _argument(parameter: Parameter, code: Code) -> tuple[str, Any] | None:
         source = f"{code.bind(np.ascontiguousarray)}({source})"
     if node.shape != shape:
         source = f"{source}.reshape({shape})"
-    return source, _type(node.dtype, shape)
+    return source, seen(node.dtype, len(shape))
 
 
 def _bound(array: Array, code: Code) -> tuple[str, Any]:
     """Return the source of an array that is known, and its type."""
     return code.bind(array), numba().typeof(array)
-
-
-def _type(dtype: DType, shape: Shape) -> Any:
-    """Return numba's type of an array in C order."""
-    return numba().typeof(np.empty((1,) * len(shape), dtype))

@@ -73,14 +73,14 @@ class BlockLoops:
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
         largest = max(node.size for node in group.arrays())
         is_for_threads = not self.has_products and largest >= _SMALLEST_FOR_THREADS
-        workers = min(threads.count() if is_for_threads else 1, whole)
-        bodies = []
-        for worker in range(workers):
-            share = blocks[worker * whole // workers : (worker + 1) * whole // workers]
-            bodies.append(_Body(group, code, rows, share, is_first=worker == 0))
+        shares = threads.shares(whole, threads.count() if is_for_threads else 1)
+        bodies = [
+            _Body(group, code, rows, blocks[first:last], is_first=first == 0)
+            for first, last in shares
+        ]
         if tail:
-            last = [(group.rows - tail, group.rows)]
-            bodies.append(_Body(group, code, tail, last, is_first=False))
+            rest = [(group.rows - tail, group.rows)]
+            bodies.append(_Body(group, code, tail, rest, is_first=False))
         for body in bodies:
             body.write()
         # Bodies may run at the same time, so none takes the scratch of another.
@@ -92,18 +92,39 @@ class BlockLoops:
                 start = group.totals[node]
                 line = f"{total.source}.fill({code.bind(start)})"
                 code.emit(node, line, title=f"set to {start}")
-        if workers > 1:
-            calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
-            line = f"{code.bind(threads.run_together)}({calls})"
-        else:
-            line = "; ".join([f"{body.name}({body.arguments})" for body in bodies])
-        names = [node.name for node in group.nodes if node.kind is not Kind.VIEW]
-        title = f"group of {len(names)}: {', '.join(names)}"
-        code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
+        calls = [(body.name, body.arguments) for body in bodies]
+        emit_calls(group, calls, code, are_together=len(shares) > 1)
         for body in bodies[1:]:
             for node, part in body.totals.items():
                 line = _taken_into(code, node, bodies[0].totals[node].source, part.source)
                 code.emit(node, line, title="take together")
+
+
+def emit_calls(
+    group: Group,
+    calls: list[tuple[str, str]],
+    code: Code,
+    *,
+    are_together: bool,
+    name: str = "group",
+) -> None:
+    """Write the step that runs a group.
+
+    Args:
+        group: what is run.
+        calls: the functions that run it, each with the source of its arguments.
+        code: where the step is written to.
+        are_together: whether they run at the same time.
+        name: what such a group is called.
+    """
+    if are_together:
+        together = ", ".join([f"({run}, {arguments})" for run, arguments in calls])
+        line = f"{code.bind(threads.run_together)}({together})"
+    else:
+        line = "; ".join([f"{run}({arguments})" for run, arguments in calls])
+    names = [node.name for node in group.nodes if node.kind is not Kind.VIEW]
+    title = f"{name} of {len(names)}: {', '.join(names)}"
+    code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
 
 
 def _rows_of_block(group: Group) -> int:
