@@ -14,7 +14,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.stand_ins import StandIn
-from tapetensor.compiler.emit.backward import BackwardPlan
+from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.executors import chosen_backend
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program, errors_raise
@@ -152,11 +152,11 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
             operands.append(partial(_tell, told) if callable(one) else one)
     try:
         y, pullbacks = kernel(*operands)
-        outputs = [_node_of(program, one) for one in (y, *told)]
+        outputs = [node_of(program, one) for one in (y, *told)]
         forward = len(program.nodes)
         cotangent = program.add(Kind.INPUT, None, (), y.shape, y.dtype, label="cotangent")
         g: Any = ArrayTracer(program, cotangent)
-        gradients = [_node_of(program, one(g)) for one in pullbacks if one is not None]
+        gradients = [node_of(program, one(g)) for one in pullbacks if one is not None]
     except TraceError:
         return None
     backward = BackwardPlan(cotangent, gradients, forward, "numba")
@@ -192,7 +192,3 @@ def _tell(told: list[Any], *arrays: Any) -> None:
 
 def _ignore(*arrays: Any) -> None:
     """Observe nothing."""
-
-
-def _node_of(program: Program, array: Any) -> Node:
-    return array.node if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))

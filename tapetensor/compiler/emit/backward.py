@@ -8,11 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.node import Kind, Node, replaced
 from tapetensor.compiler.trace.program import Backend, Program
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import HigherOrderError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
@@ -87,6 +90,11 @@ class BackwardPlan:
             after=[f"return [{returned}]"],
             started=started,
         )
+
+
+def node_of(program: Program, array: Any) -> Node:
+    """Return the node of what a program has computed, or of an array that is known."""
+    return array.node if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))
 
 
 class _Copy:
