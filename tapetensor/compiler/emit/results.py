@@ -136,19 +136,20 @@ class ResultWriter:
             return self._tensor(value)
         if isinstance(value, ArrayTracer) and not value.is_scalar and value.shown is not None:
             return self._known_as(value, self._part_of(value.shown))
-        if isinstance(value, ArrayTracer | np.ndarray):
-            self._told_apart(value)
-            is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
+        if isinstance(value, ArrayTracer):
             source = self.array(value)
-            is_made_here = source.endswith((_AS_ANOTHER, _COPIED))
-            if is_scalar:
+            is_made_here = source.endswith(_AS_ANOTHER)
+            if value.is_scalar:
                 source += "[()]"
-            elif isinstance(value, ArrayTracer) and value.shape == ():
+            elif value.shape == ():
                 # What runs as a whole may give a scalar.
                 is_made_here, source = True, f"asarray({source})"
-            if isinstance(value, ArrayTracer) and value.is_read_only:
+            if value.is_read_only:
                 is_made_here, source = True, f"read_only(asarray({source}))"
             return self._known_as(value, source) if is_made_here else source
+        if isinstance(value, np.ndarray):
+            self._told_apart(value)
+            return self._known_as(value, self.array(value))
         if isinstance(value, NumberTracer):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
@@ -169,8 +170,6 @@ class ResultWriter:
 
     def _told_apart(self, value: Any) -> None:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
-        if isinstance(value, ArrayTracer):
-            return
         if value.dtype.hasobject:
             raise trace_error("a result is an array of Python objects; return a list of them")
         is_strided = value.copy("K").strides != value.strides and value.size > 0
