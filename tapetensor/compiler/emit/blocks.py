@@ -15,6 +15,7 @@ from tapetensor.compiler.emit.code import Code, Operand
 from tapetensor.compiler.plan.groups import Group, Role
 from tapetensor.compiler.plan.storage import overwritable, owner
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
@@ -132,7 +133,8 @@ def _rows_of_block(group: Group) -> int:
     elements_in_row = max(node.size // group.rows for node in group.arrays())
     most = min(group.rows, max(1, BLOCK // elements_in_row))
     count = -(-group.rows // -(-group.rows // most))
-    return count if count < _ROWS_TOGETHER else count + -count % _ROWS_TOGETHER
+    together = 1 if count < _ROWS_TOGETHER else _ROWS_TOGETHER
+    return min(group.rows, count + -count % together)
 
 
 class _Body:
@@ -229,12 +231,12 @@ class _Body:
         seen = self._operand(operand, node)
         shape = (self._count, *node.shape[1:])
         is_reshape = node.function.name == "reshape"
+        function = View("reshape", shape) if is_reshape else node.function
         if seen.array is None:
-            call = f"reshape({shape})" if is_reshape else f"transpose({node.function.parameter})"
-            self._lines.append(f"{_name(node)} = {seen.source}.{call}")
+            self._lines.append(f"{_name(node)} = {self._code.seen_by(function, seen.source)}")
             self._values[node] = Operand(_name(node))
             return
-        view = seen.array.reshape(shape) if is_reshape else node.function(seen.array)
+        view = function(seen.array)
         if not np.may_share_memory(view, seen.array):
             # Such a reshape copies. It is rare, so its scratch is not given to later steps.
             view = self._scratch(shape, node.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
+from tapetensor.compiler.trace.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,16 @@ class Code:
         else:
             memory = "view" if node.kind is Kind.VIEW else "fresh"
         self.steps.append(Step(node, line, title or node.name, memory, group))
+
+    def seen_by(self, view: View, source: str) -> str:
+        """Return the source of an array seen in another way."""
+        if view.name == "index":
+            return f"{source}[{self.bind(view.parameter)}]"
+        if view.name == "broadcast_to":
+            return f"{self.bind(np.broadcast_to)}({source}, {view.parameter})"
+        if view.name == "transpose" and view.parameter == (*reversed(range(len(view.parameter))),):
+            return f"{source}.T"
+        return f"{source}.{view.name}({view.parameter})"
 
     def seen_as(self, operand: Operand, shape: Shape) -> str:
         """Return the source of an array under another shape."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,9 +15,9 @@ from tapetensor.compiler.plan.layout import lay_out
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.plan.rematerialization import recomputed
 from tapetensor.compiler.plan.schedule import is_at_risk, scheduled
-from tapetensor.compiler.plan.storage import TAKES_OUT, overwritable
+from tapetensor.compiler.plan.storage import TAKES_OUT, overwritable, source_of
 from tapetensor.compiler.trace.node import Kind, Node
-from tapetensor.compiler.trace.operations import cast_to, unwritten
+from tapetensor.compiler.trace.operations import unwritten
 from tapetensor.compiler.trace.program import Program
 
 
@@ -110,8 +109,7 @@ class Planner:
         (seen,) = node.args
         base = self.memory.arrays.get(seen)
         if base is None:
-            source = self.code.operand(seen).source
-            self.code.assign(node, _view_source(node.function, source, self.code.bind))
+            self.code.assign(node, self.code.seen_by(node.function, self.code.operand(seen).source))
             return
         view = node.function(base)
         if view.size == 0 or np.may_share_memory(view, base):
@@ -155,8 +153,9 @@ class Planner:
     def _place_write(self, node: Node, position: int) -> None:
         memory = self.memory
         target, *arguments = node.args
-        if target in memory.leaving or memory.last_read(target) > position:
-            raise AssertionError(f"{node} writes into memory that is read later")
+        # Otherwise what is read later would be written over.
+        assert target not in memory.leaving, node
+        assert memory.last_read(target) <= position, node
         if not any(memory.storage(parent).copied_by is node for parent in node.parents()):
             write, title = self._kernel(node)
             self.code.emit(node, f"{write}({self.code.arguments(tuple(arguments))})", title)
@@ -173,7 +172,7 @@ class Planner:
             if memory.storage(operand).order == memory.storage(node).order
         )
         is_in_place = self._place_result(node, dying, position)
-        is_there = is_in_place and node.function is cast_to(node.dtype)
+        is_there = is_in_place and source_of(node) is not None
         if not is_there and node.function is not unwritten:
             operands = [self.code.operand(operand) for operand in node.args]
             self.code.emit(node, call_into(self.code.operand(node), node, operands, self.code))
@@ -252,13 +251,3 @@ def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> P
     # The places are right for just these values in just this order.
     assert again.memory.arena.ranges == planner.memory.arena.ranges
     return again
-
-
-def _view_source(view: Any, source: str, bind: Callable[[Any], str]) -> str:
-    if view.name == "index":
-        return f"{source}[{bind(view.parameter)}]"
-    if view.name == "broadcast_to":
-        return f"{bind(np.broadcast_to)}({source}, {view.parameter})"
-    if view.name == "transpose" and view.parameter == tuple(reversed(range(len(view.parameter)))):
-        return f"{source}.T"
-    return f"{source}.{view.name}({view.parameter})"

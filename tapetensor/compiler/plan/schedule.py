@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from tapetensor.compiler.plan.assembling import assemble
-from tapetensor.compiler.plan.storage import TAKES_OUT, owner
+from tapetensor.compiler.plan.storage import TAKES_OUT, owner, source_of
 from tapetensor.compiler.trace.node import Kind, Node, found_in
-from tapetensor.compiler.trace.operations import cast_to, read_index, write_index, write_scalar
+from tapetensor.compiler.trace.operations import read_index, write_index, write_scalar
 from tapetensor.compiler.trace.program import Program
 
 # Steps of these kinds have to run although nobody reads their results.
@@ -127,11 +127,10 @@ def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list
     # A copy goes to the place of what it takes over: behind it, an operand may be written into.
     places = {node: place for place, node in enumerate(nodes)}
     for node in nodes:
-        if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
+        source = source_of(node)
+        if source is None or source.dtype != node.dtype or readers[source] > 1:
             continue
-        (source,) = node.args
-        is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
-        if is_fresh and readers[source] == 1 and source.dtype == node.dtype:
+        if source.kind in TAKES_OUT or source.kind is Kind.CALL:
             # The copy takes the place of what it would have copied.
             node.take_over(source)
             places[node] = places.pop(source)
@@ -146,13 +145,12 @@ def _without_last_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Nod
     for node in reversed(nodes):
         if node.kind is Kind.WRITE:
             written.add(owner(node))
-        elif node.kind is Kind.ELEMENTWISE and node.function is cast_to(node.dtype):
-            (source,) = node.args
-            is_same = source.is_written_to and (source.shape, source.dtype) == (
-                node.shape, node.dtype
-            )  # fmt: skip
-            if is_same and not written & {node, owner(source)} and node not in left:
-                copies[node] = source
+        source = source_of(node)
+        if source is None or source.dtype != node.dtype or not source.is_written_to:
+            continue
+        is_last = written.isdisjoint((node, owner(source)))
+        if is_last and source.shape == node.shape and node not in left:
+            copies[node] = source
     for node in nodes:
         for parent in node.parents():
             if parent in copies:

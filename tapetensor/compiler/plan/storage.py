@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import Kind, Node, Shape
-from tapetensor.compiler.trace.operations import select
+from tapetensor.compiler.trace.operations import cast_to, select
 
 # numpy can write the results of these kinds into memory that it is given.
 TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
@@ -25,6 +25,13 @@ def owner(node: Node) -> Node:
 def shares_memory(node: Node, other: Node) -> bool:
     """Tell whether two nodes lie in the memory of one owner."""
     return owner(node) is owner(other)
+
+
+def source_of(node: Node) -> Node | None:
+    """Return what a step copies, perhaps into another dtype; None if it does anything else."""
+    is_copy = node.kind is Kind.ELEMENTWISE and node.function is cast_to(node.dtype)
+    source: Node | None = node.args[0] if is_copy else None
+    return source
 
 
 def part_seen(view: Node, whole: Array) -> Array | None:
