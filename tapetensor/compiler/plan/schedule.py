@@ -41,16 +41,7 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
     kept = _without_last_copies(kept, leaving)
     assemble(kept, leaving)
-    read = {parent for node in kept for parent in node.parents()}
-    late: list[Node] = []
-    for node in reversed(kept):
-        if node.kind is Kind.UPDATE:
-            # A step that is read stays, and so do all steps before it: they keep their order.
-            if node in read:
-                break
-            late.insert(0, node)
-    behind = set(late)
-    return _checks_first([node for node in kept if node not in behind]) + late
+    return _updates_last(kept)
 
 
 def _raises_for_some_values(node: Node) -> bool:
@@ -76,34 +67,28 @@ def _raises_for_some_values(node: Node) -> bool:
     )
 
 
-def _checks_first(nodes: list[Node]) -> list[Node]:
-    """Return the nodes with the checks that no optimizer's step leads to before the first step."""
-    if not any(node.kind is Kind.UPDATE for node in nodes):
-        return nodes
-    after: set[Node] = set()
+def _updates_last(nodes: list[Node]) -> list[Node]:
+    """Return the nodes with all that no optimizer's step leads to before the first such step.
+
+    So checks come before anything has changed. Draws keep their order.
+    """
+    last: set[Node] = set()
+    has_drawn = False
     for node in nodes:
-        if node.kind is Kind.UPDATE or any(parent in after for parent in node.parents()):
-            after.add(node)
-    first: set[Node] = set()
-    is_needed = False
-    for node in reversed(nodes):
-        if node in after:
-            continue
-        # Draws keep their order.
-        is_needed = is_needed or node.kind is Kind.EFFECT
-        if node in first or node.kind is Kind.EFFECT or (is_needed and node.kind is Kind.RANDOM):
-            first.add(node)
-            first.update(node.parents())
-    if _write_too_early(nodes, first):
+        is_next_draw = has_drawn and node.kind is Kind.RANDOM
+        if node.kind is Kind.UPDATE or is_next_draw or any(one in last for one in node.parents()):
+            last.add(node)
+            has_drawn = has_drawn or node.kind is Kind.RANDOM
+    if _write_too_early(nodes, last):
         return nodes
-    return [node for node in nodes if node in first] + [node for node in nodes if node not in first]
+    return [node for node in nodes if node not in last] + [node for node in nodes if node in last]
 
 
-def _write_too_early(nodes: list[Node], first: set[Node]) -> bool:
-    """Tell whether some of `first`, if they came first, would write over what others read."""
+def _write_too_early(nodes: list[Node], last: set[Node]) -> bool:
+    """Tell whether something, if it came before the `last`, would write over what those read."""
     read: set[Node] = set()
     for node in nodes:
-        if node not in first:
+        if node in last:
             read.update([owner(parent) for parent in node.parents()])
         elif node.kind is Kind.WRITE and owner(node) in read:
             return True
