@@ -160,9 +160,7 @@ class ResultWriter:
             return f"{self.bind(value.__class__)}({self._items(value)})"
         if is_plain(value) or isinstance(value, _LASTING):
             return self.bind(value)
-        local = f"c{len(self._kept)}"
-        self._kept.append(value)
-        self.known[id(value)] = local
+        local = self._named(value)
         # Tapes may carry gradients, which therefore come before them.
         lines = self._tensors if isinstance(value, Gradients) else self._containers
         lines.append(f"{local} = {self._container(value)}")
@@ -182,9 +180,14 @@ class ResultWriter:
 
     def _known_as(self, value: Any, source: str) -> str:
         """Give a value a name, for the function may return the very same one again."""
-        local = self.known[id(value)] = f"c{len(self._kept)}"
-        self._kept.append(value)
+        local = self._named(value)
         self._containers.append(f"{local} = {source}")
+        return local
+
+    def _named(self, value: Any) -> str:
+        """Return a new variable for a value, as which it is known from now on."""
+        local = self.known[id(value)] = f"r{len(self._kept)}"
+        self._kept.append(value)
         return local
 
     def _part_of(self, part: Part) -> str:
@@ -306,9 +309,7 @@ class ResultWriter:
         return f"{{{{{items}}}}}"
 
     def _tensor(self, tensor: Any) -> str:
-        local = f"r{len(self._kept)}"
-        self._kept.append(tensor)
-        self.known[id(tensor)] = local
+        local = self._named(tensor)
         cls = self.bind(tensor.__class__)
         array, unique_id = self.array(tensor.array), self.id_of(tensor.id)
         is_taped = isinstance(tensor.tape, OwnedTape)
