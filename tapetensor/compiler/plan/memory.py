@@ -33,17 +33,12 @@ class Memory:
         self.leaving = set(leaving)
         self._storages: dict[Node, Storage] = {}
         self._readers = readers_of(node for unit in units for node in nodes_of(unit))
-        # Where each node, or a view of it, is last read.
-        self._last_reads: dict[Node, int] = {}
-        for position, unit in reversed([*enumerate(units)]):
-            for node in reversed(nodes_of(unit)):
-                last = self._last_reads.get(node, -1) if node.kind is Kind.VIEW else -1
-                for parent in node.parents():
-                    known = self._last_reads.get(parent, -1)
-                    self._last_reads[parent] = max(known, last, position)
+        self._positions: dict[Node, int] = {}
+        for position, unit in enumerate(units):
+            for node in nodes_of(unit):
+                self._positions[node] = position
                 for one in (node, *node.parents()):
-                    storage = self.storage(one)
-                    storage.last_use = max(storage.last_use, position)
+                    self.storage(one).last_use = position
         for node in leaving:
             self.storage(node).escapes = True
 
@@ -79,7 +74,12 @@ class Memory:
 
     def last_read(self, node: Node) -> int:
         """Return where a node, or a view of it, is last read; -1 if nowhere."""
-        return self._last_reads.get(node, -1)
+        last, waiting = -1, [node]
+        while waiting:
+            for reader in self.readers(waiting.pop()):
+                last = max(last, self._positions[reader])
+                waiting += [reader] if reader.kind is Kind.VIEW else []
+        return last
 
     def place(self, node: Node) -> Array:
         """Return the memory of a value, which is taken when it is first asked for."""
