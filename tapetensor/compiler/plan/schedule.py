@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tapetensor.compiler.plan.assembling import assemble
-from tapetensor.compiler.plan.storage import TAKES_OUT, owner, source_of
+from tapetensor.compiler.plan.storage import TAKES_OUT, made_of, owner, source_of
 from tapetensor.compiler.trace.node import Kind, Node, found_in
 from tapetensor.compiler.trace.operations import read_index, write_index, write_scalar
 from tapetensor.compiler.trace.program import Program
@@ -28,16 +28,8 @@ _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 
 def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     """Return the nodes that have to run, in order; what changes state comes as late as it can."""
-    needed: set[Node] = set()
-    waiting = [
-        *leaving,
-        *[node for node in program.nodes if node.kind in _NEEDED or _raises_for_some_values(node)],
-    ]
-    while waiting:
-        node = waiting.pop()
-        if node not in needed:
-            needed.add(node)
-            waiting.extend(node.parents())
+    acting = [one for one in program.nodes if one.kind in _NEEDED or _raises_for_some_values(one)]
+    needed = made_of([*leaving, *acting])
     kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
     kept = _without_last_copies(kept, leaving)
     assemble(kept, leaving)

@@ -48,6 +48,21 @@ def part_seen(view: Node, whole: Array) -> Array | None:
     return seen
 
 
+def made_of(
+    nodes: Iterable[Node], is_made_here: Callable[[Node], bool] = lambda node: True
+) -> set[Node]:
+    """Return nodes and all that they are made of, back to those that are not made here."""
+    found: set[Node] = set()
+    # Chains of operands may be too long for a recursion.
+    waiting = [*nodes]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.parents() if is_made_here(node) else ()
+    return found
+
+
 def readers_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     """Return the nodes that read each node, as often as they read it."""
     readers: dict[Node, list[Node]] = {}
