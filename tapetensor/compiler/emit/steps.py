@@ -59,12 +59,12 @@ class Planner:
 
     def run(self) -> None:
         """Plan all steps."""
-        for position, unit in enumerate(self._units):
+        for unit in self._units:
             if isinstance(unit, Group):
-                self._place_group(unit, position)
+                self._place_group(unit)
             else:
-                self._place(unit, position)
-            for node in self.memory.released(unit, position):
+                self._place(unit)
+            for node in self.memory.released(unit):
                 self._free(node)
 
     def leaving_expressions(self) -> list[str]:
@@ -76,15 +76,15 @@ class Planner:
             found.append(f"{source}.copy()" if is_constant else source)
         return found
 
-    def _place(self, node: Node, position: int) -> None:
+    def _place(self, node: Node) -> None:
         if node.kind is Kind.CONSTANT:
             self.memory.arrays[node] = node.detail
         elif node.kind is Kind.VIEW:
             self._place_view(node)
         elif node.kind is Kind.WRITE:
-            self._place_write(node, position)
+            self._place_write(node)
         elif node.kind in TAKES_OUT:
-            self._place_out(node, position)
+            self._place_out(node)
         elif node.kind is Kind.PART:
             self._place_part(node)
         elif node.kind is Kind.UPDATE:
@@ -92,14 +92,13 @@ class Planner:
         elif node.kind is not Kind.INPUT:
             self._place_call(node)
 
-    def _place_group(self, group: Group, position: int) -> None:
+    def _place_group(self, group: Group) -> None:
         read_outside = self.memory.read_outside(group)
         views = [node for node in read_outside if node.kind is Kind.VIEW]
         group.kept = set(read_outside) - set(views)
         for node in read_outside:
             if node in group.kept:
-                operands = group.may_share(node, self.memory.shares)
-                self._place_result(node, operands, position)
+                self._place_result(node, group.may_share(node, self.memory.shares))
         self._executor.build(group, self.code)
         for node in views:
             self._place_view(node)
@@ -150,12 +149,12 @@ class Planner:
             self.code.emit(first, line, title="take the optimizer's buffer")
         return name
 
-    def _place_write(self, node: Node, position: int) -> None:
+    def _place_write(self, node: Node) -> None:
         memory = self.memory
         target, *arguments = node.args
         # Otherwise what is read later would be written over.
         assert target not in memory.leaving, node
-        assert memory.last_read(target) <= position, node
+        assert memory.last_read(target) <= memory.positions[node], node
         if not any(memory.storage(parent).copied_by is node for parent in node.parents()):
             write, title = self._kernel(node)
             self.code.emit(node, f"{write}({self.code.arguments(tuple(arguments))})", title)
@@ -164,30 +163,24 @@ class Planner:
         else:
             self.code.lies_in(node, self.code.operand(target).source)
 
-    def _place_out(self, node: Node, position: int) -> None:
+    def _place_out(self, node: Node) -> None:
         memory = self.memory
         dying = (
             operand
             for operand in overwritable(node, memory.shares)
             if memory.storage(operand).order == memory.storage(node).order
         )
-        is_in_place = self._place_result(node, dying, position)
+        is_in_place = self._place_result(node, dying)
         is_there = is_in_place and source_of(node) is not None
         if not is_there and node.function is not unwritten:
             operands = [self.code.operand(operand) for operand in node.args]
             self.code.emit(node, call_into(self.code.operand(node), node, operands, self.code))
 
-    def _place_result(self, node: Node, operands: Iterable[Node], position: int) -> bool:
+    def _place_result(self, node: Node, operands: Iterable[Node]) -> bool:
         """Place a value that is about to be computed; tell whether over one of the operands."""
-        for operand in operands:
-            if self.memory.may_take_over(node, operand, position):
-                self.memory.hand_over(operand, node)
-                return True
-        self._give_place(node)
-        return False
-
-    def _give_place(self, node: Node) -> None:
         storage = self.memory.storage(node)
+        if self.memory.take_over(node, operands):
+            return True
         if storage.escapes:
             shape, dtype = self.code.bind(node.shape), self.code.bind(node.dtype)
             self.code.assign(node, f"{self.code.bind(np.empty)}({shape}, {dtype})", "allocate")
@@ -200,6 +193,7 @@ class Planner:
                 self.code.assign(node, f"{part}.reshape({node.shape})")
         else:
             self.memory.place(node)
+        return False
 
     def _free(self, node: Node) -> None:
         """Let go of a large array that a function returned."""
