@@ -26,7 +26,7 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
     """
     inputs.names.update(RESULT_NAMES)
     came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors.values()]
-    writer = ResultWriter(inputs.bind, inputs.known(), came_in, inputs.tapes, inputs.lacks)
+    writer = ResultWriter(inputs)
     replaced: set[int] = set()
     for held, fields, after in inputs.states:
         for name, before in after.items():
