@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tapetensor.compiler.emit.code import indented
 from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.trace.node import DType, Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, select
@@ -124,14 +125,14 @@ class Loop:
         widths = [f"{name} = {self._width_source(size)}" for size, name in self._widths.items()]
         lines = [
             f"def loop({', '.join(names)}):",
-            *_indented(1, [*widths, *self._first]),
+            *indented([*widths, *self._first]),
             "    for share in range(first, last):",
             "        begin = share * step",
             "        end = min(begin + step, rows)",
-            *_indented(2, [*cuts, *self._start]),
+            *indented([*cuts, *self._start], 2),
             "        for i in range(end - begin):",
-            *_indented(3, self._body()),
-            *_indented(2, self._end),
+            *indented(self._body(), 3),
+            *indented(self._end, 2),
         ]
         return "\n".join(lines) + "\n"
 
@@ -155,7 +156,7 @@ class Loop:
             for (at, _), one in self._passes.items():
                 if at == stage:
                     lines.append(f"for j in range({one.width}):")
-                    lines += _indented(1, [*one.loads.values(), *one.lines, *one.stores])
+                    lines += indented([*one.loads.values(), *one.lines, *one.stores])
         return lines or ["pass"]
 
     def _compute(self, node: Node) -> None:
@@ -409,7 +410,3 @@ def _is_common(constant: Node) -> bool:
 def _known(found: tuple[str, DType] | None) -> str:
     assert found is not None
     return found[0]
-
-
-def _indented(depth: int, lines: list[str]) -> list[str]:
-    return ["    " * depth + line for line in lines]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.calls import call_into
-from tapetensor.compiler.emit.code import Code, Operand
+from tapetensor.compiler.emit.code import Code, Operand, indented
 from tapetensor.compiler.plan.groups import Group, Role
 from tapetensor.compiler.plan.storage import overwritable, owner
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
@@ -217,7 +217,7 @@ class _Body:
         lines = [
             f"def {self.name}(blocks{parameters}):",
             f"    for start, stop{variables} in blocks:",
-            *[f"        {line}" for line in (*cut, *self._lines)],
+            *indented([*cut, *self._lines], 2),
         ]
         code.functions.append("\n".join(lines))
         self.arguments = ", ".join([code.bind(slices), *self._passed.values()])

@@ -45,6 +45,11 @@ class Step:
     group: tuple[Node, ...] = ()
 
 
+def indented(lines: list[str], depth: int = 1) -> list[str]:
+    """Return lines so many steps further to the right."""
+    return [f"{'    ' * depth}{line}" for line in lines]
+
+
 class Code:
     """What is written of a plan so far.
 
