@@ -231,7 +231,7 @@ class Planner:
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
     """Return a planner that has planned a program, in as little memory as it could find."""
-    schedule = scheduled(program, leaving)
+    schedule, leaving = scheduled(program, leaving)
     has_products = any(node.kind is Kind.MATMUL for node in schedule)
     executor = executor_of(program.backend, has_products)
     schedule = recomputed(executor.prepared(schedule), leaving, executor)

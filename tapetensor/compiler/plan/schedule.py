@@ -26,14 +26,23 @@ _RAISE = frozenset(
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 
 
-def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes that have to run, in order; what changes state comes as late as it can."""
+def scheduled(program: Program, leaving: list[Node]) -> tuple[list[Node], list[Node]]:
+    """Return the nodes that have to run, in order, and those that leave.
+
+    What changes state comes as late as it can.
+    """
     acting = [one for one in program.nodes if one.kind in _NEEDED or _raises_for_some_values(one)]
     needed = made_of([*leaving, *acting])
-    kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
-    kept = _without_last_copies(kept, leaving)
+    nodes = [node for node in program.nodes if node in needed]
+    copies = _needless_copies(nodes, leaving)
+    for node in nodes:
+        for parent in node.parents():
+            if parent in copies:
+                node.read_instead(parent, copies[parent])
+    kept = [node for node in nodes if node not in copies]
+    leaving = [copies.get(node, node) for node in leaving]
     assemble(kept, leaving)
-    return _updates_last(kept)
+    return _updates_last(kept), leaving
 
 
 def _raises_for_some_values(node: Node) -> bool:
@@ -97,25 +106,14 @@ def is_at_risk(schedule: list[Node]) -> bool:
     return False
 
 
-def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes without those that are only computed to be copied before a write."""
+def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, Node]:
+    """Return the copies that nobody needs, each with what to read in its place.
+
+    These are copies of what nobody else reads, and those where nobody writes to the copy or to its
+    source any more.
+    """
     readers = Counter(parent for node in nodes for parent in node.parents())
     readers.update(leaving)
-    # A copy goes to the place of what it takes over: behind it, an operand may be written into.
-    places = {node: place for place, node in enumerate(nodes)}
-    for node in nodes:
-        source = source_of(node)
-        if source is None or source.dtype != node.dtype or readers[source] > 1:
-            continue
-        if source.kind in TAKES_OUT or source.kind is Kind.CALL:
-            # The copy takes the place of what it would have copied.
-            node.take_over(source)
-            places[node] = places.pop(source)
-    return sorted(places, key=places.__getitem__)
-
-
-def _without_last_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes without copies where nobody writes to the copy or to its source any more."""
     left = {owner(node) for node in leaving}
     written: set[Node] = set()
     copies: dict[Node, Node] = {}
@@ -123,13 +121,13 @@ def _without_last_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Nod
         if node.kind is Kind.WRITE:
             written.add(owner(node))
         source = source_of(node)
-        if source is None or source.dtype != node.dtype or not source.is_written_to:
+        if source is None or (source.shape, source.dtype) != (node.shape, node.dtype):
             continue
-        is_last = written.isdisjoint((node, owner(source)))
-        if is_last and source.shape == node.shape and node not in left:
+        is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
+        is_last = written.isdisjoint((node, owner(source))) and node not in left
+        if (is_fresh and readers[source] == 1) or (is_last and source.is_written_to):
             copies[node] = source
-    for node in nodes:
-        for parent in node.parents():
-            if parent in copies:
-                node.read_instead(parent, copies[parent])
-    return [node for node in nodes if node not in copies]
+    # In order, so that a copy of a copy leads to what is kept.
+    for node in [node for node in nodes if node in copies]:
+        copies[node] = copies.get(copies[node], copies[node])
+    return copies
