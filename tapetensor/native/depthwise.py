@@ -110,7 +110,7 @@ def conv2d(
     filters = weight.reshape(channels, -1, *window.kernel)
     places = *frame_of(sizes, window), *window
     y = np.empty((len(planes), filters.shape[1], *window.counts(sizes)), x.dtype)
-    run_over(_FORWARD, len(planes), x.size, planes, filters, y, *places)
+    run_over(_FORWARD, x.size, planes, filters, y, *places)
     output = y.reshape(*x.shape[:-3], len(weight), *y.shape[2:])
     if bias is not None:
         output += bias.reshape(-1, 1, 1)
@@ -120,11 +120,11 @@ def conv2d(
         found: list[Array | None] = [None] * len(arrays)
         if needed[0]:
             to_x = np.empty_like(planes)
-            run_over(_TO_X, len(planes), x.size, of_planes, filters, to_x, *places)
+            run_over(_TO_X, x.size, of_planes, filters, to_x, *places)
             found[0] = to_x.reshape(x.shape)
         if needed[1]:
             by_plane = np.empty((len(planes), *filters.shape[1:]), x.dtype)
-            run_over(_TO_WEIGHT, len(planes), x.size, of_planes, planes, by_plane, *places)
+            run_over(_TO_WEIGHT, x.size, of_planes, planes, by_plane, *places)
             found[1] = np.add.reduce(by_plane.reshape(-1, *weight.shape), axis=0)
         if not all(one is None or np.isfinite(one).all() for one in found):
             # Between windows a zero was multiplied by what is infinite, or no number.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.loading import SMALLEST_FOR_THREADS, run_shares
@@ -93,14 +94,14 @@ def frame_of(sizes: Sizes, window: Window) -> Frame:
     return Frame(tall, across, (down - 1) * across + (right - 1) * window.stride[1] + 1)
 
 
-def run_over(source: str, count: int, size: int, *args: Any) -> None:
-    """Run ``loop(first, last, ...)`` over so many planes, on threads if they are large.
+def run_over(source: str, size: int, planes: Array, *args: Any) -> None:
+    """Run ``loop(first, last, planes, ...)`` over planes, on threads if they are large.
 
     Args:
         source: the source of the loop.
-        count: how many planes there are.
-        size: how many elements they have.
+        size: how many elements all that are read have.
+        planes: an array of as many planes.
         args: its further arguments: arrays in C order, integers, pairs of them.
     """
     workers = threads.count() if size >= SMALLEST_FOR_THREADS else 1
-    run_shares(source, threads.shares(count, workers), *args)
+    run_shares(source, threads.shares(len(planes), workers), planes, *args)

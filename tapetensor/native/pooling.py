@@ -106,12 +106,12 @@ def _extreme(
     planes = x.reshape(-1, *x.shape[-2:])
     best = np.empty((len(planes), *window.counts(planes.shape[1:])), x.dtype)
     places = *frame_of(planes.shape[1:], window), *window
-    run_over(extremes, len(planes), x.size, planes, best, *places)
+    run_over(extremes, x.size, planes, best, *places)
 
     def shared(needed: Needed, g: Array) -> list[Array]:
         cotangent = np.empty_like(planes)
         arrays = planes, best, g.reshape(best.shape), cotangent
-        run_over(shares, len(planes), x.size, *arrays, *places)
+        run_over(shares, x.size, *arrays, *places)
         return [cotangent.reshape(x.shape)]
 
     y = best.reshape(*x.shape[:-2], *best.shape[1:])

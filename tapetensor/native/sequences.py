@@ -41,17 +41,13 @@ def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None =
     is_apart = not any(np.may_share_memory(out, one) for one in operands)
     fits = 0 < decay.shape[0] == out.shape[0] - 1
     if not (is_apart and fits and are_known(*arrays) and arrays[0].flags.c_contiguous):
-        _numpys(out, values, decay, gain)
+        added = values if gain is None else np.multiply(gain, values)
+        _recurrence(out, added, decay)
         return
     with np.errstate(all="ignore"):
         np.multiply(factor[:1], values[:1], out=out[:1])
     names = "out", "values", "before_decay", "gain", "before_out"
     _run(names, _STEP, [*arrays, arrays[0]])
-
-
-def _numpys(out: Array, values: Array, decay: Array, gain: Array | None) -> None:
-    added = values if gain is None else np.multiply(gain, values)
-    _recurrence(out, added, decay)
 
 
 def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
