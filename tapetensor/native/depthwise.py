@@ -13,7 +13,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.kernels import convolution
 from tapetensor.kernels.numerics.sums import ones
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native.loading import FLOATS
+from tapetensor.native.loading import are_known
 from tapetensor.native.plain import cotangents_on_numpy, pullbacks_of
 from tapetensor.native.planes import FRAMES, frame_of, run_over
 from tapetensor.tape import Pullbacks
@@ -102,15 +102,15 @@ def conv2d(
     channels, sizes = x.shape[-3], x.shape[-2:]
     if (
         not 1 < groups == channels
-        or x.dtype not in FLOATS
-        or not all(one.dtype == x.dtype and one.flags.c_contiguous for one in arrays)
+        or not are_known(*arrays)
+        or not all(one.flags.c_contiguous for one in arrays)
     ):
         return _conv2d(*args)
     planes = x.reshape(-1, *sizes)
     filters = weight.reshape(channels, -1, *window.kernel)
     places = *frame_of(sizes, window), *window
     y = np.empty((len(planes), filters.shape[1], *window.counts(sizes)), x.dtype)
-    run_over(_FORWARD, len(planes), x.size, planes, filters, y, *places)
+    run_over(_FORWARD, x.size, planes, filters, y, *places)
     output = y.reshape(*x.shape[:-3], len(weight), *y.shape[2:])
     if bias is not None:
         output += bias.reshape(-1, 1, 1)
@@ -120,11 +120,11 @@ def conv2d(
         found: list[Array | None] = [None] * len(arrays)
         if needed[0]:
             to_x = np.empty_like(planes)
-            run_over(_TO_X, len(planes), x.size, of_planes, filters, to_x, *places)
+            run_over(_TO_X, x.size, of_planes, filters, to_x, *places)
             found[0] = to_x.reshape(x.shape)
         if needed[1]:
             by_plane = np.empty((len(planes), *filters.shape[1:]), x.dtype)
-            run_over(_TO_WEIGHT, len(planes), x.size, of_planes, planes, by_plane, *places)
+            run_over(_TO_WEIGHT, x.size, of_planes, planes, by_plane, *places)
             found[1] = np.add.reduce(by_plane.reshape(-1, *weight.shape), axis=0)
         if not all(one is None or np.isfinite(one).all() for one in found):
             # Between windows a zero was multiplied by what is infinite, or no number.

@@ -7,16 +7,16 @@ do its pullbacks. What comes of it are two plans, whose groups numba compiles.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.stand_ins import StandIn
-from tapetensor.compiler.emit.backward import BackwardPlan
+from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.executors import chosen_backend
-from tapetensor.compiler.trace.node import DType, Kind, Node
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
@@ -70,22 +70,11 @@ def chosen(kernel: Kernel) -> Kernel:
     return lambda *args: kernel(*args) if errors_raise() else by_hand(*args)
 
 
-@lru_cache(maxsize=64)
-def _update_loop(kernel: Any, dtype: DType, states: int, options: Any) -> Any:
-    """Return the loop of an optimizer's formula for options of some classes; None without one."""
-    values = [cls(1) for cls in options]
-    return loop_of(kernel, dtype, states, values)
-
-
 def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
     """Return the loop that updates the parameters of a group; None where numpy does."""
     if chosen_backend(None) != "numba" or errors_raise():
         return None
-    classes = tuple([type(one) for one in options(group.steps + 1)])
-    loop: Callable[..., None] | None = _update_loop(
-        group.kernel, group.dtype, group.state_count, classes
-    )
-    return loop
+    return loop_of(group, options)
 
 
 class _Kind:
@@ -163,11 +152,11 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
             operands.append(partial(_tell, told) if callable(one) else one)
     try:
         y, pullbacks = kernel(*operands)
-        outputs = [_node_of(program, one) for one in (y, *told)]
+        outputs = [node_of(program, one) for one in (y, *told)]
         forward = len(program.nodes)
         cotangent = program.add(Kind.INPUT, None, (), y.shape, y.dtype, label="cotangent")
         g: Any = ArrayTracer(program, cotangent)
-        gradients = [_node_of(program, one(g)) for one in pullbacks if one is not None]
+        gradients = [node_of(program, one(g)) for one in pullbacks if one is not None]
     except TraceError:
         return None
     backward = BackwardPlan(cotangent, gradients, forward, "numba")
@@ -203,7 +192,3 @@ def _tell(told: list[Any], *arrays: Any) -> None:
 
 def _ignore(*arrays: Any) -> None:
     """Observe nothing."""
-
-
-def _node_of(program: Program, array: Any) -> Node:
-    return array.node if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))

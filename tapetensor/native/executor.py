@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.emit.blocks import BlockLoops
+from tapetensor.compiler.emit.blocks import BlockLoops, emit_calls
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.view import laid_out
 from tapetensor.kernels.numerics import threads
 from tapetensor.native import cache
@@ -19,7 +20,7 @@ from tapetensor.native.columns import with_column_sums
 from tapetensor.native.expressions import is_known
 from tapetensor.native.kernels import native_kernel
 from tapetensor.native.layout import Form, Layout, layout_of
-from tapetensor.native.loading import SMALLEST_FOR_THREADS
+from tapetensor.native.loading import SMALLEST_FOR_THREADS, seen
 from tapetensor.native.loops import Loop, Parameter
 from tapetensor.native.optimizers import native_update
 from tapetensor.native.rows import rows_apart
@@ -34,17 +35,10 @@ _LONGEST_SUM = 1 << 9
 _LONGEST_FLAT_SUM = 1 << 13
 
 
-class NativeLoops:
-    """Runs groups with loops that numba compiles; others with numpy, block by block.
+class NativeLoops(BlockLoops):
+    """Runs groups with loops that numba compiles; others with numpy, block by block."""
 
-    Args:
-        has_products: whether the program has matrix products. Groups then run on one thread.
-    """
-
-    def __init__(self, has_products: bool) -> None:
-        self._has_products = has_products
-        self._blocks = BlockLoops(has_products)
-
+    @override
     def takes(self, node: Node) -> bool:
         """Tell whether there is an expression for a step.
 
@@ -52,31 +46,31 @@ class NativeLoops:
         group.
         """
         is_start = all(one.kind is Kind.CONSTANT for one in node.parents())
-        return self._blocks.takes(node) and is_known(node) and not is_start
+        return super().takes(node) and is_known(node) and not is_start
 
+    @override
     def is_worth_it(self, group: Group) -> bool:
         """Tell whether a loop does more than one ufunc, or blocks save trips to memory."""
         steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
         is_one = len(steps) == 1 and isinstance(steps[0].function, np.ufunc)
-        return (not is_one and layout_of(group) is not None) or self._blocks.is_worth_it(group)
+        return (not is_one and layout_of(group) is not None) or super().is_worth_it(group)
 
+    @override
     def prepared(self, schedule: list[Node]) -> list[Node]:
         """Return the schedule with sums of columns in the groups that compute the columns."""
         return with_column_sums(schedule)
 
-    def update(self, update: Callable[..., None]) -> Callable[..., None]:
-        """Return what runs the step of a group of an optimizer."""
-        return native_update(update) if isinstance(update, Update) else update
-
+    @override
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what runs a kernel that is captured whole."""
-        return native_kernel(function)
+        """Return what runs a step that is captured whole."""
+        return native_update(function) if isinstance(function, Update) else native_kernel(function)
 
+    @override
     def build(self, group: Group, code: Code) -> None:
         """Write what runs a group."""
         layout = layout_of(group)
         if layout is None or not self._is_built(group, layout, code):
-            self._blocks.build(group, code)
+            super().build(group, code)
 
     def _is_built(self, group: Group, layout: Layout, code: Code) -> bool:
         """Write the call of a loop; False if an array cannot be seen as the loop sees it."""
@@ -104,7 +98,7 @@ class NativeLoops:
             out = code.operand(node)
             shape = (shares, *total.seen.shape[1:])
             if shares == 1:
-                arguments.append((code.seen_as(out, shape), _type(node.dtype, shape)))
+                arguments.append((code.seen_as(out, shape), seen(node.dtype, len(shape))))
                 continue
             name, _ = argument = _bound(np.empty(shape, node.dtype), code)
             arguments.append(argument)
@@ -114,25 +108,18 @@ class NativeLoops:
         types = [numba().typeof(0)] * 4
         run = code.bind(cache.load(source, (*types, *[one[1] for one in arguments])))
         sources = ", ".join([str(step), str(layout.rows), *[one[0] for one in arguments]])
-        workers = min(threads.count() if self._is_for_threads(layout, loop) else 1, shares)
+        workers = threads.count() if self._is_for_threads(layout, loop) else 1
         calls = [
-            f"{run}, {worker * shares // workers}, {(worker + 1) * shares // workers}, {sources}"
-            for worker in range(workers)
+            (run, f"{first}, {last}, {sources}") for first, last in threads.shares(shares, workers)
         ]
-        if workers == 1:
-            line = f"{run}(0, {shares}, {sources})"
-        else:
-            line = f"{code.bind(threads.run_together)}({', '.join([f'({one})' for one in calls])})"
-        names = [node.name for node in group.nodes if node.kind is not Kind.VIEW]
-        title = f"native group of {len(names)}: {', '.join(names)}"
-        code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
+        emit_calls(group, calls, code, are_together=len(calls) > 1, name="native group")
         for node, line in combined:
             code.emit(node, line, title="take together")
         return True
 
     def _is_for_threads(self, layout: Layout, loop: Loop) -> bool:
         elements = layout.rows * loop.longest_row()
-        return not self._has_products and elements >= SMALLEST_FOR_THREADS
+        return not self.has_products and elements >= SMALLEST_FOR_THREADS
 
     def _rows_of_share(self, layout: Layout, loop: Loop) -> int:
         """Return over how many rows totals are taken at once.
@@ -179,14 +166,9 @@ def _argument(parameter: Parameter, code: Code) -> tuple[str, Any] | None:
         source = f"{code.bind(np.ascontiguousarray)}({source})"
     if node.shape != shape:
         source = f"{source}.reshape({shape})"
-    return source, _type(node.dtype, shape)
+    return source, seen(node.dtype, len(shape))
 
 
 def _bound(array: Array, code: Code) -> tuple[str, Any]:
     """Return the source of an array that is known, and its type."""
     return code.bind(array), numba().typeof(array)
-
-
-def _type(dtype: DType, shape: Shape) -> Any:
-    """Return numba's type of an array in C order."""
-    return numba().typeof(np.empty((1,) * len(shape), dtype))

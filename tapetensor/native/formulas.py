@@ -36,41 +36,30 @@ def parts_of(function: Callable[..., Any], count: int, dtype: DType) -> tuple[Pa
 
     The last part is the result.
     """
-    formula = _Formula(count, dtype)
+    parts: list[Part | None] = [None] * count
     try:
-        result = function(*[_Cell(formula, place) for place in range(count)])
+        result = function(*[_Cell(parts, dtype, place) for place in range(count)])
     except (TypeError, ValueError, AttributeError, NotImplementedError):
         return None
-    parts = formula.parts
-    if not parts or not isinstance(result, _Cell) or result.value != count + len(parts) - 1:
-        return None
-    return tuple(parts)
-
-
-class _Formula:
-    def __init__(self, count: int, dtype: DType) -> None:
-        self.count = count
-        self.dtype = dtype
-        self.parts: list[Part] = []
-
-    def add(self, ufunc: np.ufunc, operands: tuple[int | float, ...]) -> int:
-        self.parts.append(Part(ufunc, operands))
-        return self.count + len(self.parts) - 1
+    found = tuple([part for part in parts if part is not None])
+    is_last = isinstance(result, _Cell) and result.value == len(parts) - 1
+    return found if found and is_last else None
 
 
 class _Cell(NDArrayOperatorsMixin):
     """A stand-in for an array of the step: it holds one value after another.
 
     Args:
-        formula: what is written down.
+        parts: takes what is written down, behind one None for each argument.
+        dtype: the dtype of the array.
         value: the number of the value that it holds, or a constant; None before anything is
             written to it.
     """
 
-    def __init__(self, formula: _Formula, value: int | float | None) -> None:
-        self._formula = formula
+    def __init__(self, parts: list[Part | None], dtype: DType, value: int | float | None) -> None:
+        self._parts = parts
+        self.dtype = dtype
         self.value = value
-        self.dtype = formula.dtype
 
     @override
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -78,9 +67,9 @@ class _Cell(NDArrayOperatorsMixin):
         (out,) = options.pop("out", (None,))
         if method != "__call__" or options:
             raise NotImplementedError(f"np.{ufunc.__name__}.{method}")
-        operands = tuple([_operand(one) for one in inputs])
-        target = _Cell(self._formula, None) if out is None else out
-        target.value = self._formula.add(ufunc, operands)
+        self._parts.append(Part(ufunc, tuple([_operand(one) for one in inputs])))
+        target = _Cell(self._parts, self.dtype, None) if out is None else out
+        target.value = len(self._parts) - 1
         return target
 
     def __array_function__(
@@ -92,10 +81,10 @@ class _Cell(NDArrayOperatorsMixin):
             np.zeros_like: 0.0,
         }
         if function is np.full_like:
-            return _Cell(self._formula, float(args[1]))
-        if options or function not in known:
+            known[function] = float(args[1])
+        elif options or function not in known:
             raise NotImplementedError(function.__name__)
-        return _Cell(self._formula, known[function])
+        return _Cell(self._parts, self.dtype, known[function])
 
     @override
     def __hash__(self) -> int:

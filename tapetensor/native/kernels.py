@@ -17,7 +17,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.kernels import convolution, pooling
 from tapetensor.kernels.numerics import recurrence, segments, windows
 from tapetensor.native.depthwise import conv2d
-from tapetensor.native.loading import FLOATS, loop_of, seen
+from tapetensor.native.loading import are_known, run
 from tapetensor.native.pooling import max_pool2d, min_pool2d
 from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
 from tapetensor.native.windows import write_shares, write_sums
@@ -42,16 +42,12 @@ def native_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def segment_sum(rows: Array, targets: Array, count: int) -> Array:
     """Return the sums of rows, which are added to their targets one by one."""
-    is_known = (
-        rows.dtype in FLOATS and targets.dtype == np.int64 and targets.shape == rows.shape[:1]
-    )
+    is_known = are_known(rows) and targets.dtype == np.int64 and targets.shape == rows.shape[:1]
     # What is wrong with targets numpy says.
-    if not (is_known and rows.size) or targets.min() < 0 or targets.max() >= count:
+    if not is_known or targets.min() < 0 or targets.max() >= count:
         return _summed(rows, targets, count)
     sums = np.zeros((count, rows.shape[1]), rows.dtype)
-    matrix = seen(rows.dtype, 2, "C")
-    loop = loop_of(_SEGMENT_SUM, (matrix, matrix, seen(targets.dtype, 1, "C")))
-    loop(sums, np.ascontiguousarray(rows), np.ascontiguousarray(targets))
+    run(_SEGMENT_SUM, sums, np.ascontiguousarray(rows), np.ascontiguousarray(targets))
     return sums
 
 

@@ -1,58 +1,49 @@
 """Integers in the order of floats: of them LLVM finds a maximum with vector instructions.
 
 Of floats it does not, because a NaN is neither larger nor smaller than anything. Here a NaN has the
-key that wins, so that it is found as numpy finds it.
+key that wins, so that it is found as numpy finds it. The functions are written for float32; with
+the names of `WIDTHS` in place of their own they are compiled for each width.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from tapetensor.native.polynomials import Number, choose
 
-F4, F8 = np.float32, np.float64
-I4, I8 = np.int32, np.int64
 
-LEAST_F4, GREATEST_F4 = I4(-(2**31)), I4(2**31 - 1)
-LEAST_F8, GREATEST_F8 = I8(-(2**63)), I8(2**63 - 1)
-
-
-def highest_key_f4(x: Number) -> Number:
-    """Return the key of a float32 for a maximum."""
-    bits = I4(F4(x).view(I4))
-    key = I4(bits ^ ((bits >> I4(31)) & GREATEST_F4))
-    return choose(x == x, key, GREATEST_F4)
+def _width(floats: type[np.floating[Any]], integers: Any, bits: int) -> dict[str, Any]:
+    sign = bits - 1
+    return {
+        "F": floats, "I": integers, "SIGN": integers(sign),
+        "LEAST": integers(-(2**sign)), "GREATEST": integers(2**sign - 1),
+    }  # fmt: skip
 
 
-def lowest_key_f4(x: Number) -> Number:
-    """Return the key of a float32 for a minimum."""
-    bits = I4(F4(x).view(I4))
-    key = I4(bits ^ ((bits >> I4(31)) & GREATEST_F4))
-    return choose(x == x, key, LEAST_F4)
+# By what generated code calls the type of the floats.
+WIDTHS = {"f4": _width(np.float32, np.int32, 32), "f8": _width(np.float64, np.int64, 64)}
+F, I, SIGN, LEAST, GREATEST = WIDTHS["f4"].values()
 
 
-def from_key_f4(key: Number) -> Number:
-    """Return the float32 of a key."""
-    return I4(key ^ ((key >> I4(31)) & GREATEST_F4)).view(F4)
+def highest_key(x: Number) -> Number:
+    """Return the key of a float for a maximum."""
+    bits = I(F(x).view(I))
+    key = I(bits ^ ((bits >> SIGN) & GREATEST))
+    return choose(x == x, key, GREATEST)
 
 
-def highest_key_f8(x: Number) -> Number:
-    """Return the key of a float64 for a maximum."""
-    bits = I8(F8(x).view(I8))
-    key = I8(bits ^ ((bits >> I8(63)) & GREATEST_F8))
-    return choose(x == x, key, GREATEST_F8)
+def lowest_key(x: Number) -> Number:
+    """Return the key of a float for a minimum."""
+    bits = I(F(x).view(I))
+    key = I(bits ^ ((bits >> SIGN) & GREATEST))
+    return choose(x == x, key, LEAST)
 
 
-def lowest_key_f8(x: Number) -> Number:
-    """Return the key of a float64 for a minimum."""
-    bits = I8(F8(x).view(I8))
-    key = I8(bits ^ ((bits >> I8(63)) & GREATEST_F8))
-    return choose(x == x, key, LEAST_F8)
-
-
-def from_key_f8(key: Number) -> Number:
-    """Return the float64 of a key."""
-    return I8(key ^ ((key >> I8(63)) & GREATEST_F8)).view(F8)
+def from_key(key: Number) -> Number:
+    """Return the float of a key."""
+    return I(key ^ ((key >> SIGN) & GREATEST)).view(F)
 
 
 def highest(best: Number, key: Number) -> Number:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tapetensor.compiler.emit.code import indented
 from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.trace.node import DType, Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, select
@@ -48,7 +50,6 @@ class _Value:
     width: str
     stage: int
     node: Node
-    source: str = ""
 
 
 @dataclass(eq=False)
@@ -57,10 +58,8 @@ class _Pass:
 
     width: str
     loads: dict[str, str] = field(default_factory=dict)
-    before: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
 
 
 class Loop:
@@ -95,8 +94,8 @@ class Loop:
         self._widths: dict[int, str] = {}
         self._first: list[str] = []
         self._start: list[str] = []
-        self._row: list[str] = []
-        self._heads: dict[int, list[str]] = {}
+        # What is done once a row, before the loops of each stage.
+        self._heads: defaultdict[int, list[str]] = defaultdict(list)
         self._passes: dict[tuple[int, str], _Pass] = {}
         self._end: list[str] = []
         self._buffers: set[str] = set()
@@ -126,14 +125,14 @@ class Loop:
         widths = [f"{name} = {self._width_source(size)}" for size, name in self._widths.items()]
         lines = [
             f"def loop({', '.join(names)}):",
-            *_indented(1, [*widths, *self._first]),
+            *indented([*widths, *self._first]),
             "    for share in range(first, last):",
             "        begin = share * step",
             "        end = min(begin + step, rows)",
-            *_indented(2, [*cuts, *self._start]),
+            *indented([*cuts, *self._start], 2),
             "        for i in range(end - begin):",
-            *_indented(3, self._body()),
-            *_indented(2, self._end),
+            *indented(self._body(), 3),
+            *indented(self._end, 2),
         ]
         return "\n".join(lines) + "\n"
 
@@ -150,16 +149,14 @@ class Loop:
         return max([1, *self._widths])
 
     def _body(self) -> list[str]:
-        lines = list(self._row)
+        lines: list[str] = []
         last = max([0, *self._heads, *[stage for stage, _ in self._passes]])
         for stage in range(last + 1):
-            lines += self._heads.get(stage, [])
+            lines += self._heads[stage]
             for (at, _), one in self._passes.items():
                 if at == stage:
-                    lines += one.before
                     lines.append(f"for j in range({one.width}):")
-                    lines += _indented(1, [*one.loads.values(), *one.lines, *one.stores])
-                    lines += one.after
+                    lines += indented([*one.loads.values(), *one.lines, *one.stores])
         return lines or ["pass"]
 
     def _compute(self, node: Node) -> None:
@@ -199,6 +196,8 @@ class Loop:
         stage = self._stage(node, node.parents())
         width = self._width_of(node.args[0])
         inside = _Value("", width, stage, node)
+        # A row of one element is reduced at once.
+        behind = stage + 1 if width else stage
         operands = [
             cast(self._operand(one, node, inside), one.dtype, node.dtype) for one in node.args
         ]
@@ -209,38 +208,27 @@ class Loop:
         accumulator = self._name()
         start, take, result = _accumulation(node, accumulator, taken)
         if total is Total.ROW:
-            value = _Value(self._name(), "", stage + 1 if width else stage, node)
-            if width:
-                one = self._pass(stage, width)
-                one.before.append(start)
-                one.lines.append(take)
-            else:
-                # A row of one element.
-                self._heads.setdefault(stage, []).extend([start, take])
+            value = _Value(self._name(), "", behind, node)
+            self._heads[stage].append(start)
+            self._line(inside, take)
             self._line(value, f"{value.name} = {result}")
             self._keep(node, value)
             return
         name = self._total(node, (1,))
         if self._is_flat:
             self._start.append(start)
-            self._heads.setdefault(stage, []).append(take)
+            self._line(inside, take)
             self._end.append(f"{name}[share] = {result}")
             return
         # A row is summed in its own dtype, and the sums of rows in float64.
         outer = self._name()
         wide = np.dtype(np.float64) if node.dtype.kind == "f" else node.dtype
         row = cast(result, node.dtype, wide)
-        if width:
-            one = self._pass(stage, width)
-            one.before.append(start)
-            one.lines.append(take)
-            lines = one.after
-        else:
-            lines = self._heads.setdefault(stage, [])
-            lines += [start, take]
+        self._heads[stage].append(start)
+        self._line(inside, take)
         outer_start, outer_take, outer_result = _accumulation(node, outer, row, wide)
         self._start.append(outer_start)
-        lines.append(outer_take)
+        self._heads[behind].append(outer_take)
         self._end.append(f"{name}[share] = {cast(outer_result, wide, node.dtype)}")
 
     def _take_columns(self, node: Node, inside: _Value, taken: str) -> None:
@@ -315,12 +303,12 @@ class Loop:
                 self._first.append(f"{name}_ = {name}[()]")
             elif seen.is_apart:
                 start = f"{name}_starts[begin + i]"
-                self._row.append(f"{name}_cut = {name}[{start}:{start} + {value.width}]")
+                self._heads[0].append(f"{name}_cut = {name}[{start}:{start} + {value.width}]")
             elif seen.row != "i":
                 row = seen.row.replace("own", f"{name}.shape[0]")
-                self._row.append(f"{name}_i = {row}")
+                self._heads[0].append(f"{name}_i = {row}")
             if seen.form is Form.ROW:
-                self._row.append(f"{name}_ = {_row_of(parameter)}]")
+                self._heads[0].append(f"{name}_ = {_row_of(parameter)}]")
         name = parameter.name
         if seen.is_apart:
             place = f"{name}_cut[j]"
@@ -345,7 +333,7 @@ class Loop:
         if value.width:
             self._pass(value.stage, value.width).stores.append(store)
         else:
-            self._heads.setdefault(value.stage, []).append(store)
+            self._heads[value.stage].append(store)
 
     def _target(self, node: Node) -> str:
         over = self._over.get(node)
@@ -376,7 +364,7 @@ class Loop:
         if value.width:
             self._pass(value.stage, value.width).lines.append(line)
         else:
-            self._heads.setdefault(value.stage, []).append(line)
+            self._heads[value.stage].append(line)
 
     def _pass(self, stage: int, width: str) -> _Pass:
         return self._passes.setdefault((stage, width), _Pass(width))
@@ -422,7 +410,3 @@ def _is_common(constant: Node) -> bool:
 def _known(found: tuple[str, DType] | None) -> str:
     assert found is not None
     return found[0]
-
-
-def _indented(depth: int, lines: list[str]) -> list[str]:
-    return ["    " * depth + line for line in lines]

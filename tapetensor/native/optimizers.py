@@ -7,7 +7,8 @@ gradient and takes the new values. They are compiled, so that they are written i
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,51 +17,32 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import DType
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.native import cache
+from tapetensor.native.loading import FLOATS, seen
 from tapetensor.native.scalars import numba
-from tapetensor.optim.group import Update
-
-
-class NativeUpdate:
-    """The step of a group of an optimizer, whose formula runs as one loop.
-
-    Args:
-        update: the step.
-        kernel: the compiled loop.
-    """
-
-    def __init__(self, update: Update, kernel: Callable[..., None]) -> None:
-        self._update = update
-        self._kernel = kernel
-        self.__name__ = "native update"
-
-    def __call__(self, gradient: Array, parts: list[Array]) -> None:
-        """Update the parameters by their gradients, which lie in the group's buffer."""
-        self._update(gradient, parts, self._kernel)
+from tapetensor.optim.group import Group, Options, Update
 
 
 def native_update(update: Update) -> Callable[..., None]:
     """Return what runs a step natively; the step itself if its formula has no loop."""
-    group = update.group
-    loop = loop_of(group.kernel, group.dtype, group.state_count, update.options(group.steps + 1))
-    return update if loop is None else NativeUpdate(update, loop)
+    loop = loop_of(update.group, update.options)
+    return update if loop is None else partial(update, loop=loop)
 
 
-def loop_of(
-    kernel: Callable[..., None], dtype: DType, states: int, options: Sequence[Any]
+def loop_of(group: Group, options: Options) -> Callable[..., None] | None:
+    """Return the loop that updates the parameters of a group; None if its formula has none."""
+    classes = tuple([type(one) for one in options(group.steps + 1)])
+    return _loop_of(group.kernel, group.dtype, group.state_count, classes)
+
+
+@lru_cache(maxsize=64)
+def _loop_of(
+    kernel: Any, dtype: DType, states: int, classes: tuple[type, ...]
 ) -> Callable[..., None] | None:
-    """Return the loop of an optimizer's formula; None if there is none.
-
-    Args:
-        kernel: the formula.
-        dtype: of the parameters.
-        states: how many arrays of state there are.
-        options: what the formula takes besides arrays; only the classes count.
-    """
     source = _SOURCES.get(kernel)
-    if source is None or dtype not in (np.float32, np.float64):
+    if source is None or dtype not in FLOATS:
         return None
-    arrays = [numba().typeof(np.empty(1, dtype))] * (2 + states)
-    return cache.load(source, (*arrays, *[numba().typeof(one) for one in options]))
+    arrays = [seen(dtype, 1)] * (2 + states)
+    return cache.load(source, (*arrays, *[numba().typeof(one(1)) for one in classes]))
 
 
 def momentum_sgd(

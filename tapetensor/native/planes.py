@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
-from tapetensor.native.loading import SMALLEST_FOR_THREADS, loop_for
+from tapetensor.native.loading import SMALLEST_FOR_THREADS, run_shares
 
 # Functions for the source of a loop: between a plane and a frame, and between windows and a run.
 # Neighbours have a loop of their own, which LLVM turns into vector instructions.
@@ -93,19 +94,14 @@ def frame_of(sizes: Sizes, window: Window) -> Frame:
     return Frame(tall, across, (down - 1) * across + (right - 1) * window.stride[1] + 1)
 
 
-def run_over(source: str, count: int, size: int, *args: Any) -> None:
-    """Run ``loop(first, last, ...)`` over so many planes, on threads if they are large.
+def run_over(source: str, size: int, planes: Array, *args: Any) -> None:
+    """Run ``loop(first, last, planes, ...)`` over planes, on threads if they are large.
 
     Args:
         source: the source of the loop.
-        count: how many planes there are.
-        size: how many elements they have.
+        size: how many elements all that are read have.
+        planes: an array of as many planes.
         args: its further arguments: arrays in C order, integers, pairs of them.
     """
-    loop = loop_for(source, 0, count, *args)
-    workers = min(threads.count() if size >= SMALLEST_FOR_THREADS else 1, count)
-    shares = [
-        (loop, count * worker // workers, count * (worker + 1) // workers, *args)
-        for worker in range(workers)
-    ]
-    threads.run_together(*shares)
+    workers = threads.count() if size >= SMALLEST_FOR_THREADS else 1
+    run_shares(source, threads.shares(len(planes), workers), planes, *args)

@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import pooling
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native.loading import FLOATS
+from tapetensor.native.loading import are_known
 from tapetensor.native.plain import pullbacks_of
 from tapetensor.native.planes import FRAMES, frame_of, run_over
 from tapetensor.tape import Pullbacks
@@ -101,17 +101,17 @@ def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
 def _extreme(
     kernel: Kernel, x: Array, window: Window, extremes: str, shares: str
 ) -> tuple[Array, Pullbacks]:
-    if x.dtype not in FLOATS or not x.flags.c_contiguous:
+    if not are_known(x) or not x.flags.c_contiguous:
         return kernel(x, window)
     planes = x.reshape(-1, *x.shape[-2:])
     best = np.empty((len(planes), *window.counts(planes.shape[1:])), x.dtype)
     places = *frame_of(planes.shape[1:], window), *window
-    run_over(extremes, len(planes), x.size, planes, best, *places)
+    run_over(extremes, x.size, planes, best, *places)
 
     def shared(needed: Needed, g: Array) -> list[Array]:
         cotangent = np.empty_like(planes)
         arrays = planes, best, g.reshape(best.shape), cotangent
-        run_over(shares, len(planes), x.size, *arrays, *places)
+        run_over(shares, x.size, *arrays, *places)
         return [cotangent.reshape(x.shape)]
 
     y = best.reshape(*x.shape[:-2], *best.shape[1:])

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-
-import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.trace.node import Node
 from tapetensor.native.layout import Form, Layout
+from tapetensor.native.loading import without_gaps
 
 
 def rows_apart(
     group: Group, layout: Layout, code: Code, over: Mapping[Node, Node]
 ) -> dict[Node, tuple[Array, Array]]:
-    """Return where the rows of operands begin that are not in C order, as `_starts_of_rows` does.
+    """Return operands that are not in C order `without_gaps`, and where their rows begin.
 
-    LLVM vectorizes no loop over an array that may lie in any way, as those do that are left out.
+    Left out are those of which the elements of a row do not lie end to end, or rows lie backwards:
+    LLVM vectorizes no loop over an array that may lie in any way.
 
     Args:
         group: the steps.
@@ -35,9 +33,10 @@ def rows_apart(
             array = None if is_inside else code.operand(parent).array
             if array is None or array.flags.c_contiguous or not _has_rows(group, layout, parent):
                 continue
-            found = _starts_of_rows(array, len(layout.lead))
-            if found is not None:
-                apart[parent] = found
+            leading = len(layout.lead)
+            are_whole = array[(0,) * leading].flags.c_contiguous
+            if are_whole and all(one >= 0 and one % array.itemsize == 0 for one in array.strides):
+                apart[parent] = without_gaps(array, leading)
     return apart
 
 
@@ -46,25 +45,3 @@ def _has_rows(group: Group, layout: Layout, node: Node) -> bool:
     readers = [step for step in group.nodes if node in step.parents()]
     seen = [layout.see(node, step) for step in readers]
     return all(one is not None and one.form is Form.WIDE and one.row == "i" for one in seen)
-
-
-def _starts_of_rows(array: Array, leading: int) -> tuple[Array, Array] | None:
-    """Return all that lies between an array's first and last element, and where rows begin in it.
-
-    Args:
-        array: the array.
-        leading: the number of its axes that count rows.
-
-    Returns:
-        None where the elements of a row do not lie end to end, or rows lie backwards.
-    """
-    size = array.itemsize
-    inner = array[(0,) * leading]
-    if not inner.flags.c_contiguous or any(one < 0 or one % size for one in array.strides):
-        return None
-    starts: Array = np.zeros((), np.int64)
-    for count, stride in zip(array.shape[:leading], array.strides, strict=False):
-        starts = starts[..., None] + np.arange(count) * (stride // size)
-    starts = starts.reshape(-1)
-    extent = int(starts.max()) + math.prod(array.shape[leading:])
-    return as_strided(array, (extent,), (size,)), starts

@@ -12,7 +12,6 @@ from tapetensor.native import keys, polynomials
 # In a polynomial a product and a sum may be one instruction. Elsewhere each operation is rounded as
 # numpy rounds it, and only sums over elements are added up in another order, by `plus`.
 _OF_POLYNOMIALS = {"contract"}
-_KEYS = ("highest_key", "lowest_key", "from_key")
 
 
 def numba() -> Any:
@@ -29,12 +28,19 @@ def compiled(function: Any, **options: Any) -> Any:
     return numba().njit(error_model="numpy", nogil=True, **options)(function)
 
 
-def _inlined(function: Any, **options: Any) -> Any:
+def _inlined(function: Any, names: dict[str, Any], **options: Any) -> Any:
     """Return a compiled function that becomes part of the loops that call it, however long.
 
     LLVM vectorizes no loop that has calls.
+
+    Args:
+        function: the function.
+        names: what stands for some of its globals, such as compiled functions.
+        options: see `compiled`.
     """
-    return compiled(function, forceinline=True, **options)
+    known = {**function.__globals__, **names}
+    body = types.FunctionType(function.__code__, known, function.__name__)
+    return compiled(body, forceinline=True, **options)
 
 
 @cache
@@ -46,17 +52,14 @@ def scalars() -> types.SimpleNamespace:
         "times": _accumulating("mul"),
     }
     for name in ("exp_without", "exp", "log", "log1p", "tanh"):
-        plain = getattr(polynomials, name)
-        # In the compiled function the names of the others are those of compiled functions, too.
-        body = types.FunctionType(plain.__code__, {**vars(polynomials), **found}, name)
-        found[name] = _inlined(body, fastmath=_OF_POLYNOMIALS)
-    for name in ("highest", "lowest", *[f"{one}_{kind}" for one in _KEYS for kind in ("f4", "f8")]):
-        plain = getattr(keys, name)
-        body = types.FunctionType(plain.__code__, {**vars(keys), **found}, name)
-        found[name] = _inlined(body)
-    for kind in ("f4", "f8"):
-        found[f"highest_start_{kind}"] = getattr(keys, f"LEAST_{kind.upper()}")
-        found[f"lowest_start_{kind}"] = getattr(keys, f"GREATEST_{kind.upper()}")
+        found[name] = _inlined(getattr(polynomials, name), found, fastmath=_OF_POLYNOMIALS)
+    for name in ("highest", "lowest"):
+        found[name] = _inlined(getattr(keys, name), found)
+    for kind, width in keys.WIDTHS.items():
+        for name in ("highest_key", "lowest_key", "from_key"):
+            found[f"{name}_{kind}"] = _inlined(getattr(keys, name), {**width, **found})
+        found[f"highest_start_{kind}"] = width["LEAST"]
+        found[f"lowest_start_{kind}"] = width["GREATEST"]
     return types.SimpleNamespace(**found)
 
 

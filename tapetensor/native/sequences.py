@@ -12,13 +12,10 @@ from functools import cache
 from textwrap import indent
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import DType
 from tapetensor.kernels.numerics import recurrence, threads
-from tapetensor.native.loading import FLOATS, SMALLEST_FOR_THREADS, loop_of, seen
-from tapetensor.native.scalars import numba
+from tapetensor.native.loading import SMALLEST_FOR_THREADS, are_known, run_shares, without_gaps
 
 # The channels of a block.
 _CHANNELS = 64
@@ -43,18 +40,14 @@ def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None =
     arrays = [_steps_inside(one) for one in (out, *operands)]
     is_apart = not any(np.may_share_memory(out, one) for one in operands)
     fits = 0 < decay.shape[0] == out.shape[0] - 1
-    if not (is_apart and fits and _are_known(arrays) and arrays[0].flags.c_contiguous):
-        _numpys(out, values, decay, gain)
+    if not (is_apart and fits and are_known(*arrays) and arrays[0].flags.c_contiguous):
+        added = values if gain is None else np.multiply(gain, values)
+        _recurrence(out, added, decay)
         return
     with np.errstate(all="ignore"):
         np.multiply(factor[:1], values[:1], out=out[:1])
     names = "out", "values", "before_decay", "gain", "before_out"
     _run(names, _STEP, [*arrays, arrays[0]])
-
-
-def _numpys(out: Array, values: Array, decay: Array, gain: Array | None) -> None:
-    added = values if gain is None else np.multiply(gain, values)
-    _recurrence(out, added, decay)
 
 
 def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
@@ -68,7 +61,7 @@ def scan_cotangents(
 ) -> list[Array]:
     """Return the cotangents of a scan, all from one pass."""
     operands = [g, x, a, b, h]
-    if not _are_known(operands):
+    if not are_known(*operands):
         return _cotangents(g, x, a, b, h, needed)
     wanted = [one for one, is_needed in zip("xab", needed, strict=True) if is_needed]
     found = [np.empty(g.shape, g.dtype) for _ in wanted]
@@ -78,13 +71,6 @@ def scan_cotangents(
     if "a" in wanted:
         found[wanted.index("a")][..., :1, :] = 0
     return found
-
-
-def _are_known(arrays: Sequence[Array]) -> bool:
-    """Tell whether arrays are what loops are written for."""
-    first = arrays[0]
-    is_known = first.dtype in FLOATS and all(one.dtype == first.dtype for one in arrays)
-    return is_known and first.size > 0
 
 
 def _steps_inside(rows: Array) -> Array:
@@ -107,22 +93,17 @@ def _run(
     blocks, rest = divmod(first.shape[-1], _CHANNELS)
     # Where there is a rest, all channels are one block.
     width, blocks = (first.shape[-1], 1) if rest else (_CHANNELS, blocks)
-    loop = _loop(names, lines, None if rest else width, is_backwards, first.dtype)
-    given = width, first.shape[-2], starts, strides, *[one[0] for one in flat]
+    source = _source(names, lines, None if rest else width, is_backwards)
     workers = threads.count() if first.size >= SMALLEST_FOR_THREADS else 1
     rows = starts.shape[1]
     # No channel knows of another.
     shares = [
-        (*_share(rows, worker, workers), 0, blocks)
-        if rows >= workers
-        else (0, rows, *_share(blocks, worker, workers))
-        for worker in range(workers)
+        (*of_rows, *of_blocks)
+        for of_rows in threads.shares(rows, workers if rows >= workers else 1)
+        for of_blocks in threads.shares(blocks, 1 if rows >= workers else workers)
     ]
-    threads.run_together(*[(loop, *share, *given) for share in shares])
-
-
-def _share(count: int, worker: int, workers: int) -> tuple[int, int]:
-    return count * worker // workers, count * (worker + 1) // workers
+    given = width, first.shape[-2], starts, strides, *[one[0] for one in flat]
+    run_shares(source, shares, *given)
 
 
 def _flat(array: Array) -> tuple[Array, Array, int]:
@@ -136,28 +117,10 @@ def _flat(array: Array) -> tuple[Array, Array, int]:
         array = np.ascontiguousarray(array)
         steps, width = array.shape[-2:]
         return array.reshape(-1), np.arange(0, array.size, steps * width), width
-    starts: Array = np.zeros((), np.int64)
-    for count, one in zip(array.shape, leading, strict=False):
-        starts = np.add.outer(starts, np.arange(count) * (one // size))
-    lengths = [(count - 1) * one for count, one in zip(array.shape, array.strides, strict=True)]
-    memory = as_strided(array, (sum(lengths) // size + 1,), (size,))
-    return memory, starts.reshape(-1), stride // size
+    return *without_gaps(array, len(leading)), stride // size
 
 
 @cache
-def _loop(
-    names: tuple[str, ...],
-    lines: tuple[str, ...],
-    known_width: int | None,
-    is_backwards: bool,
-    dtype: DType,
-) -> Callable[..., None]:
-    """Return a compiled `_source`."""
-    number, places, strides = numba().types.int64, *[seen(np.dtype(int), rank) for rank in (2, 1)]
-    types = *[number] * 6, places, strides, *[seen(dtype, 1)] * len(names)
-    return loop_of(_source(names, lines, known_width, is_backwards), types)
-
-
 def _source(
     names: tuple[str, ...], lines: tuple[str, ...], known_width: int | None, is_backwards: bool
 ) -> str:

@@ -13,8 +13,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import windows
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native.loading import FLOATS, loop_of, seen
-from tapetensor.native.scalars import numba
+from tapetensor.native.loading import are_known, run
 
 # As they are on numpy.
 _sums: Callable[..., None] = inspect.unwrap(windows.write_sums)
@@ -94,35 +93,21 @@ _BEATEN: dict[np.ufunc, str] = {np.less: "<", np.greater: ">"}
 
 def write_sums(result: Array, columns: Array, window: Window) -> None:
     """Write what windows hold, added up where they read it."""
-    if result.ndim != 4 or not _are_known(result, columns):
+    if result.ndim != 4 or not (are_known(result, columns) and result.flags.c_contiguous):
         _sums(result, columns, window)
         return
     lines = result.reshape(*result.shape[:2], -1)
-    _run(_SUMS, window, lines, np.ascontiguousarray(columns))
+    run(_SUMS, lines, np.ascontiguousarray(columns), *window.kernel, *window[1:])
 
 
 def write_shares(
     result: Array, g: Array, full: Array, best: Array, is_beaten: np.ufunc, window: Window
 ) -> None:
     """Write the cotangent of a padded array: the winners of a window share its own equally."""
-    if best.ndim != 4 or not _are_known(result, g, full, best):
+    is_known = are_known(result, g, full, best) and result.flags.c_contiguous
+    if best.ndim != 4 or not is_known:
         _shares(result, g, full, best, is_beaten, window)
         return
     in_order = [np.ascontiguousarray(one) for one in (g, full, best)]
-    _run(_SHARES.format(beaten=_BEATEN[is_beaten]), window, result, *in_order)
-
-
-def _are_known(result: Array, *operands: Array) -> bool:
-    """Tell whether arrays are what loops are written for."""
-    dtype = result.dtype
-    are_known = dtype in FLOATS and all(one.dtype == dtype and one.size > 0 for one in operands)
-    return are_known and result.flags.c_contiguous
-
-
-def _run(source: str, window: Window, *arrays: Array) -> None:
-    """Run a loop over windows."""
-    number = numba().types.int64
-    pair = numba().types.UniTuple(number, 2)
-    seen_as = [seen(one.dtype, one.ndim) for one in arrays]
-    loop = loop_of(source, (*seen_as, number, number, pair, pair, pair))
-    loop(*arrays, *window.kernel, window.stride, window.padding, window.dilation)
+    source = _SHARES.format(beaten=_BEATEN[is_beaten])
+    run(source, result, *in_order, *window.kernel, *window[1:])

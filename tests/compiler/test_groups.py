@@ -14,7 +14,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
-from tapetensor.compiler.emit import executors
+from tapetensor.compiler.emit import blocks, executors
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group, Role
 from tapetensor.compiler.trace.node import AS_PRODUCT, Kind, Node
@@ -38,12 +38,8 @@ class RowByRow:
         """Return the schedule as it is."""
         return schedule
 
-    def update(self, update: Callable[..., None]) -> Callable[..., None]:
-        """Return the step of an optimizer as it is."""
-        return update
-
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the kernel as it is."""
+        """Return what is captured whole as it is."""
         return function
 
     def build(self, group: Group, code: Code) -> None:
@@ -253,3 +249,17 @@ def test_training_with_groups_run_row_by_row_is_eager_training() -> None:
         wanted, found = train(eager, its_optimizer), compiled(model, optimizer)
         np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-4)
     assert sum(step.title == "row by row" for step in plans(compiled)[0].steps) > 3
+
+
+@pytest.mark.parametrize("rows", [1, 15, 16, 20, 32])
+def test_blocks_give_the_totals_of_few_rows_too(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A native group whose arrays no loop can see runs in blocks, however small it is."""
+    monkeypatch.setattr(blocks.BlockLoops, "is_worth_it", RowByRow.is_worth_it)
+    x = np.linspace(-1.0, 1.0, rows * 5).reshape(rows, 5)
+
+    def run(x: Any) -> Any:
+        y = np.exp(x) * 2.0
+        return np.add.reduce(y, axis=0), y
+
+    for found, expected in zip(tt.compile(run)(x), run(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -8,11 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
+from tapetensor.compiler.plan.storage import made_of
 from tapetensor.compiler.trace.node import Kind, Node, replaced
 from tapetensor.compiler.trace.program import Backend, Program
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import HigherOrderError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
@@ -34,15 +38,16 @@ class BackwardPlan:
         self, cotangent: Node, gradients: list[Node], forward: int, backend: Backend
     ) -> None:
         self._backend = backend
-        copy = _Copy(lambda node: node.index >= forward or node.kind in (Kind.CONSTANT, Kind.VIEW))
-        self._cotangent = copy.of(cotangent)
-        self._gradients = [copy.of(node) for node in gradients]
-        self._residuals = [
-            mine for mine in copy.nodes.values()
-            if mine.kind is Kind.INPUT and mine is not self._cotangent
+        copies = _copies(
+            [cotangent, *gradients],
+            lambda node: node.index >= forward or node.kind in (Kind.CONSTANT, Kind.VIEW),
+        )
+        self._gradients = [copies[node] for node in gradients]
+        self.residuals = [
+            node for node, mine in copies.items()
+            if mine.kind is Kind.INPUT and node is not cotangent
         ]  # fmt: skip
-        originals = {mine: node for node, mine in copy.nodes.items()}
-        self.residuals = [originals[mine] for mine in self._residuals]
+        self._inputs = [copies[node] for node in (cotangent, *self.residuals)]
         # The plans that do not run now. Each runs once at a time, so another thread, or a handler
         # of signals, may need one more.
         self._free: dict[Needed, list[Plan]] = {}
@@ -70,14 +75,14 @@ class BackwardPlan:
     def _planned(self, needed: Needed) -> Plan:
         started = time.perf_counter()
         # Planning rewrites nodes, so it gets copies.
-        copy = _Copy(lambda node: True)
         chosen = zip(self._gradients, needed, strict=True)
-        gradients = [copy.of(node) for node, is_needed in chosen if is_needed]
-        inputs = [copy.of(node) for node in (self._cotangent, *self._residuals)]
-        names = [f"x{position}" for position in range(len(inputs))]
-        planner = planned(
-            copy.program(self._backend), dict(zip(inputs, names, strict=True)), gradients
-        )
+        gradients = [node for node, is_needed in chosen if is_needed]
+        copies = _copies([*gradients, *self._inputs], lambda node: True)
+        program = Program(self._backend)
+        program.nodes = [*copies.values()]
+        names = [f"x{position}" for position in range(len(self._inputs))]
+        inputs = {copies[node]: name for node, name in zip(self._inputs, names, strict=True)}
+        planner = planned(program, inputs, [copies[node] for node in gradients])
         arrays = iter(planner.leaving_expressions())
         returned = "".join([f"{next(arrays) if one else None}, " for one in needed])
         return Plan(
@@ -89,43 +94,23 @@ class BackwardPlan:
         )
 
 
-class _Copy:
-    """Copies of nodes and of the nodes that they are made of.
+def node_of(program: Program, array: Any) -> Node:
+    """Return the node of what a program has computed, or of an array that is known."""
+    return array.node if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))
+
+
+def _copies(nodes: list[Node], is_made_here: Callable[[Node], bool]) -> dict[Node, Node]:
+    """Return copies of nodes and of what they are made of, in order; each by its original.
 
     Args:
-        follows: tells whether a node is made again; any other becomes an input.
+        nodes: the nodes.
+        is_made_here: tells whether a node is made again; any other becomes an input.
     """
-
-    def __init__(self, follows: Callable[[Node], bool]) -> None:
-        self._follows = follows
-        self.nodes: dict[Node, Node] = {}
-
-    def of(self, node: Node) -> Node:
-        """Return the copy of a node."""
-        # Chains of operands may be too long for a recursion.
-        waiting = [] if node in self.nodes else [node]
-        while waiting:
-            one = waiting[-1]
-            missing = [] if not self._follows(one) else [
-                parent for parent in one.parents() if parent not in self.nodes
-            ]  # fmt: skip
-            if missing:
-                waiting += missing
-            else:
-                waiting.pop()
-                self.nodes.setdefault(one, self._copied(one))
-        return self.nodes[node]
-
-    def program(self, backend: Backend) -> Program:
-        """Return a program of all copies."""
-        program = Program(backend)
-        program.nodes = sorted(self.nodes.values(), key=lambda node: node.index)
-        return program
-
-    def _copied(self, node: Node) -> Node:
-        if not self._follows(node):
-            return replace(node, kind=Kind.INPUT, function=None, args=(), detail=None)
-        return replace(node, args=replaced(node.args, self._replace))
-
-    def _replace(self, value: Any) -> Any:
-        return self.nodes[value] if isinstance(value, Node) else value
+    copies: dict[Node, Node] = {}
+    for node in sorted(made_of(nodes, is_made_here), key=lambda node: node.index):
+        if is_made_here(node):
+            args = replaced(node.args, lambda one: copies[one] if isinstance(one, Node) else one)
+            copies[node] = replace(node, args=args)
+        else:
+            copies[node] = replace(node, kind=Kind.INPUT, function=None, args=(), detail=None)
+    return copies

@@ -11,10 +11,11 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.calls import call_into
-from tapetensor.compiler.emit.code import Code, Operand
+from tapetensor.compiler.emit.code import Code, Operand, indented
 from tapetensor.compiler.plan.groups import Group, Role
 from tapetensor.compiler.plan.storage import overwritable, owner
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
@@ -57,29 +58,30 @@ class BlockLoops:
         """Return the schedule as it is."""
         return schedule
 
-    def update(self, update: Callable[..., None]) -> Callable[..., None]:
-        """Return the step of a group of an optimizer: it works block by block as it is."""
-        return update
-
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a kernel that is captured whole, which is numpy's."""
+        """Return what runs a step that is captured whole: the step as it is."""
         return function
 
     def build(self, group: Group, code: Code) -> None:
-        """Write the functions that run a group, one per thread, and the steps that call them."""
+        """Write the functions that run a group, one per thread, and the steps that call them.
+
+        Args:
+            group: what is to be run; its inputs and kept values have their places.
+            code: where it is written to; its memory has room for scratch.
+        """
         rows = _rows_of_block(group)
         whole, tail = divmod(group.rows, rows)
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
         largest = max(node.size for node in group.arrays())
         is_for_threads = not self.has_products and largest >= _SMALLEST_FOR_THREADS
-        workers = min(threads.count() if is_for_threads else 1, whole)
-        bodies = []
-        for worker in range(workers):
-            share = blocks[worker * whole // workers : (worker + 1) * whole // workers]
-            bodies.append(_Body(group, code, rows, share, is_first=worker == 0))
+        shares = threads.shares(whole, threads.count() if is_for_threads else 1)
+        bodies = [
+            _Body(group, code, rows, blocks[first:last], is_first=first == 0)
+            for first, last in shares
+        ]
         if tail:
-            last = [(group.rows - tail, group.rows)]
-            bodies.append(_Body(group, code, tail, last, is_first=False))
+            rest = [(group.rows - tail, group.rows)]
+            bodies.append(_Body(group, code, tail, rest, is_first=False))
         for body in bodies:
             body.write()
         # Bodies may run at the same time, so none takes the scratch of another.
@@ -91,18 +93,39 @@ class BlockLoops:
                 start = group.totals[node]
                 line = f"{total.source}.fill({code.bind(start)})"
                 code.emit(node, line, title=f"set to {start}")
-        if workers > 1:
-            calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
-            line = f"{code.bind(threads.run_together)}({calls})"
-        else:
-            line = "; ".join([f"{body.name}({body.arguments})" for body in bodies])
-        names = [node.name for node in group.nodes if node.kind is not Kind.VIEW]
-        title = f"group of {len(names)}: {', '.join(names)}"
-        code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
+        calls = [(body.name, body.arguments) for body in bodies]
+        emit_calls(group, calls, code, are_together=len(shares) > 1)
         for body in bodies[1:]:
             for node, part in body.totals.items():
                 line = _taken_into(code, node, bodies[0].totals[node].source, part.source)
                 code.emit(node, line, title="take together")
+
+
+def emit_calls(
+    group: Group,
+    calls: list[tuple[str, str]],
+    code: Code,
+    *,
+    are_together: bool,
+    name: str = "group",
+) -> None:
+    """Write the step that runs a group.
+
+    Args:
+        group: what is run.
+        calls: the functions that run it, each with the source of its arguments.
+        code: where the step is written to.
+        are_together: whether they run at the same time.
+        name: what such a group is called.
+    """
+    if are_together:
+        together = ", ".join([f"({run}, {arguments})" for run, arguments in calls])
+        line = f"{code.bind(threads.run_together)}({together})"
+    else:
+        line = "; ".join([f"{run}({arguments})" for run, arguments in calls])
+    names = [node.name for node in group.nodes if node.kind is not Kind.VIEW]
+    title = f"{name} of {len(names)}: {', '.join(names)}"
+    code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
 
 
 def _rows_of_block(group: Group) -> int:
@@ -110,7 +133,8 @@ def _rows_of_block(group: Group) -> int:
     elements_in_row = max(node.size // group.rows for node in group.arrays())
     most = min(group.rows, max(1, BLOCK // elements_in_row))
     count = -(-group.rows // -(-group.rows // most))
-    return count if count < _ROWS_TOGETHER else count + -count % _ROWS_TOGETHER
+    together = 1 if count < _ROWS_TOGETHER else _ROWS_TOGETHER
+    return min(group.rows, count + -count % together)
 
 
 class _Body:
@@ -193,7 +217,7 @@ class _Body:
         lines = [
             f"def {self.name}(blocks{parameters}):",
             f"    for start, stop{variables} in blocks:",
-            *[f"        {line}" for line in (*cut, *self._lines)],
+            *indented([*cut, *self._lines], 2),
         ]
         code.functions.append("\n".join(lines))
         self.arguments = ", ".join([code.bind(slices), *self._passed.values()])
@@ -207,12 +231,12 @@ class _Body:
         seen = self._operand(operand, node)
         shape = (self._count, *node.shape[1:])
         is_reshape = node.function.name == "reshape"
+        function = View("reshape", shape) if is_reshape else node.function
         if seen.array is None:
-            call = f"reshape({shape})" if is_reshape else f"transpose({node.function.parameter})"
-            self._lines.append(f"{_name(node)} = {seen.source}.{call}")
+            self._lines.append(f"{_name(node)} = {self._code.seen_by(function, seen.source)}")
             self._values[node] = Operand(_name(node))
             return
-        view = seen.array.reshape(shape) if is_reshape else node.function(seen.array)
+        view = function(seen.array)
         if not np.may_share_memory(view, seen.array):
             # Such a reshape copies. It is rare, so its scratch is not given to later steps.
             view = self._scratch(shape, node.dtype)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.plan.groups import Group, Limits
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
+from tapetensor.compiler.trace.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,11 @@ class Step:
     title: str
     memory: str
     group: tuple[Node, ...] = ()
+
+
+def indented(lines: list[str], depth: int = 1) -> list[str]:
+    """Return lines so many steps further to the right."""
+    return [f"{'    ' * depth}{line}" for line in lines]
 
 
 class Code:
@@ -104,6 +108,16 @@ class Code:
             memory = "view" if node.kind is Kind.VIEW else "fresh"
         self.steps.append(Step(node, line, title or node.name, memory, group))
 
+    def seen_by(self, view: View, source: str) -> str:
+        """Return the source of an array seen in another way."""
+        if view.name == "index":
+            return f"{source}[{self.bind(view.parameter)}]"
+        if view.name == "broadcast_to":
+            return f"{self.bind(np.broadcast_to)}({source}, {view.parameter})"
+        if view.name == "transpose" and view.parameter == (*reversed(range(len(view.parameter))),):
+            return f"{source}.T"
+        return f"{source}.{view.name}({view.parameter})"
+
     def seen_as(self, operand: Operand, shape: Shape) -> str:
         """Return the source of an array under another shape."""
         if operand.array is not None:
@@ -130,28 +144,3 @@ class Code:
         if value.__class__ is list:
             return "[" + ", ".join([self._source(item) for item in value]) + "]"
         return self.bind(value)
-
-
-class Executor(Limits, Protocol):
-    """What runs groups of steps."""
-
-    def prepared(self, schedule: list[Node]) -> list[Node]:
-        """Return the schedule as its groups are best made of."""
-        ...
-
-    def update(self, update: Callable[..., None]) -> Callable[..., None]:
-        """Return what runs the step of a group of an optimizer."""
-        ...
-
-    def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what runs a kernel that is captured whole."""
-        ...
-
-    def build(self, group: Group, code: Code) -> None:
-        """Write what runs a group, whose inputs and kept values have their places.
-
-        Args:
-            group: what is to be run.
-            code: where it is written to; its memory has room for scratch.
-        """
-        ...

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import get_args
 
 from tapetensor.arguments import check_choice
 from tapetensor.compiler.emit.blocks import BlockLoops
-from tapetensor.compiler.emit.code import Executor
 from tapetensor.compiler.trace.program import Backend
 from tapetensor.extras import import_extra
 from tapetensor.kernels.numerics.native import BACKEND_VARIABLE
@@ -31,10 +29,10 @@ def chosen_backend(backend: Backend | None) -> Backend:
     return "numba"
 
 
-def executor_of(backend: Backend) -> Callable[[bool], Executor]:
-    """Return what makes the executor of a program, told whether that has matrix products."""
+def executor_of(backend: Backend, has_products: bool) -> BlockLoops:
+    """Return the executor of a program, told whether that has matrix products."""
     if backend == "numpy":
-        return BlockLoops
+        return BlockLoops(has_products)
     from tapetensor.native.executor import NativeLoops
 
-    return NativeLoops
+    return NativeLoops(has_products)

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tapetensor.compiler.emit.backward import BackwardPlan
+from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
-from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import seen_from_outside
@@ -29,7 +26,7 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
     """
     inputs.names.update(RESULT_NAMES)
     came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors.values()]
-    writer = ResultWriter(inputs.bind, inputs.known(), came_in, inputs.tapes, inputs.lacks)
+    writer = ResultWriter(inputs)
     replaced: set[int] = set()
     for held, fields, after in inputs.states:
         for name, before in after.items():
@@ -139,7 +136,7 @@ def _records(writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int,
         node = program.add(Kind.INPUT, None, (), shape, dtype, label="cotangent")
         started: dict[int, Any] = {unique_id: ArrayTracer(program, node)}
         arrays = Recorder(tape.records).replay(started, leafs - tape.records.keys())
-        gradients = {key: _node_of(program, array) for key, array in arrays.items()}
+        gradients = {key: node_of(program, array) for key, array in arrays.items()}
         found.append((tape, unique_id, node, gradients))
         # Another tape that leaves may have recorded how one of these was computed.
         waiting += [
@@ -149,7 +146,3 @@ def _records(writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int,
             if key in other.records
         ]
     return found
-
-
-def _node_of(program: Program, array: Any) -> Node:
-    return array.node if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))

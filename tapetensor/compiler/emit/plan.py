@@ -9,6 +9,7 @@ from functools import partial
 from textwrap import indent
 from typing import Any
 
+from tapetensor.compiler.emit.code import indented
 from tapetensor.compiler.emit.picture import graph_of_plan
 from tapetensor.compiler.emit.steps import Planner
 from tapetensor.compiler.trace.guards import MISS
@@ -183,25 +184,21 @@ class Plan:
         if put_back or self._updates:
             own = [
                 *save[drawn:], *save_updates,
-                "try:", *_indented(own),
-                "except BaseException:", *_indented([*put_back, *put_back_updates, "raise"]),
+                "try:", *indented(own),
+                "except BaseException:", *indented([*put_back, *put_back_updates, "raise"]),
             ]  # fmt: skip
         return [
             *save[:drawn], *save_updates[at_once], "is_late = False",
-            "try:", *_indented(lines),
+            "try:", *indented(lines),
             "except BaseException as error:",
-            *_indented([
+            *indented([
                 *put_back[:drawn], *put_back_updates[at_once],
                 "if is_late: error.add_note(too_late)",
                 "if is_late or not isinstance(error, Exception): raise",
             ]),
-            "else:", *_indented(self._after),
+            "else:", *indented(self._after),
             *own,
         ]  # fmt: skip
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
 
 
 def _made(source: str, names: dict[str, Any]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from tapetensor.arrays.array import read_only
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import is_filled
 from tapetensor.compiler.trace.generator import GeneratorTracer
+from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.part import Part
@@ -28,7 +28,6 @@ from tapetensor.compiler.trace.structure import (
     is_plain,
     is_users_object,
 )
-from tapetensor.compiler.trace.tapes import Tapes
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
@@ -51,18 +50,14 @@ _STRIDED = ("index", "broadcast_to")
 _LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
 
 
-@dataclass
 class ResultWriter:
     """Writes results as source.
 
     Args:
-        bind: gives a name to a known object.
-        known: the source of each tensor, container and object that came in.
-        came_in: each tensor that came in, with its local variable.
-        tapes: writes what becomes of tapes.
-        lacks: the source of what a store lacks that came in, by the address of what stands for it.
+        inputs: what came in.
 
     Attributes:
+        tapes: writes what becomes of tapes.
         ids: the source of each id that came in, and of those of results.
         leaving: the nodes that the results are made of.
         tape_lines: what makes the tapes that leave.
@@ -70,44 +65,41 @@ class ResultWriter:
         stored: the source of what is assigned to.
     """
 
-    bind: Callable[[Any], str]
-    known: dict[int, str]
-    came_in: list[tuple[Any, str]]
-    tapes: Tapes
-    lacks: dict[int, str]
-    ids: dict[int, str] = field(init=False)
-    leaving: list[Node] = field(default_factory=list)
-    tape_lines: list[str] = field(default_factory=list)
-    returned: str = "None"
-    stored: list[str] = field(default_factory=list)
-    _new_ids: dict[int, str] = field(default_factory=dict)
-    _locals: dict[int, str] = field(init=False)
-    # The sources of the origins of tensors that came in, by their address in the capture.
-    _histories: dict[int, str] = field(init=False)
-    # The lines run in this order: tensors, containers of them, state.
-    _tensors: list[str] = field(default_factory=list)
-    _containers: list[str] = field(default_factory=list)
-    _stores: list[str] = field(default_factory=list)
-    # What takes the tapes of tensors, by the local variables of those.
-    _taken: dict[str, str] = field(default_factory=dict)
-    # The array of the function that leaves in the memory that a node has made.
-    _roots: dict[Node, ArrayTracer] = field(default_factory=dict)
-    # The array of the function that each node leaves as.
-    _written: dict[Node, ArrayTracer] = field(default_factory=dict)
-    # The arrays of numpy's among the results.
-    _numpys: list[Any] = field(default_factory=list)
-    # What was written is kept alive, for it is known by its address.
-    _kept: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Remember which tensors came in."""
-        self._locals = {tensor.id: local for tensor, local in self.came_in}
+    def __init__(self, inputs: Inputs) -> None:
+        self.bind = inputs.bind
+        self.tapes = inputs.tapes
+        came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors.values()]
+        self._locals = {tensor.id: local for tensor, local in came_in}
         self.ids = {unique_id: f"{local}._id" for unique_id, local in self._locals.items()}
+        self.leaving: list[Node] = []
+        self.tape_lines: list[str] = []
+        self.returned = "None"
+        self.stored: list[str] = []
+        # The source of each tensor, container and object that came in, and of what is written.
+        self._known = inputs.known()
+        # The source of what a store lacks that came in, by the address of what stands for it.
+        self._lacks = inputs.lacks
+        self._new_ids: dict[int, str] = {}
+        # The sources of the origins of tensors that came in, by their address in the capture.
         self._histories = self.tapes.histories | {
             id(tensor.origins): f"{local}.origins"
-            for tensor, local in self.came_in
+            for tensor, local in came_in
             if tensor.origins is not None and tensor.origins is not PARTED
         }
+        # The lines run in this order: tensors, containers of them, state.
+        self._tensors: list[str] = []
+        self._containers: list[str] = []
+        self._stores: list[str] = []
+        # What takes the tapes of tensors, by the local variables of those.
+        self._taken: dict[str, str] = {}
+        # The array of the function that leaves in the memory that a node has made.
+        self._roots: dict[Node, ArrayTracer] = {}
+        # The array of the function that each node leaves as.
+        self._written: dict[Node, ArrayTracer] = {}
+        # The arrays of numpy's among the results.
+        self._numpys: list[Any] = []
+        # What was written is kept alive, for it is known by its address.
+        self._kept: list[Any] = []
 
     def store(self, target: str, source: str) -> None:
         """Write an assignment."""
@@ -135,26 +127,27 @@ class ResultWriter:
 
     def write(self, value: Any) -> str:
         """Return the source of a result."""
-        known = self.known.get(id(value))
+        known = self._known.get(id(value))
         if known is not None:
             return known
         if isinstance(value, TensorBase):
             return self._tensor(value)
         if isinstance(value, ArrayTracer) and not value.is_scalar and value.shown is not None:
             return self._known_as(value, self._part_of(value.shown))
-        if isinstance(value, ArrayTracer | np.ndarray):
-            self._told_apart(value)
-            is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
+        if isinstance(value, ArrayTracer):
             source = self.array(value)
-            is_made_here = source.endswith((_AS_ANOTHER, _COPIED))
-            if is_scalar:
+            is_made_here = source.endswith(_AS_ANOTHER)
+            if value.is_scalar:
                 source += "[()]"
-            elif isinstance(value, ArrayTracer) and value.shape == ():
+            elif value.shape == ():
                 # What runs as a whole may give a scalar.
                 is_made_here, source = True, f"asarray({source})"
-            if isinstance(value, ArrayTracer) and value.is_read_only:
+            if value.is_read_only:
                 is_made_here, source = True, f"read_only(asarray({source}))"
             return self._known_as(value, source) if is_made_here else source
+        if isinstance(value, np.ndarray):
+            self._told_apart(value)
+            return self._known_as(value, self.array(value))
         if isinstance(value, NumberTracer):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
@@ -170,9 +163,7 @@ class ResultWriter:
                     "return that, and make the function of it outside"
                 )
             return self.bind(value)
-        local = f"c{len(self._kept)}"
-        self._kept.append(value)
-        self.known[id(value)] = local
+        local = self._named(value)
         # Tapes may carry gradients, which therefore come before them.
         lines = self._tensors if isinstance(value, Gradients) else self._containers
         lines.append(f"{local} = {self._container(value)}")
@@ -180,13 +171,11 @@ class ResultWriter:
 
     def _told_apart(self, value: Any) -> None:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
-        if isinstance(value, ArrayTracer):
-            return
         if value.dtype.hasobject:
             raise trace_error("a result is an array of Python objects; return a list of them")
         is_strided = value.copy("K").strides != value.strides and value.size > 0
         is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
-        if is_strided or is_shared or id(value.base) in self.known:
+        if is_strided or is_shared or id(value.base) in self._known:
             raise trace_error(
                 "a result is a view of an array of numpy's; return a copy of it", NoPlaceError
             )
@@ -194,9 +183,14 @@ class ResultWriter:
 
     def _known_as(self, value: Any, source: str) -> str:
         """Give a value a name, for the function may return the very same one again."""
-        local = self.known[id(value)] = f"c{len(self._kept)}"
-        self._kept.append(value)
+        local = self._named(value)
         self._containers.append(f"{local} = {source}")
+        return local
+
+    def _named(self, value: Any) -> str:
+        """Return a new variable for a value, as which it is known from now on."""
+        local = self._known[id(value)] = f"r{len(self._kept)}"
+        self._kept.append(value)
         return local
 
     def _part_of(self, part: Part) -> str:
@@ -302,8 +296,8 @@ class ResultWriter:
         """Return the source of what gradients lack."""
         parts = []
         for one in incomplete:
-            if id(one) in self.lacks:
-                parts.append(self.lacks[id(one)])
+            if id(one) in self._lacks:
+                parts.append(self._lacks[id(one)])
                 continue
             origins = self.origins(one.origins, {*filter(one.concerns, self._locals)})
             if origins:
@@ -318,9 +312,7 @@ class ResultWriter:
         return f"{{{{{items}}}}}"
 
     def _tensor(self, tensor: Any) -> str:
-        local = f"r{len(self._kept)}"
-        self._kept.append(tensor)
-        self.known[id(tensor)] = local
+        local = self._named(tensor)
         cls = self.bind(tensor.__class__)
         array, unique_id = self.array(tensor.array), self.id_of(tensor.id)
         is_taped = isinstance(tensor.tape, OwnedTape)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
+from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.calls import call_into
-from tapetensor.compiler.emit.code import Code, Executor
+from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.emit.executors import executor_of
 from tapetensor.compiler.plan.groups import Group, fused
 from tapetensor.compiler.plan.layout import lay_out
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.plan.rematerialization import recomputed
 from tapetensor.compiler.plan.schedule import is_at_risk, scheduled
-from tapetensor.compiler.plan.storage import TAKES_OUT, overwritable
+from tapetensor.compiler.plan.storage import TAKES_OUT, overwritable, source_of
 from tapetensor.compiler.trace.node import Kind, Node
-from tapetensor.compiler.trace.operations import cast_to, unwritten
+from tapetensor.compiler.trace.operations import unwritten
 from tapetensor.compiler.trace.program import Program
 
 
@@ -43,7 +43,7 @@ class Planner:
         schedule: list[Node],
         inputs: dict[Node, str],
         leaving: list[Node],
-        executor: Executor,
+        executor: BlockLoops,
         places: list[int] | None = None,
     ) -> None:
         self._units = fused(schedule, executor)
@@ -59,12 +59,12 @@ class Planner:
 
     def run(self) -> None:
         """Plan all steps."""
-        for position, unit in enumerate(self._units):
+        for unit in self._units:
             if isinstance(unit, Group):
-                self._place_group(unit, position)
+                self._place_group(unit)
             else:
-                self._place(unit, position)
-            for node in self.memory.released(unit, position):
+                self._place(unit)
+            for node in self.memory.released(unit):
                 self._free(node)
 
     def leaving_expressions(self) -> list[str]:
@@ -76,15 +76,15 @@ class Planner:
             found.append(f"{source}.copy()" if is_constant else source)
         return found
 
-    def _place(self, node: Node, position: int) -> None:
+    def _place(self, node: Node) -> None:
         if node.kind is Kind.CONSTANT:
             self.memory.arrays[node] = node.detail
         elif node.kind is Kind.VIEW:
             self._place_view(node)
         elif node.kind is Kind.WRITE:
-            self._place_write(node, position)
+            self._place_write(node)
         elif node.kind in TAKES_OUT:
-            self._place_out(node, position)
+            self._place_out(node)
         elif node.kind is Kind.PART:
             self._place_part(node)
         elif node.kind is Kind.UPDATE:
@@ -92,14 +92,13 @@ class Planner:
         elif node.kind is not Kind.INPUT:
             self._place_call(node)
 
-    def _place_group(self, group: Group, position: int) -> None:
+    def _place_group(self, group: Group) -> None:
         read_outside = self.memory.read_outside(group)
         views = [node for node in read_outside if node.kind is Kind.VIEW]
         group.kept = set(read_outside) - set(views)
         for node in read_outside:
             if node in group.kept:
-                operands = group.may_share(node, self.memory.shares)
-                self._place_result(node, operands, position)
+                self._place_result(node, group.may_share(node, self.memory.shares))
         self._executor.build(group, self.code)
         for node in views:
             self._place_view(node)
@@ -109,8 +108,7 @@ class Planner:
         (seen,) = node.args
         base = self.memory.arrays.get(seen)
         if base is None:
-            source = self.code.operand(seen).source
-            self.code.assign(node, _view_source(node.function, source, self.code.bind))
+            self.code.assign(node, self.code.seen_by(node.function, self.code.operand(seen).source))
             return
         view = node.function(base)
         if view.size == 0 or np.may_share_memory(view, base):
@@ -131,11 +129,11 @@ class Planner:
             placed = self.memory.storage(gradient).gradient
             if placed is None or placed[0] is not node:
                 self._copy(node, part, gradient)
-        run = self._executor.update(node.function)
-        call = f"{self.code.bind(run)}({flat}, ({', '.join(parts)}, ))"
+        run, title = self._kernel(node)
+        call = f"{run}({flat}, ({', '.join(parts)}, ))"
         if not self.is_at_risk:
             call = f"is_late = True; {call}"
-        self.code.emit(node, call, getattr(run, "__name__", ""))
+        self.code.emit(node, call, title)
 
     def _buffer_of(self, update: Node, first: Node) -> str:
         """Return the variable of the buffer for the gradients of a step; its parts are numbered.
@@ -151,11 +149,12 @@ class Planner:
             self.code.emit(first, line, title="take the optimizer's buffer")
         return name
 
-    def _place_write(self, node: Node, position: int) -> None:
+    def _place_write(self, node: Node) -> None:
         memory = self.memory
         target, *arguments = node.args
-        if target in memory.leaving or memory.last_read(target) > position:
-            raise AssertionError(f"{node} writes into memory that is read later")
+        # Otherwise what is read later would be written over.
+        assert target not in memory.leaving, node
+        assert memory.last_read(target) <= memory.positions[node], node
         if not any(memory.storage(parent).copied_by is node for parent in node.parents()):
             write, title = self._kernel(node)
             self.code.emit(node, f"{write}({self.code.arguments(tuple(arguments))})", title)
@@ -164,30 +163,24 @@ class Planner:
         else:
             self.code.lies_in(node, self.code.operand(target).source)
 
-    def _place_out(self, node: Node, position: int) -> None:
+    def _place_out(self, node: Node) -> None:
         memory = self.memory
         dying = (
             operand
             for operand in overwritable(node, memory.shares)
             if memory.storage(operand).order == memory.storage(node).order
         )
-        is_in_place = self._place_result(node, dying, position)
-        is_there = is_in_place and node.function is cast_to(node.dtype)
+        is_in_place = self._place_result(node, dying)
+        is_there = is_in_place and source_of(node) is not None
         if not is_there and node.function is not unwritten:
             operands = [self.code.operand(operand) for operand in node.args]
             self.code.emit(node, call_into(self.code.operand(node), node, operands, self.code))
 
-    def _place_result(self, node: Node, operands: Iterable[Node], position: int) -> bool:
+    def _place_result(self, node: Node, operands: Iterable[Node]) -> bool:
         """Place a value that is about to be computed; tell whether over one of the operands."""
-        for operand in operands:
-            if self.memory.may_take_over(node, operand, position):
-                self.memory.hand_over(operand, node)
-                return True
-        self._give_place(node)
-        return False
-
-    def _give_place(self, node: Node) -> None:
         storage = self.memory.storage(node)
+        if self.memory.take_over(node, operands):
+            return True
         if storage.escapes:
             shape, dtype = self.code.bind(node.shape), self.code.bind(node.dtype)
             self.code.assign(node, f"{self.code.bind(np.empty)}({shape}, {dtype})", "allocate")
@@ -200,6 +193,7 @@ class Planner:
                 self.code.assign(node, f"{part}.reshape({node.shape})")
         else:
             self.memory.place(node)
+        return False
 
     def _free(self, node: Node) -> None:
         """Let go of a large array that a function returned."""
@@ -237,9 +231,9 @@ class Planner:
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
     """Return a planner that has planned a program, in as little memory as it could find."""
-    schedule = scheduled(program, leaving)
+    schedule, leaving = scheduled(program, leaving)
     has_products = any(node.kind is Kind.MATMUL for node in schedule)
-    executor = executor_of(program.backend)(has_products)
+    executor = executor_of(program.backend, has_products)
     schedule = recomputed(executor.prepared(schedule), leaving, executor)
     planner = Planner(schedule, inputs, leaving, executor)
     planner.run()
@@ -251,13 +245,3 @@ def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> P
     # The places are right for just these values in just this order.
     assert again.memory.arena.ranges == planner.memory.arena.ranges
     return again
-
-
-def _view_source(view: Any, source: str, bind: Callable[[Any], str]) -> str:
-    if view.name == "index":
-        return f"{source}[{bind(view.parameter)}]"
-    if view.name == "broadcast_to":
-        return f"{bind(np.broadcast_to)}({source}, {view.parameter})"
-    if view.name == "transpose" and view.parameter == tuple(reversed(range(len(view.parameter)))):
-        return f"{source}.T"
-    return f"{source}.{view.name}({view.parameter})"

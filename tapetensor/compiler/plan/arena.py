@@ -6,7 +6,7 @@ import math
 import sys
 from bisect import bisect_left, insort
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,10 @@ class Range:
     end: int = sys.maxsize
 
 
+# A part, behind the place at which it lies.
+Placed: TypeAlias = tuple[int, Range]
+
+
 class Arena:
     """A region of memory in which every value of a program has its place.
 
@@ -52,16 +56,11 @@ class Arena:
         self.nbytes = 0
         self._places = places
         self.ranges: list[Range] = []
-        # The part that was put at each place last.
-        self._latest: dict[int, Range] = {}
+        # The parts that are taken now, in order of their places.
+        self._taken: list[Placed] = []
         self._clock = 0
         self._region = untouched((capacity + _ALIGNMENT,), np.dtype(np.uint8))
         self._region = self._region[-self._region.ctypes.data % _ALIGNMENT :]
-        # The places at which holes begin, in order, and the size of each hole.
-        self._holes: list[int] = [0]
-        self._sizes: dict[int, int] = {0: self._region.nbytes}
-        # The place and the size of what was handed out, by its address.
-        self._taken: dict[int, tuple[int, int]] = {}
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Return an array that nobody else uses until it is given back."""
@@ -71,12 +70,10 @@ class Arena:
         size = -(-wanted // _ALIGNMENT) * _ALIGNMENT
         start = self._hole(size) if self._places is None else self._places[len(self.ranges)]
         self._clock += 1
-        self._latest[start] = Range(size, self._clock)
-        self.ranges.append(self._latest[start])
+        self.ranges.append(Range(size, self._clock))
+        insort(self._taken, (start, self.ranges[-1]), key=_place)
         self.nbytes = max(self.nbytes, start + size)
-        array = self._region[start : start + wanted].view(dtype).reshape(shape)
-        self._taken[self._region.ctypes.data + start] = start, size
-        return array
+        return self._region[start : start + wanted].view(dtype).reshape(shape)
 
     def better_places(self) -> list[int] | None:
         """Return places that need less memory, now that all parts are known; None if none do.
@@ -85,7 +82,7 @@ class Arena:
         """
         if self.nbytes < _WORTH_IT or len(self.ranges) > _TOO_MANY:
             return None
-        placed: list[tuple[int, Range]] = []
+        placed: list[Placed] = []
         starts: dict[int, int] = {}
         for one in sorted(self.ranges, key=lambda one: -one.size):
             start = 0
@@ -95,41 +92,33 @@ class Arena:
                 if other_start - start >= one.size:
                     break
                 start = max(start, other_start + other.size)
-            insort(placed, (start, one), key=lambda pair: pair[0])
+            insort(placed, (start, one), key=_place)
             starts[one.begin] = start
         if max([start + one.size for start, one in placed]) >= self.nbytes:
             return None
         return [starts[one.begin] for one in self.ranges]
 
     def _hole(self, size: int) -> int:
-        """Fill a hole, and return its place."""
-        # The smallest hole that fits is taken; the free end of the region is the largest.
-        _, start = min([(self._sizes[one], one) for one in self._holes if self._sizes[one] >= size])
-        rest = self._sizes.pop(start) - size
-        place = self._holes.index(start)
-        if rest:
-            self._holes[place] = start + size
-            self._sizes[start + size] = rest
-        else:
-            del self._holes[place]
-        return start
+        """Return the place of the smallest hole that fits."""
+        holes = []
+        end = 0
+        for start, one in [*self._taken, (self._region.nbytes, Range(0, self._clock))]:
+            if start - end >= size:
+                holes.append((start - end, end))
+            end = start + one.size
+        # The free end of the region is the largest.
+        _, place = min(holes)
+        return place
 
     def give_back(self, array: Array) -> None:
         """Take back what `take` returned."""
         if not array.size:
             return
-        start, size = self._taken.pop(array.ctypes.data)
+        start = array.ctypes.data - self._region.ctypes.data
+        _, one = self._taken.pop(bisect_left(self._taken, start, key=_place))
         self._clock += 1
-        self._latest[start].end = self._clock
-        if self._places is not None:
-            return
-        place = bisect_left(self._holes, start)
-        if self._holes[place : place + 1] == [start + size]:
-            size += self._sizes.pop(start + size)
-            del self._holes[place]
-        before = self._holes[place - 1] if place else None
-        if before is not None and before + self._sizes[before] == start:
-            self._sizes[before] += size
-        else:
-            self._holes.insert(place, start)
-            self._sizes[start] = size
+        one.end = self._clock
+
+
+def _place(placed: Placed) -> int:
+    return placed[0]

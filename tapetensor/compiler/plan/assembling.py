@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tapetensor.compiler.plan.storage import owner, part_seen, readers_of
+from tapetensor.compiler.plan.storage import owner, part_seen, readers_of, source_of
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, found_in
-from tapetensor.compiler.trace.operations import cast_to, into, unwritten, write_all
+from tapetensor.compiler.trace.operations import into, unwritten, write_all
 
 
 def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
@@ -63,12 +63,12 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
 
 
 def _is_copy_of_zeros(node: Node) -> bool:
-    if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
-        return False
-    (source,) = node.args
-    while source.kind is Kind.VIEW:
+    source = source_of(node)
+    while source is not None and source.kind is Kind.VIEW:
         (source,) = source.args
-    if source.kind is not Kind.CONSTANT or not source.size or any(source.detail.strides):
+    if source is None or source.kind is not Kind.CONSTANT:
+        return False
+    if not source.size or any(source.detail.strides):
         return False
     # Negative zeros are not left out.
     return not any(source.detail.reshape(-1)[:1].tobytes())

@@ -37,7 +37,7 @@ class Role(Enum):
     """Its one element."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Group:
     """Steps that are independent from row to row, and totals of all rows: what is to be run.
 

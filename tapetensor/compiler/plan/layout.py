@@ -19,9 +19,9 @@ _READERS = _WITH_ORDER | {Kind.VIEW, Kind.WRITE}
 
 def lay_out(memory: Memory, units: list[Unit]) -> None:
     """Give values their places among gradients and in larger arrays, and their orders of axes."""
-    for position, unit in enumerate(units):
+    for unit in units:
         if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
-            _lay_end_to_end(unit, position, memory)
+            _lay_end_to_end(unit, memory)
     for unit in units:
         if isinstance(unit, Node) and unit.kind is Kind.WRITE and unit.detail is not None:
             _lay_in_place(unit, memory)
@@ -31,7 +31,7 @@ def lay_out(memory: Memory, units: list[Unit]) -> None:
                 _save_copy(node, memory)
 
 
-def _lay_end_to_end(update: Node, position: int, memory: Memory) -> None:
+def _lay_end_to_end(update: Node, memory: Memory) -> None:
     """Have gradients lie where the step of the optimizer reads them."""
     places = [memory.storage(gradient) for gradient in update.args]
     for number, (gradient, storage) in enumerate(zip(update.args, places, strict=True)):
@@ -48,7 +48,7 @@ def _lay_end_to_end(update: Node, position: int, memory: Memory) -> None:
             and places.count(storage) == 1
             and not storage.escapes
             # The optimizer's step may write new values over it.
-            and storage.last_use == position
+            and storage.last_use == memory.positions[update]
         ):
             storage.gradient = update, number
 

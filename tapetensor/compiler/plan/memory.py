@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.plan.arena import Arena
 from tapetensor.compiler.plan.groups import Group, Unit, nodes_of
@@ -23,6 +25,7 @@ class Memory:
         arena: the memory that is planned.
         arrays: the arrays that are known before the plan runs.
         leaving: the nodes whose arrays leave the function.
+        positions: the position of the unit that computes each node.
     """
 
     def __init__(
@@ -33,17 +36,12 @@ class Memory:
         self.leaving = set(leaving)
         self._storages: dict[Node, Storage] = {}
         self._readers = readers_of(node for unit in units for node in nodes_of(unit))
-        # Where each node, or a view of it, is last read.
-        self._last_reads: dict[Node, int] = {}
-        for position, unit in reversed([*enumerate(units)]):
-            for node in reversed(nodes_of(unit)):
-                last = self._last_reads.get(node, -1) if node.kind is Kind.VIEW else -1
-                for parent in node.parents():
-                    known = self._last_reads.get(parent, -1)
-                    self._last_reads[parent] = max(known, last, position)
+        self.positions: dict[Node, int] = {}
+        for position, unit in enumerate(units):
+            for node in nodes_of(unit):
+                self.positions[node] = position
                 for one in (node, *node.parents()):
-                    storage = self.storage(one)
-                    storage.last_use = max(storage.last_use, position)
+                    self.storage(one).last_use = position
         for node in leaving:
             self.storage(node).escapes = True
 
@@ -79,7 +77,12 @@ class Memory:
 
     def last_read(self, node: Node) -> int:
         """Return where a node, or a view of it, is last read; -1 if nowhere."""
-        return self._last_reads.get(node, -1)
+        last, waiting = -1, [node]
+        while waiting:
+            for reader in self.readers(waiting.pop()):
+                last = max(last, self.positions[reader])
+                waiting += [reader] if reader.kind is Kind.VIEW else []
+        return last
 
     def place(self, node: Node) -> Array:
         """Return the memory of a value, which is taken when it is first asked for."""
@@ -105,8 +108,16 @@ class Memory:
         out = self.arrays[view] = self.arena.take(view.shape, view.dtype)
         return out
 
-    def may_take_over(self, node: Node, operand: Node, position: int) -> bool:
-        """Tell whether a value may lie where an operand does that nobody reads after a step."""
+    def take_over(self, node: Node, operands: Iterable[Node]) -> bool:
+        """Place a value where one of some operands lies; tell whether nobody reads that later."""
+        for operand in operands:
+            if self._may_take_over(node, operand):
+                self.storage(operand).is_handed_over = True
+                self.arrays[node] = self.arrays[operand]
+                return True
+        return False
+
+    def _may_take_over(self, node: Node, operand: Node) -> bool:
         if node.kind is not Kind.ELEMENTWISE or node in self.arrays or operand not in self.arrays:
             return False
         storage, flags = self.storage(operand), self.arrays[operand].flags
@@ -116,25 +127,21 @@ class Memory:
             is_in_order
             and operand.size == storage.owner.size
             and storage.owner.kind in TAKES_OUT
-            and storage.last_use == position
+            and storage.last_use == self.positions[node]
             and not storage.is_handed_over
             and storage.is_free
             and self.storage(node).is_free
         )
 
-    def hand_over(self, old: Node, new: Node) -> None:
-        """Give a value the place of another, which nobody reads any more."""
-        self.storage(old).is_handed_over = True
-        self.arrays[new] = self.arrays[old]
-
-    def released(self, unit: Unit, position: int) -> list[Node]:
+    def released(self, unit: Unit) -> list[Node]:
         """Take back memory that nobody reads after a step; return values that lie elsewhere."""
         elsewhere = []
-        used = [one for node in nodes_of(unit) for one in (node, *node.parents())]
+        nodes = nodes_of(unit)
+        used = [one for node in nodes for one in (node, *node.parents())]
         for storage in dict.fromkeys([self.storage(one) for one in used]):
-            root = storage.owner
+            root, is_last = storage.owner, storage.last_use == self.positions[nodes[0]]
             is_kept = root.kind is Kind.CONSTANT or storage.is_handed_over
-            if storage.last_use != position or is_kept or not storage.is_free:
+            if not is_last or is_kept or not storage.is_free:
                 continue
             if root in self.arrays:
                 self.arena.give_back(self.arrays[root])

@@ -37,14 +37,14 @@ def recomputed(schedule: list[Node], leaving: Iterable[Node], limits: Limits) ->
     index = max([node.index for node in schedule], default=0)
     twins: dict[Node, list[Node]] = {}
     for node, group in group_of.items():
-        others = [one for one in readers.get(node, []) if group_of.get(one) is not group]
         is_cheap = node.kind is Kind.ELEMENTWISE and node.function in _CHEAP
-        if not others or not is_cheap or node in leaves:
+        if not is_cheap or node in leaves:
             continue
-        by_group: dict[int, list[Node]] = {}
-        for one in others:
-            by_group.setdefault(id(group_of.get(one)), []).append(one)
-        if not all(_reads_what_makes(group_of.get(ones[0]), node) for ones in by_group.values()):
+        by_group: dict[Group | None, list[Node]] = {}
+        for one in readers.get(node, []):
+            if group_of.get(one) is not group:
+                by_group.setdefault(group_of.get(one), []).append(one)
+        if not all(_reads_what_makes(other, node) for other in by_group):
             continue
         for ones in by_group.values():
             index += 1

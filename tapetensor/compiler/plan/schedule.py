@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from tapetensor.compiler.plan.assembling import assemble
-from tapetensor.compiler.plan.storage import TAKES_OUT, owner
+from tapetensor.compiler.plan.storage import TAKES_OUT, made_of, owner, source_of
 from tapetensor.compiler.trace.node import Kind, Node, found_in
-from tapetensor.compiler.trace.operations import cast_to, read_index, write_index, write_scalar
+from tapetensor.compiler.trace.operations import read_index, write_index, write_scalar
 from tapetensor.compiler.trace.program import Program
 
 # Steps of these kinds have to run although nobody reads their results.
@@ -26,31 +26,23 @@ _RAISE = frozenset(
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 
 
-def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes that have to run, in order; what changes state comes as late as it can."""
-    needed: set[Node] = set()
-    waiting = [
-        *leaving,
-        *[node for node in program.nodes if node.kind in _NEEDED or _raises_for_some_values(node)],
-    ]
-    while waiting:
-        node = waiting.pop()
-        if node not in needed:
-            needed.add(node)
-            waiting.extend(node.parents())
-    kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
-    kept = _without_last_copies(kept, leaving)
+def scheduled(program: Program, leaving: list[Node]) -> tuple[list[Node], list[Node]]:
+    """Return the nodes that have to run, in order, and those that leave.
+
+    What changes state comes as late as it can.
+    """
+    acting = [one for one in program.nodes if one.kind in _NEEDED or _raises_for_some_values(one)]
+    needed = made_of([*leaving, *acting])
+    nodes = [node for node in program.nodes if node in needed]
+    copies = _needless_copies(nodes, leaving)
+    for node in nodes:
+        for parent in node.parents():
+            if parent in copies:
+                node.read_instead(parent, copies[parent])
+    kept = [node for node in nodes if node not in copies]
+    leaving = [copies.get(node, node) for node in leaving]
     assemble(kept, leaving)
-    read = {parent for node in kept for parent in node.parents()}
-    late: list[Node] = []
-    for node in reversed(kept):
-        if node.kind is Kind.UPDATE:
-            # A step that is read stays, and so do all steps before it: they keep their order.
-            if node in read:
-                break
-            late.insert(0, node)
-    behind = set(late)
-    return _checks_first([node for node in kept if node not in behind]) + late
+    return _updates_last(kept), leaving
 
 
 def _raises_for_some_values(node: Node) -> bool:
@@ -76,34 +68,28 @@ def _raises_for_some_values(node: Node) -> bool:
     )
 
 
-def _checks_first(nodes: list[Node]) -> list[Node]:
-    """Return the nodes with the checks that no optimizer's step leads to before the first step."""
-    if not any(node.kind is Kind.UPDATE for node in nodes):
-        return nodes
-    after: set[Node] = set()
+def _updates_last(nodes: list[Node]) -> list[Node]:
+    """Return the nodes with all that no optimizer's step leads to before the first such step.
+
+    So checks come before anything has changed. Draws keep their order.
+    """
+    last: set[Node] = set()
+    has_drawn = False
     for node in nodes:
-        if node.kind is Kind.UPDATE or any(parent in after for parent in node.parents()):
-            after.add(node)
-    first: set[Node] = set()
-    is_needed = False
-    for node in reversed(nodes):
-        if node in after:
-            continue
-        # Draws keep their order.
-        is_needed = is_needed or node.kind is Kind.EFFECT
-        if node in first or node.kind is Kind.EFFECT or (is_needed and node.kind is Kind.RANDOM):
-            first.add(node)
-            first.update(node.parents())
-    if _write_too_early(nodes, first):
+        is_next_draw = has_drawn and node.kind is Kind.RANDOM
+        if node.kind is Kind.UPDATE or is_next_draw or any(one in last for one in node.parents()):
+            last.add(node)
+            has_drawn = has_drawn or node.kind is Kind.RANDOM
+    if _write_too_early(nodes, last):
         return nodes
-    return [node for node in nodes if node in first] + [node for node in nodes if node not in first]
+    return [node for node in nodes if node not in last] + [node for node in nodes if node in last]
 
 
-def _write_too_early(nodes: list[Node], first: set[Node]) -> bool:
-    """Tell whether some of `first`, if they came first, would write over what others read."""
+def _write_too_early(nodes: list[Node], last: set[Node]) -> bool:
+    """Tell whether something, if it came before the `last`, would write over what those read."""
     read: set[Node] = set()
     for node in nodes:
-        if node not in first:
+        if node in last:
             read.update([owner(parent) for parent in node.parents()])
         elif node.kind is Kind.WRITE and owner(node) in read:
             return True
@@ -120,41 +106,28 @@ def is_at_risk(schedule: list[Node]) -> bool:
     return False
 
 
-def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes without those that are only computed to be copied before a write."""
+def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, Node]:
+    """Return the copies that nobody needs, each with what to read in its place.
+
+    These are copies of what nobody else reads, and those where nobody writes to the copy or to its
+    source any more.
+    """
     readers = Counter(parent for node in nodes for parent in node.parents())
     readers.update(leaving)
-    # A copy goes to the place of what it takes over: behind it, an operand may be written into.
-    places = {node: place for place, node in enumerate(nodes)}
-    for node in nodes:
-        if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
-            continue
-        (source,) = node.args
-        is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
-        if is_fresh and readers[source] == 1 and source.dtype == node.dtype:
-            # The copy takes the place of what it would have copied.
-            node.take_over(source)
-            places[node] = places.pop(source)
-    return sorted(places, key=places.__getitem__)
-
-
-def _without_last_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes without copies where nobody writes to the copy or to its source any more."""
     left = {owner(node) for node in leaving}
     written: set[Node] = set()
     copies: dict[Node, Node] = {}
     for node in reversed(nodes):
         if node.kind is Kind.WRITE:
             written.add(owner(node))
-        elif node.kind is Kind.ELEMENTWISE and node.function is cast_to(node.dtype):
-            (source,) = node.args
-            is_same = source.is_written_to and (source.shape, source.dtype) == (
-                node.shape, node.dtype
-            )  # fmt: skip
-            if is_same and not written & {node, owner(source)} and node not in left:
-                copies[node] = source
-    for node in nodes:
-        for parent in node.parents():
-            if parent in copies:
-                node.read_instead(parent, copies[parent])
-    return [node for node in nodes if node not in copies]
+        source = source_of(node)
+        if source is None or (source.shape, source.dtype) != (node.shape, node.dtype):
+            continue
+        is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
+        is_last = written.isdisjoint((node, owner(source))) and node not in left
+        if (is_fresh and readers[source] == 1) or (is_last and source.is_written_to):
+            copies[node] = source
+    # In order, so that a copy of a copy leads to what is kept.
+    for node in [node for node in nodes if node in copies]:
+        copies[node] = copies.get(copies[node], copies[node])
+    return copies

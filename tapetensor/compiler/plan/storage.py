@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import Kind, Node, Shape
-from tapetensor.compiler.trace.operations import select
+from tapetensor.compiler.trace.operations import cast_to, select
 
 # numpy can write the results of these kinds into memory that it is given.
 TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
@@ -27,6 +27,13 @@ def shares_memory(node: Node, other: Node) -> bool:
     return owner(node) is owner(other)
 
 
+def source_of(node: Node) -> Node | None:
+    """Return what a step copies, perhaps into another dtype; None if it does anything else."""
+    is_copy = node.kind is Kind.ELEMENTWISE and node.function is cast_to(node.dtype)
+    source: Node | None = node.args[0] if is_copy else None
+    return source
+
+
 def part_seen(view: Node, whole: Array) -> Array | None:
     """Return the part of its owner's array that a view shows; None where it would be a copy."""
     views = []
@@ -40,6 +47,21 @@ def part_seen(view: Node, whole: Array) -> Array | None:
         if not (np.may_share_memory(seen, whole) and seen.flags.writeable):
             return None
     return seen
+
+
+def made_of(
+    nodes: Iterable[Node], is_made_here: Callable[[Node], bool] = lambda node: True
+) -> set[Node]:
+    """Return nodes and all that they are made of, back to those that are not made here."""
+    found: set[Node] = set()
+    # Chains of operands may be too long for a recursion.
+    waiting = [*nodes]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.parents() if is_made_here(node) else ()
+    return found
 
 
 def readers_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:

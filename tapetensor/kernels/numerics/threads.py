@@ -21,6 +21,14 @@ def count() -> int:
     return min(os.cpu_count() or 1, 4)
 
 
+def shares(count: int, workers: int) -> list[tuple[int, int]]:
+    """Return where the share of each worker in so many things begins and ends; none is empty."""
+    workers = min(workers, count)
+    return [
+        (count * worker // workers, count * (worker + 1) // workers) for worker in range(workers)
+    ]
+
+
 def run_together(*calls: tuple[Any, ...]) -> None:
     """Run functions at the same time, the first in this thread; each is given with its arguments.
 
