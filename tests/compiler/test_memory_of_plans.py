@@ -120,6 +120,19 @@ def test_a_step_works_in_place_on_what_was_reshaped() -> None:
     assert plans(compiled)[0].arena_bytes <= 64 * 128 * 8 + 64 * 16 * 8 + 64
 
 
+def test_what_is_added_in_place_to_what_was_reshaped_is_added_under_that_shape() -> None:
+    def run(x: Any, weight: Any, bias: Any) -> Any:
+        y = (x @ weight).reshape(4, 16, 32)
+        y += bias
+        return (np.tanh(y * 2.0),)
+
+    compiled = _checked(run, _random(64, 8), _random(8, 32), _random(32))
+
+    # A group goes over the same rows as the steps behind it.
+    (added,) = [step.node for step in plans(compiled)[0].steps if step.node.name == "add"]
+    assert added.shape == (4, 16, 32)
+
+
 def parts_added(x: Any) -> Any:
     """Add to all parts of zeros."""
     whole = np.zeros_like(x)

@@ -245,9 +245,12 @@ class ArrayTracer(ArrayMethods):
         )
 
     def becomes(self, node: Node) -> bool:
-        """Replace all elements; return False if it is a view, whose base has to be written to."""
-        if self._owner() is not self:
-            return False
+        """Replace all elements, those of the base of a view, too; return False if it has others."""
+        self._owner()
+        if self.part is not None and isinstance(self.part.view, View):
+            base = self.part.array
+            whole = self.part.view.undone(base.node)
+            return whole is not None and base.becomes(self.program.view(whole, node, base.shape))
         like = self.laid_out()
         self._hold(node)
         self.lies_as(like)

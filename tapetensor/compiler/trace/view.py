@@ -55,6 +55,14 @@ class View:
             return bool(self.parameter == tuple(range(len(operand.shape))))
         return self.name != "index" and self.parameter == operand.shape
 
+    def undone(self, base: Node) -> View | None:
+        """Return the view that leads back to `base`; None where this one leaves elements out."""
+        if self.name == "reshape":
+            return View("reshape", base.shape)
+        if self.name == "transpose":
+            return View("transpose", inverse(self.parameter))
+        return None
+
     def after(self, first: View) -> View | None:
         """Return the one view that does `first` and then this; None if there is none."""
         # Two reshapes stay two: the first may be there to copy into another order.
