@@ -15,7 +15,7 @@ from tapetensor.errors import ArgumentTypeError, ShapeError
 _D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
-_MANY_BYTES = 1 << 20
+_MANY_BYTES = 1 << 17
 
 
 class Dispatched(Protocol[_D_co]):

@@ -94,6 +94,8 @@ def laid_out(node: Node) -> Array:
 
 def is_dense(node: Node) -> bool:
     """Tell whether a value lies in memory without gaps, as a copy of it would."""
+    if node.kind not in (Kind.WRITE, Kind.VIEW, Kind.INPUT, Kind.CONSTANT):
+        return True
     array = laid_out(node)
     return array.size == 0 or _place(array)[1] == _place(np.empty_like(array))[1]
 
