@@ -15,7 +15,7 @@ from tapetensor.errors import ArgumentTypeError, ShapeError
 _D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
-_MANY_BYTES = 1 << 17
+_MANY_BYTES = 1 << 19
 
 
 class Dispatched(Protocol[_D_co]):
@@ -101,10 +101,11 @@ def check_shape(op: str, array: Any, shape: tuple[int, ...]) -> None:
 def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return zeros that, where they are many, take neither memory nor time until written to."""
     nbytes = math.prod(shape) * dtype.itemsize
-    flags = getattr(mmap, "MAP_NORESERVE", None)
-    if flags is None or nbytes < _MANY_BYTES or dtype.hasobject:
+    if nbytes < _MANY_BYTES or dtype.hasobject or not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(shape, dtype)
-    region = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
+    # With the last one, which not every Python knows, nothing is set aside for what is unused.
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    region = mmap.mmap(-1, nbytes, flags=flags)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         region.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(region, dtype).reshape(shape)
