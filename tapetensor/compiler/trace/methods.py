@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -270,14 +271,26 @@ class ArrayMethods(CapturedArray):
         return self.__array__()[() if self.is_scalar else ...]
 
 
-# By the kind of the elements, where it makes a difference.
-_FAST_POWERS: dict[Any, Any] = {
-    ("b", int, 2): np.square,
-    ("c", int, 2): np.square,
-    ("c", int, 1): np.positive,
-    ("c", int, -1): np.reciprocal,
-    ("c", float, 0.5): np.sqrt,
-}
+def _fast_powers() -> dict[Any, Any]:
+    """Return what numpy's operator calls, by the kind of the elements, where it makes a difference.
+
+    Which of Python's numbers are answered so depends on the version of numpy.
+    """
+    found: dict[Any, Any] = {}
+    turns = np.arange(1, 65)
+    for array in (np.array([True, False]), turns * np.exp(1j * turns)):
+        for number in (2, 2.0, 1, 1.0, -1, -1.0, 0.5):
+            with contextlib.suppress(TypeError, ValueError), np.errstate(all="ignore"):
+                fast, made = _FAST[number](array), array**number
+                if (fast.dtype, fast.tobytes()) == (made.dtype, made.tobytes()):
+                    found[array.dtype.kind, number.__class__, number] = _FAST[number]
+    return found
+
+
+_FAST: dict[float, Callable[[Any], Any]] = {
+    2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt
+}  # fmt: skip
+_FAST_POWERS = _fast_powers()
 
 
 def _as_known(one: Any) -> Any:

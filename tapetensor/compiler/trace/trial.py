@@ -76,8 +76,14 @@ def _out_by_name(
 
 @cache
 def _names_of_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the arguments that may be given by position."""
-    found = signature(function).parameters.values()
+    """Return the names of the arguments that may be given by position; none where that is unknown.
+
+    Functions of C have them written down since numpy 2.4.
+    """
+    try:
+        found = signature(function).parameters.values()
+    except ValueError:
+        return ()
     return tuple([one.name for one in found if one.kind <= one.POSITIONAL_OR_KEYWORD])
 
 
