@@ -81,6 +81,11 @@ def written(graph: Graph, target: Value, into: Value, name: str, names: dict[Val
     """
     if into is target:
         return name
+    if target.kind is Kind.VIEW and into.kind is not Kind.VIEW:
+        # The array itself is seen another way round than it lies in memory.
+        (base,) = target.args
+        whole = written(graph, base, into, name, names)
+        return seen(graph, target.function, whole, base.shape, target.shape)
     if into.kind is not Kind.VIEW:
         raise refusal("what is written into two arrays at once has no form in ONNX", into.place)
     view, (base,) = into.function, into.args
