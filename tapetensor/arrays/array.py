@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 from collections.abc import Callable
@@ -107,5 +108,7 @@ def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     region = mmap.mmap(-1, nbytes, flags=flags)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        region.madvise(mmap.MADV_HUGEPAGE)
+        # Not every system can be advised so.
+        with contextlib.suppress(OSError):
+            region.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(region, dtype).reshape(shape)

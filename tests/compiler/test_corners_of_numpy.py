@@ -244,6 +244,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         np.full_like(x.T, x[:, 0], int), np.empty_like(x[:0], subok=False),
     ],
     "a choice that is wrapped around": lambda x: np.where(x > 0, x.astype(np.int8), 300),
+    "outs by position": lambda x: [
+        np.dot(x, x.T, np.zeros_like(x[:, [0, 1, 2]])),
+        np.concatenate((x, x), 0, np.zeros_like(x[[0] * 6])),
+    ],
     "a copy by the module": lambda x: [copy.copy(x.T), copy.deepcopy(x.T)],
     "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
     "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from typing import Any
 from typing import Literal as L
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import nn, optim
+from tapetensor.arrays.array import untouched
 from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks
 from tapetensor.compiler.emit.steps import planned
@@ -31,6 +34,29 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have groups form of small arrays."""
     monkeypatch.setattr(blocks, "BLOCK", 1 << 9)
     monkeypatch.setattr(blocks, "_SMALLEST", 1)
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="nothing is advised here")
+def test_large_memory_is_had_where_the_system_has_no_huge_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Region(mmap.mmap):
+        """Memory of such a system."""
+
+        advised = 0
+
+        @override
+        def madvise(self, *_: object) -> None:
+            Region.advised += 1
+            raise OSError("Invalid argument")
+
+    monkeypatch.setattr(mmap, "mmap", Region)
+
+    zeros = untouched((1 << 10, 1 << 10), np.dtype(np.float32))
+
+    assert Region.advised == 1
+    assert zeros.shape == (1 << 10, 1 << 10)
+    assert not zeros.any()
 
 
 class OneWeight(nn.Module):

@@ -76,14 +76,12 @@ def _out_by_name(
 
 @cache
 def _names_of_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the arguments that may be given by position; none where that is unknown.
-
-    Functions of C have them written down since numpy 2.4.
-    """
+    """Return the names of the arguments that may be given by position, as far as they are known."""
     try:
         found = signature(function).parameters.values()
     except ValueError:
-        return ()
+        # Functions of C have them written down since numpy 2.4.
+        return ("", "", "out") if function in (np.concatenate, np.dot) else ()
     return tuple([one.name for one in found if one.kind <= one.POSITIONAL_OR_KEYWORD])
 
 
