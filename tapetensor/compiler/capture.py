@@ -14,7 +14,7 @@ from tapetensor.compiler.cache import CAPTURES
 from tapetensor.compiler.trace.binding import Binding
 from tapetensor.compiler.trace.node import Node, replaced
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import placed, trace_error
+from tapetensor.compiler.trace.refusals import NotTracedError, placed, trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
 
@@ -80,7 +80,11 @@ def capture(function: Callable[..., Any], args: tuple[Any, ...]) -> Capture:
                 return array.ordered()
             return program.constant(array) if isinstance(array, np.ndarray) else value
 
-        result = replaced(run(), node_of)
+        try:
+            result = replaced(run(), node_of)
+        except NotTracedError as error:
+            # The function's own error is what there is to tell.
+            raise error.__cause__ or error from None
         change = binding.change()
         if change is not None:
             raise trace_error(f"{change} is changed, which a program of arrays cannot do")

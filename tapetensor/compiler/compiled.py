@@ -6,8 +6,8 @@ import copy
 import inspect
 import sys
 import time
-import traceback
 import types
+import warnings
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from threading import get_ident
@@ -33,7 +33,7 @@ from tapetensor.compiler.trace.refusals import (
     trace_error,
 )
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
-from tapetensor.pictures.places import is_users_module
+from tapetensor.optim.group import Update
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
@@ -72,16 +72,13 @@ class Compiled:
             result = cache.replay(args, kwargs)
             if result is not MISS:
                 return result
-            # A module or a partial function has no name of its own.
-            name = getattr(self._function, "__name__", type(self._function).__name__)
-            if not cache.has_room(name):
+            if not cache.has_room(self._name):
                 return self._function(*args, **kwargs)
             # Between a trace and its plan the garbage collector may have emptied a weak reference.
             for _ in range(2):
-                try:
-                    plan = self._trace(args, kwargs)
-                except NotTracedError:
-                    return self._function(*args, **kwargs)
+                plan = self._trace(args, kwargs)
+                if isinstance(plan, tuple):
+                    return self._as_it_is(args, kwargs, *plan)
                 cache.add(plan)
                 result = cache.replay(args, kwargs)
                 if result is not MISS:
@@ -136,17 +133,51 @@ class Compiled:
         """Bind to an object, as functions in a class do."""
         return self if instance is None else types.MethodType(self, instance)
 
+    @property
+    def _name(self) -> str:
+        """The name of the function; a module or a partial function has none of its own."""
+        name: str = getattr(self._function, "__name__", type(self._function).__name__)
+        return name
+
+    def _as_it_is(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        told: str,
+        held: list[Held],
+        steps: list[Update],
+    ) -> Any:
+        """Run the function itself; what it raises leaves all as it was, as in a plan."""
+        put_back = Update.saved(*steps)
+        try:
+            result = self._function(*args, **kwargs)
+        except BaseException:
+            for one in held:
+                one.put_back()
+            put_back()
+            raise
+        if told:
+            warnings.warn(
+                f"compile: a {told} was raised while {self._name} was captured, which it does "
+                "not raise itself; calls of this kind run as the plain function does",
+                stacklevel=3,
+            )
+        return result
+
     def _trace(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], makes_arrays: bool = False
-    ) -> Plan:
+    ) -> Plan | tuple[Any, ...]:
+        """Return the plan for a call; what `_as_it_is` takes where there is none."""
         started = time.perf_counter()
         program = Program(self._backend, makes_arrays=makes_arrays)
         try:
             with capturing(self._function, program, args, kwargs) as (binding, run):
-                result = _run(run)
+                result = run()
                 change, held = binding.change(), [*binding.held]
                 with placed(binding.place):
                     writer = write_results(binding, result) if change is None else None
+        except NotTracedError as error:
+            return error.args
         except NoPlaceError:
             if makes_arrays:
                 raise
@@ -198,24 +229,6 @@ class Compiled:
         )
         told = f"compile: {change} is changed, which a replay would not repeat; {cure}"
         return TraceError(f"{place}: {told}" if place else told)
-
-
-def _run(function: Callable[[], Any]) -> Any:
-    """Run what is captured."""
-    try:
-        return function()
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        places = [
-            f"{frame.f_code.co_filename}:{line}"
-            for frame, line in traceback.walk_tb(error.__traceback__)
-            if is_users_module(frame.f_globals.get("__name__"))
-        ]
-        raise TraceError(
-            f"{places[-1]}: compile: a numpy array is written to that the function reads from "
-            "around it, which a replay would not repeat; return the values and store them outside"
-        ) from error
 
 
 def compile(function: F_, *, backend: Backend | None = None) -> F_:

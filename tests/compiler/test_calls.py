@@ -256,6 +256,40 @@ def test_an_error_while_tracing_leaves_the_model_as_it_was() -> None:
     train_step(model, optimizer, *_batch())
 
 
+def test_an_error_of_the_function_is_raised_by_the_function_itself() -> None:
+    seen: list[type] = []
+
+    def failing(x: Any) -> Any:
+        seen.append(type(x))
+        raise KeyError(type(x))
+
+    with pytest.raises(KeyError) as raised:
+        tt.compile(failing)(np.ones(3))
+
+    assert raised.value.args == (np.ndarray,)
+    # It is told of no capture, and what it changed is put back.
+    assert raised.value.__context__ is None
+    assert seen == []
+
+
+def test_a_function_that_only_its_capture_fails_runs_itself_and_a_warning_says_so() -> None:
+    count = 0
+
+    def exact(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        if type(x) is not np.ndarray:
+            raise TypeError(x)
+        return x * count
+
+    compiled = tt.compile(exact)
+
+    with pytest.warns(UserWarning, match="TypeError was raised while exact was captured"):
+        found = [compiled(np.ones(2)).tolist() for _ in range(3)]
+
+    assert found == [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+
+
 def test_two_threads_may_call_one_function() -> None:
     run = tt.compile(lambda x: ((x * 2.0).exp() + x).sum())
     inputs = [tt.full((2000,), value) for value in (0.1, 0.2)]

@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import threading
+import traceback
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -33,11 +34,18 @@ from tapetensor.compiler.trace.codes import (
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY, nothing
 from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
+from tapetensor.compiler.trace.node import Kind
 from tapetensor.compiler.trace.opaque import DIFFERS, clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import placed, refusals, trace_error
+from tapetensor.compiler.trace.refusals import (
+    NotTracedError,
+    placed,
+    refusals,
+    trace_error,
+)
 from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.walking import Walker
+from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
@@ -117,6 +125,8 @@ class Binding(Walker):
             try:
                 result = function()
             except Exception as error:
+                if not self._refused and not isinstance(error, RecursionError):
+                    raise self._of_the_function(error) from error
                 # Errors know the frames that know them: nothing here goes on doing so.
                 if error is (self._refused or [error])[0]:
                     self._refused.clear()
@@ -130,6 +140,23 @@ class Binding(Walker):
         with placed(self.place):
             self._guard_what_ran()
         return result
+
+    def _of_the_function(self, error: Exception) -> Exception:
+        """Return what is raised in place of an error of the function's own."""
+        if not self._frozen or "read-only" not in str(error):
+            steps = [node.function for node in self.program.nodes if node.kind is Kind.UPDATE]
+            # What a tensor owns is spent where the function spends it.
+            held = [one for one in reversed(self.held) if one.read is not nothing]
+            return NotTracedError(type(error).__name__, held, steps)
+        places = [
+            f"{frame.f_code.co_filename}:{line}"
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            if is_users_module(frame.f_globals.get("__name__"))
+        ]
+        return TraceError(
+            f"{places[-1]}: compile: a numpy array is written to that the function reads from "
+            "around it, which a replay would not repeat; return the values and store them outside"
+        )
 
     @contextmanager
     def _covered(self) -> Iterator[None]:

@@ -208,10 +208,8 @@ class Inputs(GuardWriter):
         tracer = self.input(data, self.local(f"{local}.array"), where)
         tracer.fixed_as = where
 
-        def undo(_: object) -> None:
-            tensor.array, tensor.tape = data, tape
-
-        self.hold(where, nothing, undo)
+        self.hold(where, partial(ARRAY.__get__, tensor), partial(ARRAY.__set__, tensor), _unwatched)
+        self.hold(where, nothing, lambda _: setattr(tensor, "tape", tape))
         tensor.array = tracer
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, tensor, local)
@@ -333,3 +331,8 @@ class Inputs(GuardWriter):
 
 def nothing(_: object = None) -> None:
     """Read nothing, or put nothing back."""
+
+
+def _unwatched(_: object) -> dict[str, Any]:
+    """Return no parts: it may change, and is put back."""
+    return {}

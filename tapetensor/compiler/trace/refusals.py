@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from tapetensor.errors import TraceError
 from tapetensor.pictures import Place, users_place
 
 
 class NotTracedError(Exception):
-    """Raised where a call is not captured but run as it is, because recorded arrays come in."""
+    """Raised where a call is not captured but run as it is.
+
+    That is so where recorded arrays come in, and where the function raises an error: what it raises
+    for arrays counts, and not what it raises for what stands for them.
+
+    Args:
+        told: the name of that error; empty if there was none.
+        held: what the function may change before it raises the error again.
+        steps: the steps of optimizers that it takes before.
+    """
+
+    def __init__(self, told: str = "", held: Sequence[Any] = (), steps: Sequence[Any] = ()) -> None:
+        super().__init__(told, held, steps)
 
 
 class NoAttributeError(TraceError, AttributeError):
