@@ -44,6 +44,7 @@ from tapetensor.compiler.trace.refusals import (
     trace_error,
 )
 from tapetensor.compiler.trace.structure import is_plain, is_users
+from tapetensor.compiler.trace.type_of import TYPE
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
@@ -287,8 +288,10 @@ class Binding(Walker):
                 continue
             if name in scope:
                 self._walk_name(scope, name, "")
-            else:
-                self.guard(f"{name!r} in {self.bind(scope)}")
+                continue
+            self.guard(f"{name!r} in {self.bind(scope)}")
+            if name == "type":
+                scope[name] = self._watched[id(scope)].expected[name] = TYPE
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""

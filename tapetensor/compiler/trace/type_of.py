@@ -1,0 +1,32 @@
+"""What the name ``type`` stands for while a function is captured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import override
+
+from tapetensor.arrays.stand_ins import Captured
+
+
+class _TypeOf(type):
+    """The class of a subclass of `type` that knows what stands for an array or a number."""
+
+    @override
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        """Return the class of an object, as programs see it; with more arguments, a new class."""
+        if cls is not TYPE:
+            return super().__call__(*args, **options)
+        is_stand_in = len(args) == 1 and isinstance(args[0], Captured)
+        return args[0].__class__ if is_stand_in else type(*args, **options)
+
+    @override
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, type) if cls is TYPE else super().__instancecheck__(instance)
+
+    @override
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, type) if cls is TYPE else super().__subclasscheck__(subclass)
+
+
+TYPE: Any = _TypeOf("type", (type,), {})
