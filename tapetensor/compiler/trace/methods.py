@@ -117,9 +117,6 @@ class ArrayMethods(CapturedArray):
 
     def sort(self, *args: Any, **options: Any) -> None:
         """Sort in place."""
-        if self.is_scalar:
-            # This raises what numpy raises.
-            self.dtype.type(0).sort(*args, **options)
         written(self, np.ndarray.sort, args, options, "sort")
 
     def item(self, *place: Any) -> Any:
