@@ -59,7 +59,8 @@ _UNREPEATABLE = frozenset(
     if isinstance(one := getattr(owner, name, None), types.BuiltinFunctionType)
 )
 _DATES = {"now", "today", "utcnow"}
-_NAMES = _DATES.union(["cache_info"], [one.__name__ for one in _UNREPEATABLE])
+# The names of functions that may give another result at every call.
+UNREPEATABLE_NAMES = _DATES.union(["cache_info"], [one.__name__ for one in _UNREPEATABLE])
 # The same that is no function of C: attributes of modules.
 SETTINGS: dict[Any, frozenset[str]] = {
     locale: frozenset({"getlocale"}),
@@ -184,8 +185,7 @@ def _names_passed(code: types.CodeType, offset: int) -> tuple[str, ...]:
 
 def is_unrepeatable(value: Any) -> bool:
     """Tell whether a value is a function of C that may give another result at every call."""
-    # It is asked at every call of one: most have another name.
-    if not isinstance(value, types.BuiltinFunctionType) or value.__name__ not in _NAMES:
+    if not isinstance(value, types.BuiltinFunctionType):
         return False
     owner = value.__self__
     is_date = isinstance(owner, type) and issubclass(owner, datetime.date)

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec
 
 from typing_extensions import TypeVar
 
-from tapetensor.compiler.trace.codes import is_unrepeatable
+from tapetensor.compiler.trace.codes import UNREPEATABLE_NAMES, is_unrepeatable
 
 P_ = ParamSpec("P_")
 R_ = TypeVar("R_")
@@ -49,7 +49,9 @@ def watched(
         return local
 
     def on_event(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "c_call" and is_unrepeatable(argument):
+        # Most are of another kind, or have another name.
+        is_named_so = event == "c_call" and argument.__name__ in UNREPEATABLE_NAMES
+        if is_named_so and is_unrepeatable(argument):
             call(frame, argument)
 
     watch: Any = on_call
