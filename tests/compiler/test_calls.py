@@ -21,7 +21,13 @@ import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, io, nn, optim
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.compiler import plans
-from tapetensor.errors import AxisError, MovedTensorError, ShapeError, TraceError
+from tapetensor.errors import (
+    AxisError,
+    MovedTensorError,
+    ShapeError,
+    TraceError,
+    UnusedParametersError,
+)
 from tests.compiler.test_training import _batch, _model, _state, train_step
 
 
@@ -432,6 +438,52 @@ def test_a_compiled_method_belongs_to_its_object() -> None:
 
     assert Scaler(2.0).scale(_vector(1.0)).item() == 2.0
     assert Scaler(3.0).scale(_vector(1.0)).item() == 3.0
+
+
+class _Doubled(nn.Module):
+    inner: nn.Linear[Any, Any, Any]
+
+    def __init__(self, seed: int) -> None:
+        self.inner = nn.Linear(2, 3, rng=np.random.default_rng(seed))
+
+    @tt.compile
+    def forward(self, x: Any) -> Any:
+        return self.inner(x) * 2.0
+
+
+def test_models_of_one_kind_share_the_plan_of_a_method_which_keeps_none_alive() -> None:
+    models = [_Doubled(seed) for seed in range(20)]
+    x = _batch()[0][:, :2]
+
+    for model in models:
+        expected = (model.inner(x) * 2.0).numpy()
+        np.testing.assert_array_equal(model.forward(x).numpy(), expected)
+
+    assert len(plans(_Doubled.forward)) == 1
+    kept = [weakref.ref(model) for model in models]
+    del model, models
+    assert not any(one() for one in kept)
+
+
+def test_a_model_that_is_given_beside_an_optimizer_is_trained_by_its_own() -> None:
+    def step(model: Any, optimizer: Any, x: Any) -> None:
+        optimizer.step(model(x.trace()).mean().backward(wrt=model))
+
+    def models() -> list[Any]:
+        return [nn.Linear(4, 2, rng=np.random.default_rng(seed)) for seed in range(3)]
+
+    x, compiled = tt.ones((2, 4)), tt.compile(step)
+    pairs = [[(model, optim.Adam(model)) for model in models()] for _ in range(2)]
+
+    for _ in range(3):
+        for one, other in zip(*pairs, strict=True):
+            compiled(one[0], one[1], x)
+            step(other[0], other[1], x)
+
+    for (found, _), (expected, _) in zip(*pairs, strict=True):
+        np.testing.assert_array_equal(found.weight.numpy(), expected.weight.numpy())
+    with pytest.raises(UnusedParametersError):
+        compiled(pairs[0][0][0], pairs[0][1][1], x)
 
 
 def test_a_compiled_function_keeps_its_name_and_documentation() -> None:

@@ -279,7 +279,11 @@ class Inputs(GuardWriter):
             optimizer, held = self._optimizers.pop()
             for position, group in enumerate(optimizer.groups):
                 for place, tensor in enumerate(group.tensors):
-                    if id(tensor) not in self.tensors:
+                    # What is an argument may be another one at the next call.
+                    if (
+                        id(tensor) not in self.tensors
+                        or self.tensors[id(tensor)][1] not in self.fields
+                    ):
                         expression = f"{held}['groups'][{position}].tensors[{place}]"
                         self.walk_tensor(tensor, expression, "a parameter")
 

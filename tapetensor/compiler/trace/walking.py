@@ -57,7 +57,6 @@ from tapetensor.compiler.trace.structure import (
     slots_of,
     storage,
 )
-from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.gradients import Gradients
@@ -158,9 +157,9 @@ class Walker(Inputs):
     def _is_kept(self, value: Any, base: type) -> bool:
         """Tell whether the next call has to bring the very same object.
 
-        That is so around the function, and of models, and of what nobody can look through.
+        That is so around the function, and of what nobody can look through.
         """
-        if isinstance(value, Module | enum.Enum):
+        if isinstance(value, enum.Enum):
             return True
         if isinstance(value, _RECOGNIZED) or is_dataclass_instance(value):
             return False
