@@ -56,6 +56,7 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         if not same:
             writer.store(f"{local}.arrays", writer.entries(store))
     inputs.guard_origins(came_in, replaced)
+    inputs.guard_distinct()
     writer.returned = writer.write(result)
     writer.tape_lines = _tape_lines(writer)
     inputs.guard_against_errors()

@@ -150,15 +150,17 @@ class Inputs(GuardWriter):
                 "pass np.asarray(...) of it"
             )
         local = self.local(expression)
+        if id(array) in self.seen:
+            stands_for, source = self.seen[id(array)]
+            self.guard(f"{local} is not {source}")
+            return stands_for
         if not self.is_around:
             tracer = self.input(array, local, where)
             tracer.fixed_as = where
+            self.seen[id(array)] = tracer, local
             return tracer
         if array.dtype.hasobject:
             raise trace_error(f"{where} is an array of Python objects; make it a list of them")
-        if id(array) in self.seen:
-            self.guard(f"{local} is not {self.seen[id(array)][1]}")
-            return array
         self.seen[id(array)] = array, local
         self.guard(f"{local} is not {self.bind(array)}")
         before, flags = elements(array), array.flags
@@ -328,9 +330,21 @@ class Inputs(GuardWriter):
         for _, store, _, lacked in self.stores:
             known = self.bind(lacking(lacked, fixed, ids))
             self.guard(f"lacking({store}.incomplete, {told}) != {known}")
-        if len(self._direct) > 1:
-            distinct = ", ".join([f"id({local})" for local in self._direct])
-            self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
+        if fixed and self._direct:
+            ids_of = "".join([f"{local}._id, " for local in self._direct])
+            self.guard(f"not {self.bind(fixed)}.isdisjoint(({ids_of}))")
+
+    def guard_distinct(self) -> None:
+        """Write guards: what are several objects are several at the next call, too."""
+        several: dict[Any, dict[str, None]] = {TensorBase: dict.fromkeys(self._direct)}
+        for stands_for, source in self.seen.values():
+            # Those that nobody can change may be one or several.
+            if not isinstance(stands_for, tuple | frozenset):
+                several.setdefault(type(stands_for), {})[source] = None
+        for sources in several.values():
+            if len(sources) > 1 and not all(one.startswith("k") for one in sources):
+                distinct = ", ".join([f"id({one})" for one in sources])
+                self.guard(f"len({{{distinct}}}) != {len(sources)}")
 
 
 def nothing(_: object = None) -> None:
