@@ -136,6 +136,25 @@ def test_one_tensor_given_twice_is_not_taken_for_two() -> None:
     assert [one.item() for one in gradients(x, y)] == [5.0, 3.0]
 
 
+def test_what_are_several_arguments_are_not_taken_for_one_that_is_given_again() -> None:
+    class Weight:
+        value = 2.0
+
+    compare = tt.compile(lambda x, a, b: x * (3.0 if a is b else a.value * b.value))
+    one, other, model = Weight(), Weight(), nn.Linear(1, 1, rng=np.random.default_rng(0))
+
+    assert compare(_vector(1.0), one, other).item() == 4.0
+    assert compare(_vector(1.0), one, one).item() == 3.0
+    add = tt.compile(lambda a, b: (a * b, a is b))
+    for a, b in ((np.ones(1), np.ones(1)), (model.weight.numpy(),) * 2):
+        assert add(a, b)[1] is (a is b)
+    both = tt.compile(lambda w: (model.weight * w).sum().item() + 0.0 * (w is model.weight))
+    weight: Any = tt.ones((1, 1))
+    both(weight)
+    assert both(model.weight) == (model.weight * model.weight).sum().item()
+    assert len(plans(both)) == 2
+
+
 def test_gradients_come_out_keyed_by_the_tensors_of_the_call() -> None:
     @tt.compile
     def gradients(x: Tensor1D[Any]) -> tt.Gradients:

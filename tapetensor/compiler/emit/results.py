@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import types
-from collections import deque
-from collections.abc import Callable, Container, Iterable
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Container, Iterable
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -21,12 +21,20 @@ from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
 from tapetensor.compiler.trace.structure import (
+    DICTS,
     SEQUENCES,
+    VALUES,
+    content,
+    dict_of,
     fields_of,
-    is_dataclass_instance,
+    fill_slots,
+    in_dict,
+    in_slots,
     is_looked_through,
     is_plain,
     is_users_object,
+    refill,
+    storage,
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
@@ -47,7 +55,15 @@ from tapetensor.tensor.base import TensorBase, wrap
 _AS_ANOTHER, _COPIED = "[...]", ".copy('K')"
 _STRIDED = ("index", "broadcast_to")
 # Objects of these types are returned as they are.
-_LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
+_LASTING = (
+    Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc, NoneTape,
+    types.EllipsisType, types.NotImplementedType, *VALUES,
+)  # fmt: skip
+# What objects are made again that store what these do, and an attribute that is given then.
+_MADE: dict[type, str] = {
+    object: "", list: "", set: "", frozenset: "", dict: "", OrderedDict: "", deque: "maxlen",
+    defaultdict: "default_factory",
+}  # fmt: skip
 
 
 class ResultWriter:
@@ -96,6 +112,9 @@ class ResultWriter:
         self._roots: dict[Node, ArrayTracer] = {}
         # The array of the function that each node leaves as.
         self._written: dict[Node, ArrayTracer] = {}
+        # The variables of objects that are being written, and of those that lead to themselves.
+        self._begun: set[str] = set()
+        self._circular: set[str] = set()
         # The arrays of numpy's among the results.
         self._numpys: list[Any] = []
         # What was written is kept alive, for it is known by its address.
@@ -129,6 +148,7 @@ class ResultWriter:
         """Return the source of a result."""
         known = self._known.get(id(value))
         if known is not None:
+            self._circular |= {known} & self._begun
             return known
         if isinstance(value, TensorBase):
             return self._tensor(value)
@@ -163,11 +183,7 @@ class ResultWriter:
                     "return that, and make the function of it outside"
                 )
             return self.bind(value)
-        local = self._named(value)
-        # Tapes may carry gradients, which therefore come before them.
-        lines = self._tensors if isinstance(value, Gradients) else self._containers
-        lines.append(f"{local} = {self._container(value)}")
-        return local
+        return self._object(value)
 
     def _told_apart(self, value: Any) -> None:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
@@ -204,31 +220,45 @@ class ResultWriter:
         args = "".join([f", {index(one)}" for one in part.args])
         return f"{self.bind(part.view)}({self.write(part.array)}{args})"
 
-    def _container(self, value: Any) -> str:
-        """Return the source of a mutable object, which is another one at every call."""
+    def _object(self, value: Any) -> str:
+        """Return the variable of a mutable object, which is another one at every call."""
+        local = self._named(value)
         if isinstance(value, Gradients):
             leafs = self.bind(value.leafs)
             told = f"{leafs}, {value.is_leaky}, {self.incomplete(value.incomplete)}"
-            return f"gradients_of({self.entries(value)}, {told})"
-        if value.__class__ is list:
-            return f"[{self._items(value)}]"
-        if value.__class__ in (set, frozenset, deque):
-            return f"{self.bind(value.__class__)}([{self._items(value)}])"
-        if isinstance(value, dict):
-            pairs = [f"{self.bind(key)}: {self.write(one)}" for key, one in value.items()]
-            items = ", ".join(pairs)
-            entries = f"{{{{{items}}}}}"
-            if value.__class__ is dict:
-                return entries
-            return f"filled({self.bind(value.copy)}, {entries})"
-        if is_dataclass_instance(value) or is_users_object(value) or isinstance(value, Module):
-            fields = fields_of(value)
-            items = "".join([f"({name!r}, {self.write(one)}), " for name, one in fields.items()])
-            return f"made({self.bind(value.__class__)}, ({items}))"
-        raise trace_error(
-            f"a result is a {type(value).__name__}, which a replay cannot make again; return "
-            "tensors, arrays, plain values, and tuples, lists, dicts and dataclasses of them"
+            # Tapes may carry gradients, which therefore come before them.
+            self._tensors.append(f"{local} = gradients_of({self.entries(value)}, {told})")
+            return local
+        cls = value.__class__
+        base, place = storage(cls), len(self._containers)
+        if base not in _MADE or not (base is not object or is_users_object(value)):
+            raise trace_error(
+                f"a result is a {cls.__name__}, which a replay cannot make again; return tensors, "
+                "arrays, plain values, and tuples, lists, dicts and dataclasses of them"
+            )
+        self._begun.add(local)
+        held = content(base, value) if base in (*SEQUENCES, *DICTS) else []
+        items = self._pairs(held) if isinstance(held, dict) else f"[{self._items(held)}]"
+        fields, slots = self._pairs(in_dict(value)), self._pairs(in_slots(value))
+        self._begun.remove(local)
+        if cls is frozenset or (cls in (list, dict) and local not in self._circular):
+            source = items if cls is not frozenset else f"{self.bind(cls)}({items})"
+            self._containers.append(f"{local} = {source}")
+            return local
+        options = [getattr(value, _MADE[base])] if _MADE[base] else []
+        made = f"new({', '.join([self.bind(one) for one in (cls, base, *options)])})"
+        if local in self._circular:
+            self._containers.insert(place, f"{local} = {made}")
+            made = local
+        self._containers.append(
+            f"{local} = filled({made}, {self.bind(base)}, {items}, {fields}, {slots})"
         )
+        return local
+
+    def _pairs(self, held: dict[Any, Any]) -> str:
+        """Return the source of a dict."""
+        pairs = [f"{self.bind(key)}: {self.write(one)}" for key, one in held.items()]
+        return f"{{{{{', '.join(pairs)}}}}}"
 
     def _items(self, values: Any) -> str:
         return "".join([f"{self.write(item)}, " for item in values])
@@ -357,22 +387,24 @@ def _holds_captured(value: Any, done: set[int]) -> bool:
     return is_captured or any(_holds_captured(one, done) for one in held)
 
 
-def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:
-    """Return an object with these attributes, without running its constructor."""
+def new(cls: Any, base: Any, *options: Any) -> Any:
+    """Return an empty object of a class that stores what another one, of C, does."""
     is_namespace = issubclass(cls, types.SimpleNamespace)
-    result: Any = (types.SimpleNamespace if is_namespace else object).__new__(cls)
-    for name, value in fields:
-        object.__setattr__(result, name, value)
-    return result
+    made = (types.SimpleNamespace if is_namespace else base).__new__(cls)
+    if options:
+        base.__init__(made, *(((), *options) if base is deque else options))
+    return made
 
 
-def filled(copy: Callable[[], dict[Any, Any]], entries: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a copy of a dict of some other kind, with these entries in place of its own."""
-    result = copy()
-    # The method `update` of a counter would add the numbers up.
-    for key, value in entries.items():
-        result[key] = value
-    return result
+def filled(value: Any, base: type, items: Any, fields: Any, slots: Any) -> Any:
+    """Return an object, which holds these items and attributes now; none of its own code runs."""
+    if items:
+        refill(base, value, items)
+    own = dict_of(value)
+    if own is not None:
+        own.update(fields)
+    fill_slots(value, slots)
+    return value
 
 
 def number(value: Any) -> float:
@@ -392,7 +424,7 @@ RESULT_NAMES: dict[str, Any] = {
     "take_tapes": take_tapes,
     "read_only": read_only,
     "asarray": np.asarray,
-    "made": made,
+    "new": new,
     "filled": filled,
     "number": number,
 }

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 import tapetensor as tt
+from tests.compiler.law.around import LAWFUL, PLANNED
 from tests.compiler.law.harness import verdict
 from tests.compiler.law.programs import scenarios
 from tests.compiler.law.surroundings import surroundings
 from tests.compiler.law.training import RIGHT, TRAINING
 
-LAW = scenarios()
+LAW = {**scenarios(), **LAWFUL}
 NEVER_REFUSED = {
     f"{subject}: {name}": text
-    for subject, table in (("training", TRAINING), ("right programs", RIGHT))
+    for subject, table in (("training", TRAINING), ("right programs", RIGHT), ("around", PLANNED))
     for name, text in table.items()
 }
 

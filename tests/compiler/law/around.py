@@ -1,0 +1,56 @@
+"""Programs on what a function finds around itself, and on what it returns."""
+
+# In each, what follows the line ``---`` runs between the calls.
+
+from __future__ import annotations
+
+# These are planned, and give what the function gives.
+PLANNED = {
+    "one array given twice": """
+def g(a, b):
+    return (a if a is b else a + b), len({id(a), id(b)})
+def f(x, y):
+    return g(x, x)
+""",
+    "objects of all kinds that come out": """
+import collections, dataclasses, datetime, decimal, types
+class Loss(dict):
+    __getattr__ = dict.__getitem__
+class Output(collections.OrderedDict):
+    def __init__(self, loss): super().__init__(loss=loss)
+class Many(list):
+    def __init__(self, items): super().__init__(items); self.count = len(items)
+class Default(collections.defaultdict): pass
+@dataclasses.dataclass(slots=True, frozen=True)
+class Slots:
+    a: object
+class Unit:
+    def __set_name__(self, owner, name): self.name = name
+    def __get__(self, one, cls=None): return one.__dict__[self.name]
+    def __set__(self, one, value): one.__dict__[self.name] = value * 2
+class Measured:
+    w = Unit()
+    def __init__(self, w): self.w = w
+def f(x, y):
+    default = Default(list)
+    default['a'].append(x * 2)
+    default.note = 'n'
+    return [
+        Loss(loss=x.sum()), Output(y), Many([x, y]), default, default.default_factory, Slots(x),
+        Measured(x).w, Measured(x), collections.deque([x, y * 2], maxlen=2).maxlen,
+        collections.Counter('aab'), ..., NotImplemented, np.poly1d([1, 2]), range(3), np.sin,
+        decimal.Decimal(1), datetime.date(2020, 1, 1), types.SimpleNamespace(a=x),
+    ]
+""",
+    "circles that come out": """
+class Node:
+    def __init__(self, value, parent=None):
+        self.value, self.parent, self.children = value, parent, []
+def f(x, y):
+    root = Node(x)
+    root.children.append(Node(y, root))
+    return root
+""",
+}
+# These give what the function gives, or are refused.
+LAWFUL: dict[str, str] = {}
