@@ -36,6 +36,10 @@ class Program:
         prefers_steps: whether what can be one node is one, for what knows more of the whole than of
             its parts.
         makes_arrays: whether what the user's code has numpy make are arrays of the program.
+
+    Attributes:
+        nodes: what was captured, in order.
+        groups: the groups of parameters of the optimizers that came in.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Program:
         self.makes_arrays = makes_arrays
         self._thread = get_ident()
         self.nodes: list[Node] = []
+        self.groups: list[Any] = []
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
         self._kept: list[Any] = []

@@ -282,6 +282,11 @@ class ArrayTracer(ArrayMethods):
     @override
     @unseen
     def capture_update(self, update: Any, gradients: Sequence[ArrayTracer]) -> list[ArrayTracer]:
+        if not any(update.group is one for one in self.program.groups):
+            raise self.refusal(
+                "an optimizer is made, or copied, inside, and its state would go on at the next "
+                "call; make it outside, and pass it"
+            )
         args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
         return self._parts(node, [shadow(one)[()] for one in gradients])
