@@ -134,6 +134,11 @@ def step(model: Model, grads: tt.Gradients) -> None:
     optim.Sgd(model, lr=0.1).step(grads)
 
 
+def captured_step(model: Model, loss: Any) -> None:
+    optimizer = optim.Sgd(model, lr=0.1)
+    tt.compile(lambda: optimizer.step(loss().backward()))()
+
+
 ASKING: dict[str, Callable[[Model, Any], Any]] = {
     "an optimizer": lambda model, loss: step(model, loss().backward()),
     "wrt": lambda model, loss: loss().backward(wrt=model),
@@ -144,7 +149,7 @@ ASKING: dict[str, Callable[[Model, Any], Any]] = {
     "a carried store": lambda model, loss: step(
         model, model.forward(X.trace(loss().backward())).sum().backward()
     ),
-    "a captured step": lambda model, loss: tt.compile(lambda: step(model, loss().backward()))(),
+    "a captured step": lambda model, loss: captured_step(model, loss),
     "gradients of a compiled function": lambda model, loss: step(
         model, tt.compile(lambda: loss().backward())()
     ),

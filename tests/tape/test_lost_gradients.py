@@ -33,8 +33,16 @@ def test_the_error_names_the_parameters_if_a_module_was_given() -> None:
         step(model, LOSING["a penalty"](model).backward())
 
 
-@pytest.mark.parametrize("right", RIGHT)
-@pytest.mark.parametrize("asking", ASKING)
+@pytest.mark.parametrize(
+    ("right", "asking"),
+    [
+        (right, asking)
+        for right in RIGHT
+        for asking in ASKING
+        # An optimizer that is made before a capture knows no parameters that are replaced in it.
+        if (right, asking) != ("written_by_hand", "a captured step")
+    ],
+)
 def test_a_program_that_loses_nothing_is_not_refused(right: str, asking: str) -> None:
     model = Model()
     ASKING[asking](model, lambda: RIGHT[right](model))

@@ -126,7 +126,7 @@ class Binding(Walker):
             try:
                 result = function()
             except Exception as error:
-                if not self._refused and not isinstance(error, RecursionError):
+                if not self._refused and not isinstance(error, RecursionError | TraceError):
                     raise self._of_the_function(error) from error
                 # Errors know the frames that know them: nothing here goes on doing so.
                 if error is (self._refused or [error])[0]:

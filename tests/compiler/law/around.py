@@ -53,4 +53,22 @@ def f(x, y):
 """,
 }
 # These give what the function gives, or are refused.
-LAWFUL: dict[str, str] = {}
+LAWFUL = {
+    "an optimizer that is made inside": """
+import copy
+model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+def f(x, y):
+    mine = copy.deepcopy(model)
+    optimizer = optim.Adam(mine)
+    for _ in range(2):
+        optimizer.step(mine(tt.from_numpy(x).trace()).square().sum().backward(wrt=mine))
+    return mine.weight
+""",
+    "an optimizer of the model's that is made inside": """
+model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+def f(x, y):
+    optimizer = optim.Sgd(model, lr=0.1, momentum=0.9)
+    optimizer.step(model(tt.from_numpy(x).trace()).square().sum().backward(wrt=model))
+    return model.weight
+""",
+}
