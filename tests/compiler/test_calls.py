@@ -35,6 +35,20 @@ def _vector(*values: float) -> Tensor1D[Any]:
     return tt.from_numpy(list(values), shape=(len(values),))
 
 
+class Signal:
+    """An event that a compiled function may tell of: whether it is set it cannot ask."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        self._lock.release()
+
+    def wait(self) -> None:
+        self._lock.acquire(timeout=10)
+
+
 def test_calls_of_one_kind_share_a_plan_and_other_shapes_make_another() -> None:
     double = tt.compile(lambda x: x * 2.0)
 
@@ -349,7 +363,7 @@ def test_two_threads_may_call_one_function() -> None:
     ],
 )
 def test_another_thread_cannot_use_a_model_while_it_is_traced(use: Any) -> None:
-    began, tried, errors = threading.Event(), threading.Event(), []
+    began, tried, errors = Signal(), Signal(), []
     model = nn.Linear(4, 2, rng=np.random.default_rng(0))
     optimizer = optim.Sgd(model, lr=0.1)
     grads = model.forward(tt.ones((3, 4)).trace()).sum().backward(wrt=model)
@@ -358,11 +372,11 @@ def test_another_thread_cannot_use_a_model_while_it_is_traced(use: Any) -> None:
 
     def step(model: Any, optimizer: Any) -> None:
         began.set()
-        tried.wait(10)
+        tried.wait()
         optimizer.step(grads_of(model))
 
     def intrude() -> None:
-        began.wait(10)
+        began.wait()
         try:
             use(model, optimizer, grads)
         except BaseException as error:
@@ -385,7 +399,7 @@ def test_another_thread_cannot_use_a_model_while_it_is_traced(use: Any) -> None:
 
 
 def test_a_step_is_refused_that_would_end_while_another_thread_traces_with_its_model() -> None:
-    waits, in_step, in_trace = threading.Event(), threading.Event(), threading.Event()
+    waits, in_step, in_trace, ended = threading.Event(), Signal(), Signal(), Signal()
     model = nn.Linear(4, 2, rng=np.random.default_rng(0))
     optimizer = optim.Sgd(model, lr=0.1)
     errors = []
@@ -393,7 +407,7 @@ def test_a_step_is_refused_that_would_end_while_another_thread_traces_with_its_m
     def wait(array: Any) -> None:
         if waits.is_set():
             in_step.set()
-            in_trace.wait(10)
+            in_trace.wait()
 
     def step(model: Any, optimizer: Any) -> None:
         grads = grads_of(model)
@@ -410,16 +424,17 @@ def test_a_step_is_refused_that_would_end_while_another_thread_traces_with_its_m
             compiled(model, optimizer)
         except TraceError as error:
             errors.append(str(error))
+        ended.set()
 
     thread = threading.Thread(target=train)
 
     def forward(model: Any) -> Any:
         in_trace.set()
-        thread.join(10)
+        ended.wait()
         return model.forward(tt.ones((3, 4)))
 
     thread.start()
-    in_step.wait(10)
+    in_step.wait()
     tt.compile(forward)(model)
 
     (error,) = errors

@@ -85,6 +85,8 @@ class Binding(Walker):
         # Whether some code looks up names that are made, which may be any text that was walked.
         self._is_dynamic = False
         self._entered: dict[int, types.CodeType] = {}
+        # The attributes that all of it reads or sets, that of installed packages, too.
+        self._named: set[str] = set()
         # How many functions of some code were walked.
         self._counts: dict[int, int] = {}
         # What the names of each module and class stand for, by the address of it.
@@ -238,6 +240,7 @@ class Binding(Walker):
         if id(code) not in self._entered:
             self._find_function(code)
             self._entered[id(code)] = code
+            self._named |= names_in(code).attributes
             if is_installed(code):
                 self._read_values(code, scope)
             else:
@@ -248,7 +251,7 @@ class Binding(Walker):
         self._walk_namespaces()
         self.walk_parameters()
         for name, told in self.unrepeatable.items():
-            if name in self.attributes or self._is_dynamic:
+            if name in self._named or self._is_dynamic:
                 places = [place_of_name(one, name) for one in self._entered.values()]
                 with placed(next(filter(None, places), None)):
                     raise trace_error(told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import decimal
+import enum
 import functools
 import gc
 import io
@@ -11,18 +12,33 @@ import logging
 import operator
 import queue
 import random
+import re
+import struct
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
 from contextvars import Context, ContextVar
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from tapetensor.compiler.trace.callables import functions_in
 from tapetensor.compiler.trace.changes import parts, whole
 from tapetensor.compiler.trace.codes import is_unrepeatable
 from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.structure import is_buffer, is_looked_through, is_plain, is_users
+from tapetensor.compiler.trace.structure import (
+    VALUES,
+    is_buffer,
+    is_looked_through,
+    is_plain,
+    is_users,
+)
 from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
 _CACHE = type(functools.lru_cache(len))
@@ -33,6 +49,21 @@ DIFFERS = (
     "it as an argument"
 )
 _ABSENT = object()
+# What objects of these classes are does not change. Whether a lock is held, only a call tells.
+_UNCHANGING: tuple[Any, ...] = (
+    type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
+    types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType, types.GenericAlias,
+    types.UnionType, types.EllipsisType, types.NotImplementedType, re.Pattern, re.Match,
+    struct.Struct, np.ufunc, type(np.sum), property, staticmethod, classmethod, functools.partial,
+    functools.cached_property, operator.attrgetter, operator.itemgetter, operator.methodcaller,
+    type(threading.Lock()), type(threading.RLock()), enum.Enum, io.IOBase,
+    # These are watched.
+    random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Gradients,
+    Optimizer, OwnedTape, NoneTape, TensorBase, np.ndarray,
+)  # fmt: skip
+# Classes of these modules stand for types; what sends to other processes refuses by itself.
+_WORDS = ("typing", "tapetensor.distributed")
 _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 
 
@@ -131,7 +162,26 @@ def never_the_same(value: Any) -> str:
             "is an iterator, which a replay would not advance; call next() outside, and pass what "
             "it gives"
         )
+    if _is_opaque(value):
+        return (
+            f"is a {cls.__name__}, whose state nobody sees from outside; read it outside, and pass "
+            "what it gives"
+        )
     return ""
+
+
+def _is_opaque(value: Any) -> bool:
+    """Tell whether a value is neither looked through nor of a kind whose state can be seen."""
+    is_known = isinstance(value, (*_UNCHANGING, *VALUES)) or type(value).__module__.startswith(
+        _WORDS
+    )
+    return not (
+        is_known
+        or is_plain(value)
+        or is_looked_through(value)
+        or any(row.is_one(value) for row in VISIBLE)
+        or any(True for _ in functions_in(value))
+    )
 
 
 def _bytes(value: Any) -> bytes:

@@ -71,4 +71,56 @@ def f(x, y):
     optimizer.step(model(tt.from_numpy(x).trace()).square().sum().backward(wrt=model))
     return model.weight
 """,
+    "events, locks and what will be": """
+import concurrent.futures, multiprocessing, threading
+stop, future = threading.Event(), concurrent.futures.Future()
+def f(x, y):
+    return x if stop.is_set() or future.done() else y
+---
+stop.set()
+""",
+    "a database": """
+import sqlite3
+base = sqlite3.connect(':memory:')
+base.execute('create table t(a)'), base.execute('insert into t values (2)')
+def f(x, y):
+    return x * base.execute('select max(a) from t').fetchone()[0]
+---
+base.execute('insert into t values (50)')
+""",
+    "trees and sums of bytes": """
+import hashlib, xml.etree.ElementTree
+root, whole = xml.etree.ElementTree.fromstring('<a k="2"/>'), hashlib.md5()
+class Held: pass
+held = Held()
+held.whole = whole
+def f(x, y):
+    return x * int(root.get('k')) + int(held.whole.hexdigest()[:2], 16)
+---
+root.set('k', '5')
+whole.update(b'z')
+""",
+    "seeds that have children": """
+seeds = np.random.SeedSequence(1)
+def f(x, y):
+    return x + np.random.default_rng(seeds.spawn(1)[0]).normal()
+""",
+    "gradients that add up": """
+model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+sums = tt.GradientAccumulator()
+def f(x, y):
+    grads = model(tt.from_numpy(x).trace()).sum().backward(wrt=model)
+    sums.accumulate('weight', grads[model.weight])
+    return sums.get('weight')
+""",
+    "a lock that is taken": """
+import threading
+lock = threading.Lock()
+class Held: pass
+held = Held()
+held.lock = lock
+def f(x, y):
+    with held.lock:
+        return x + y
+""",
 }
