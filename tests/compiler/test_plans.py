@@ -261,12 +261,16 @@ def test_totals_of_all_rows_are_folded_into_the_group_that_computes_the_rows(
         return by_column, ufunc.reduce(y, axis=(0, 1), keepdims=True), ufunc.reduce(y[:, :3], 1)
 
     compiled = tt.compile(run)
+    # Sums of columns may be parameters' gradients, which have the last digits of eager mode.
+    is_whole = ufunc in (np.add, np.multiply) and dtype in (np.float32, np.float64)
     for rows in (x, x[::-1]):
         for found, expected in zip(compiled(rows), run(rows), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-5)
             assert found.dtype == expected.dtype
-    (group,) = [title for title in _titles(compiled) if title.startswith("group of")]
-    assert group.count(f"{ufunc.__name__}.reduce") == 2
+        if is_whole:
+            np.testing.assert_array_equal(compiled(rows)[0], run(rows)[0])
+    groups = "".join([title for title in _titles(compiled) if title.startswith("group of")])
+    assert groups.count(f"{ufunc.__name__}.reduce") == 2
 
 
 def test_rows_of_a_broken_layout_are_read_right() -> None:

@@ -54,10 +54,14 @@ class ConvThenNorm(nn.Module):
     """What lies with its batch innermost, and is normalized by channels."""
 
     conv: nn.Conv2d[Any, Any, Any, Any, Any]
-    norm: nn.BatchNorm2d[Any]
+    norm: Any
 
     def forward(self, x: Any) -> Any:
         return self.norm.forward(self.conv.forward(x)).relu()
+
+
+def _behind_convolution(norm: Any) -> ConvThenNorm:
+    return ConvThenNorm(conv=nn.Conv2d(3, 16, 3, padding=1, rng=_rng()), norm=norm)
 
 
 class BetweenPoints(nn.Module):
@@ -121,11 +125,22 @@ MODULES: dict[str, tuple[Module, tuple[int, ...]]] = {
     "layer norm": (lambda: nn.LayerNorm(64), (9, 16, 64)),
     "narrow layer norm": (lambda: nn.LayerNorm(10), (9, 16, 10)),
     "convolution, then batch norm": (
-        lambda: ConvThenNorm(
-            conv=nn.Conv2d(3, 16, 3, padding=1, rng=_rng()), norm=nn.BatchNorm2d(16)
-        ),
+        lambda: _behind_convolution(nn.BatchNorm2d(16)),
         (32, 3, 8, 8),
     ),
+    "many images, then batch norm": (
+        lambda: _behind_convolution(nn.BatchNorm2d(16)),
+        (128, 3, 16, 16),
+    ),
+    "convolution, then group norm": (
+        lambda: _behind_convolution(nn.GroupNorm(2, 16)),
+        (32, 3, 8, 8),
+    ),
+    "convolution, then instance norm": (
+        lambda: _behind_convolution(nn.InstanceNorm2d()),
+        (32, 3, 8, 8),
+    ),
+    "batch norm of many images": (lambda: nn.BatchNorm2d(16), (32, 16, 28, 28)),
 }
 
 

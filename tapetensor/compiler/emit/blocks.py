@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.calls import call_into
 from tapetensor.compiler.emit.code import Code, Operand, indented
 from tapetensor.compiler.plan.groups import Group, Role
-from tapetensor.compiler.plan.storage import overwritable, owner
+from tapetensor.compiler.plan.storage import overwritable, owner, readers_of
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
@@ -31,6 +31,10 @@ BLOCK = 1 << 17
 _ROWS_TOGETHER = 16
 
 
+# Of numbers with a point these give another last digit where they begin elsewhere.
+_INEXACT = frozenset({np.add, np.multiply})
+
+
 @dataclass
 class BlockLoops:
     """Runs groups with numpy's functions on blocks of rows; what dies inside lies in scratch.
@@ -42,10 +46,11 @@ class BlockLoops:
     """
 
     has_products: bool
+    _whole: set[Node] = field(init=False, default_factory=set)
 
     def takes(self, node: Node) -> bool:
         """Tell whether numpy computes a step as well row by row."""
-        return node.kind in (Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW)
+        return node.kind in (Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW) and node not in self._whole
 
     def is_worth_it(self, group: Group) -> bool:
         """Tell whether blocks save trips to memory."""
@@ -55,7 +60,21 @@ class BlockLoops:
         return len(steps) > 1 and is_large and group.rows > _rows_of_block(group)
 
     def prepared(self, schedule: list[Node]) -> list[Node]:
-        """Return the schedule as it is."""
+        """Return the schedule as it is; sums that something is computed from are left whole.
+
+        Block by block they have other last digits than in eager mode, which a loss may have that
+        only leaves.
+        """
+        readers = readers_of(schedule)
+        self._whole = {
+            node
+            for node in schedule
+            if node.kind is Kind.REDUCE
+            and 0 in node.detail[0]
+            and node.function in _INEXACT
+            and node.dtype.kind in "fc"
+            and _is_computed_from(node, readers)
+        }
         return schedule
 
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,6 +118,17 @@ class BlockLoops:
             for node, part in body.totals.items():
                 line = _taken_into(code, node, bodies[0].totals[node].source, part.source)
                 code.emit(node, line, title="take together")
+
+
+def _is_computed_from(total: Node, readers: dict[Node, list[Node]]) -> bool:
+    """Tell whether more than single numbers is computed from a total."""
+    waiting = [total]
+    while waiting:
+        node = waiting.pop()
+        if node.size > 1 or node.kind not in (Kind.REDUCE, Kind.ELEMENTWISE, Kind.VIEW):
+            return True
+        waiting += readers.get(node, [])
+    return False
 
 
 def emit_calls(

@@ -51,13 +51,11 @@ DIFFERS = (
 _ABSENT = object()
 # What objects of these classes are does not change. Whether a lock is held, only a call tells.
 _UNCHANGING: tuple[Any, ...] = (
-    type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
-    types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
-    types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType, types.GenericAlias,
+    type, types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.GenericAlias,
     types.UnionType, types.EllipsisType, types.NotImplementedType, re.Pattern, re.Match,
-    struct.Struct, np.ufunc, type(np.sum), property, staticmethod, classmethod, functools.partial,
-    functools.cached_property, operator.attrgetter, operator.itemgetter, operator.methodcaller,
-    type(threading.Lock()), type(threading.RLock()), enum.Enum, io.IOBase,
+    struct.Struct, np.ufunc, type(np.sum), functools.partial, operator.attrgetter,
+    operator.itemgetter, operator.methodcaller, type(threading.Lock()), type(threading.RLock()),
+    enum.Enum, io.IOBase,
     # These are watched.
     random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Gradients,
     Optimizer, OwnedTape, NoneTape, TensorBase, np.ndarray,
@@ -172,15 +170,16 @@ def never_the_same(value: Any) -> str:
 
 def _is_opaque(value: Any) -> bool:
     """Tell whether a value is neither looked through nor of a kind whose state can be seen."""
-    is_known = isinstance(value, (*_UNCHANGING, *VALUES)) or type(value).__module__.startswith(
-        _WORDS
-    )
+    cls = type(value)
     return not (
-        is_known
+        isinstance(value, (*_UNCHANGING, *VALUES))
+        or cls.__module__.startswith(_WORDS)
+        # What a class has to be read by way of its objects is guarded by identity.
+        or hasattr(cls, "__get__")
         or is_plain(value)
         or is_looked_through(value)
         or any(row.is_one(value) for row in VISIBLE)
-        or any(True for _ in functions_in(value))
+        or next(functions_in(value), None) is not None
     )
 
 

@@ -164,10 +164,14 @@ class Program:
     ) -> Node:
         """Add a reduction over `axes`, which stay with size 1, in the order of the memory."""
         shape = tuple([1 if axis in axes else size for axis, size in enumerate(operand.shape)])
-        if operand.kind is Kind.VIEW and operand.function.name == "transpose":
-            order = operand.function.parameter
-            inner = tuple(sorted([order[axis] for axis in axes]))
-            reduced = self.reduce(ufunc, operand.args[0], inner, dtype, options)
+        order = order_of(operand)
+        if order is not None and order != tuple(range(len(order))):
+            # The order of the result has a say in which elements numpy adds first.
+            back = inverse(order)
+            turned = tuple([operand.shape[axis] for axis in back])
+            inner = self.view(View("transpose", back), operand, turned)
+            axes = tuple(sorted([order[axis] for axis in axes]))
+            reduced = self.reduce(ufunc, inner, axes, dtype, options)
             return self.view(View("transpose", order), reduced, shape)
         if operand.kind is Kind.CONSTANT and operand.size <= _SMALL:
             with np.errstate(all="ignore"):

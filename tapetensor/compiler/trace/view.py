@@ -214,9 +214,12 @@ def inverse(order: Shape) -> Shape:
 
 def order_of(operand: Node) -> Shape | None:
     """Return the order of axes in which an operand is seen, if that may be another than C's."""
-    is_turned = operand.kind is Kind.VIEW and operand.function.name == "transpose"
-    base = operand.args[0] if is_turned else operand
-    if base.kind is Kind.INPUT and base.detail and 0 not in base.detail:
+    views, base = list[View](), operand
+    while base.kind is Kind.VIEW and base.function.name in ("transpose", "reshape"):
+        views.append(base.function)
+        base = base.args[0]
+    is_strided = base.kind is Kind.INPUT and base.detail and 0 not in base.detail
+    if is_strided or any(view.name == "transpose" for view in views[1:]):
         seen = seen_order(laid_out(operand))
         return None if seen == tuple(range(len(seen))) else seen
-    return operand.function.parameter if is_turned else None
+    return views[0].parameter if views and views[0].name == "transpose" else None

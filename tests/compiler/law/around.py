@@ -42,6 +42,15 @@ def f(x, y):
         decimal.Decimal(1), datetime.date(2020, 1, 1), types.SimpleNamespace(a=x),
     ]
 """,
+    "a named tuple of plain values": """
+from typing import NamedTuple
+class Point(NamedTuple):
+    a: float
+    b: float = 3.
+point = Point(2.)
+def f(x, y):
+    return x * point.a + y * Point.b.__get__(point)
+""",
     "circles that come out": """
 class Node:
     def __init__(self, value, parent=None):
