@@ -107,8 +107,10 @@ class Recorder(dict[int, Record]):
                         summed.add(parents)
                 arrays[parents] = added
         # What is left belongs to ids that no record produced: leafs.
-        leafs = arrays if wanted is None else {key: arrays[key] for key in wanted & arrays.keys()}
-        finished.update(leafs)
+        if wanted is not None:
+            # In the order in which they were found: that of a set depends on the ids.
+            arrays = {key: array for key, array in arrays.items() if key in wanted}
+        finished.update(arrays)
         return finished
 
     def replay_by_group(
@@ -145,7 +147,7 @@ class Recorder(dict[int, Record]):
                 produced_id = order.pop()
                 part[produced_id] = self.pop(produced_id)
             arrays = part.replay(arrays)
-            yield {key: arrays[key] for key in group & arrays.keys()}
+            yield {key: array for key, array in arrays.items() if key in group}
 
     def _pruned(self, wanted: frozenset[int], order: list[int]) -> list[int]:
         """Drop every pullback from which no gradient flows on to `wanted`; return what is left."""

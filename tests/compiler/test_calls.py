@@ -179,6 +179,19 @@ def test_gradients_come_out_keyed_by_the_tensors_of_the_call() -> None:
         assert gradients(x)[x].item() == 2 * value
 
 
+def test_gradients_come_out_in_the_order_of_eager_mode_whatever_their_ids_are() -> None:
+    def names(wrap: Any) -> list[str]:
+        for _ in range(5):
+            tt.ones(())  # The ids of what follows lie elsewhere.
+        model = _model()
+        name_of = {one.id: name for name, one in model.parameters().items()}
+        gradients = wrap(lambda x: model.forward(x.trace()).sum().backward(wrt=model))
+        return [name_of[unique_id] for unique_id in gradients(_batch()[0])]
+
+    found = [names(wrap) for wrap in (tt.compile, lambda function: function) * 4]
+    assert found == found[:1] * 8
+
+
 def test_gradients_go_in_and_accumulate() -> None:
     @tt.compile
     def accumulate(x: Tensor1D[Any], grads: tt.Gradients) -> tt.Gradients:
