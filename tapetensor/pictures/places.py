@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import sysconfig
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -16,10 +17,22 @@ NOT_USERS = {*sys.stdlib_module_names, "numpy", __name__.split(".", maxsplit=1)[
 NOT_USERS.discard("__main__")
 
 
+_STDLIB = tuple({sysconfig.get_path(one) for one in ("stdlib", "platstdlib")})
+
+
 @cache
 def is_users_module(name: str | None) -> bool:
     """Tell whether a module is neither one of numpy, nor of Python, nor of this library."""
-    return (name or "").split(".", maxsplit=1)[0] not in NOT_USERS
+    root = (name or "").split(".", maxsplit=1)[0]
+    return root not in NOT_USERS or (root in sys.stdlib_module_names and _is_elsewhere(root))
+
+
+def _is_elsewhere(root: str) -> bool:
+    """Tell whether a module that is called as one of Python's lies in a folder of the user's."""
+    module = sys.modules.get(root)
+    file = getattr(module, "__file__", None)
+    places = [file] if file else [*getattr(module, "__path__", [])]
+    return any(not place.startswith(_STDLIB) for place in places)
 
 
 class Place(NamedTuple):

@@ -260,7 +260,7 @@ def _refusals() -> dict[str, tuple[Callable[[Any], Any], Callable[[], object], s
         "nonlocal": (adds, lambda: total, "total"),
         "attribute": (sets, lambda: holder.value, "holder.value"),
         "class attribute": (sets_class, lambda: Holder.kind, "Holder.kind"),
-        "array": (writes, array.tolist, "a numpy array"),
+        "array": (writes, array.tolist, "array"),
         "learning rate": (sets_rate, lambda: optimizer.lr, "optimizer.lr"),
         "random": (lambda x: x * random.random(), lambda: None, "the state of random"),
         "numpy's random": (

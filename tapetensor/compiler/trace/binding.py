@@ -6,6 +6,7 @@ tells what it may read, and that is walked before it does.
 
 from __future__ import annotations
 
+import abc
 import gc
 import logging
 import operator
@@ -13,7 +14,6 @@ import os
 import random
 import sys
 import threading
-import traceback
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -23,7 +23,11 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
-from tapetensor.compiler.trace.changes import Held, global_randomness
+from tapetensor.compiler.trace.changes import (
+    Held,
+    global_randomness,
+    set_global_randomness,
+)
 from tapetensor.compiler.trace.codes import (
     SETTINGS,
     is_installed,
@@ -94,7 +98,7 @@ class Binding(Walker):
         self._start = next_id()
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
-        self.hold("the state of ", global_randomness, nothing, dict, operator.eq)
+        self.hold("the state of ", global_randomness, set_global_randomness, dict, operator.eq)
         # They run whenever Python likes to, and are no part of the function.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
         self._counts.update({id(code): 0 for code in self._collecting})
@@ -129,7 +133,10 @@ class Binding(Walker):
                 result = function()
             except Exception as error:
                 if not self._refused and not isinstance(error, RecursionError | TraceError):
-                    raise self._of_the_function(error) from error
+                    steps = [one.function for one in self.program.nodes if one.kind is Kind.UPDATE]
+                    # What a tensor owns is spent where the function spends it.
+                    held = [one for one in reversed(self.held) if one.read is not nothing]
+                    raise NotTracedError(type(error).__name__, held, steps) from error
                 # Errors know the frames that know them: nothing here goes on doing so.
                 if error is (self._refused or [error])[0]:
                     self._refused.clear()
@@ -143,23 +150,6 @@ class Binding(Walker):
         with placed(self.place):
             self._guard_what_ran()
         return result
-
-    def _of_the_function(self, error: Exception) -> Exception:
-        """Return what is raised in place of an error of the function's own."""
-        if not self._frozen or "read-only" not in str(error):
-            steps = [node.function for node in self.program.nodes if node.kind is Kind.UPDATE]
-            # What a tensor owns is spent where the function spends it.
-            held = [one for one in reversed(self.held) if one.read is not nothing]
-            return NotTracedError(type(error).__name__, held, steps)
-        places = [
-            f"{frame.f_code.co_filename}:{line}"
-            for frame, line in traceback.walk_tb(error.__traceback__)
-            if is_users_module(frame.f_globals.get("__name__"))
-        ]
-        return TraceError(
-            f"{places[-1]}: compile: a numpy array is written to that the function reads from "
-            "around it, which a replay would not repeat; return the values and store them outside"
-        )
 
     @contextmanager
     def _covered(self) -> Iterator[None]:
@@ -415,6 +405,10 @@ class Binding(Walker):
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
+        if any(isinstance(one, abc.ABCMeta) for one in self.classes):
+            # Somebody may register a class that it has not.
+            token = f"{self.bind(abc.get_cache_token)}()"
+            self.guard(f"{token} != {self.bind(abc.get_cache_token())}")
         for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
             # It has the same bases, and no new name, which one of these or nobody had before.
             bases = f"{self.bind(cls)}.__mro__ is not {self.bind(cls.__mro__)}"

@@ -95,6 +95,14 @@ def global_randomness() -> dict[str, Any]:
     return {"random": random.getstate(), "np.random": (kind, np.asarray(keys).tobytes(), *rest)}
 
 
+def set_global_randomness(states: dict[str, Any]) -> None:
+    """Put back the states of those generators, unless they still are in them."""
+    if global_randomness() != states:
+        random.setstate(states["random"])
+        kind, keys, *rest = states["np.random"]
+        np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))  # noqa: NPY002
+
+
 def random_state(generator: Any) -> bytes:
     """Return the state of a random generator of any kind."""
     return pickle.dumps(getattr(generator, "bit_generator", generator).__getstate__())
@@ -151,7 +159,11 @@ class _Lines:
             self.is_found = self.latest is not None and self._change() is not None
         if self.is_found:
             return None
-        self.latest = Place(frame.f_code.co_filename, frame.f_lineno)
+        caller = frame.f_back
+        # What the caller does with the result is on its own line, which is not told again.
+        is_over = event == "return" and caller is not None and _is_users(caller)
+        at = caller if is_over and caller is not None else frame
+        self.latest = Place(at.f_code.co_filename, at.f_lineno)
         return self._on_line
 
 

@@ -102,8 +102,6 @@ class Inputs(GuardWriter):
         self.lacks: dict[int, str] = {}
         # What can change around the function; `restore` puts back the last of it first.
         self.held: list[Held] = []
-        # The arrays that may not be written to meanwhile, each with its elements.
-        self._frozen: list[tuple[Any, Any]] = []
         # Each object that was walked by its id, with what stands for it and the source of it.
         self.seen: dict[int, tuple[Any, str]] = {}
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
@@ -129,13 +127,6 @@ class Inputs(GuardWriter):
             # One that is interrupted is done again.
             self.held[-1].put_back()
             self.held.pop()
-        # An array can be made writable again only after the array that it is a view of.
-        for array, _ in sorted(self._frozen, key=lambda one: one[0].base is not None):
-            array.flags.writeable = True
-        for array, before in self._frozen:
-            # It may have been written to by way of another array that shares its memory.
-            if elements(array) != before:
-                array[...] = np.frombuffer(before[1], array.dtype).reshape(array.shape)
 
     def known(self) -> dict[int, str]:
         """Return the source of each tensor, container and object that came in."""
@@ -163,13 +154,8 @@ class Inputs(GuardWriter):
             raise trace_error(f"{where} is an array of Python objects; make it a list of them")
         self.seen[id(array)] = array, local
         self.guard(f"{local} is not {self.bind(array)}")
-        before, flags = elements(array), array.flags
-        self.guard(f"elements({local}) != {self.bind(before)}")
-        self.hold(where, lambda: elements(array), nothing, same=operator.eq)
-        if flags.writeable:
-            # From now on numpy refuses to change it, and its error names the line.
-            flags.writeable = False
-            self._frozen.append((array, before))
+        self.guard(f"elements({local}) != {self.bind(elements(array))}")
+        self.hold(where, partial(elements, array), partial(_put_back, array), same=operator.eq)
         return array
 
     def walk(self, value: Any, expression: str, where: str) -> Any:
@@ -346,6 +332,12 @@ class Inputs(GuardWriter):
             if len(sources) > 1 and not all(one.startswith("k") for one in sources):
                 distinct = ", ".join([f"id({one})" for one in sources])
                 self.guard(f"len({{{distinct}}}) != {len(sources)}")
+
+
+def _put_back(array: Any, before: Any) -> None:
+    """Write into an array what it held, unless it still does."""
+    if elements(array) != before:
+        array[...] = np.frombuffer(before[1], array.dtype).reshape(array.shape)
 
 
 def nothing(_: object = None) -> None:

@@ -137,7 +137,9 @@ class NumberTracer(Captured):
         raise trace_error(_READ, NoPlaceError)
 
     __float__ = __int__ = __index__ = __str__ = __format__ = _refuse_to_be_read
-    __complex__ = __trunc__ = __floor__ = __ceil__ = __repr__ = __hash__ = _refuse_to_be_read
+    __array__ = __complex__ = __trunc__ = __floor__ = __ceil__ = __repr__ = __hash__ = (
+        _refuse_to_be_read
+    )
 
     def __getattr__(self, name: str) -> Never:
         # numpy asks every object for attributes of names like these.

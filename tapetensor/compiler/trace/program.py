@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Hashable
 from threading import get_ident
 from typing import Any, Literal, TypeAlias
@@ -52,6 +53,7 @@ class Program:
         self.prefers_steps = prefers_steps
         self.makes_arrays = makes_arrays
         self._thread = get_ident()
+        self._filters, self._warned = warnings.filters, _warnings_as_they_are()
         self.nodes: list[Node] = []
         self.groups: list[Any] = []
         self._known: dict[Hashable, Node] = {}
@@ -86,6 +88,11 @@ class Program:
             raise trace_error(
                 "np.errstate, or np.seterr, changes within the function what raises an error, "
                 "which a replay would not repeat; put it around the call"
+            )
+        if warnings.filters is not self._filters and _warnings_as_they_are() != self._warned:
+            raise trace_error(
+                "within the function warnings are made errors, or are recorded, which a replay "
+                "would not repeat; do so around the call"
             )
         if dtype.hasobject and kind is not Kind.INPUT:
             raise trace_error(
@@ -245,6 +252,12 @@ def errors_raise() -> bool:
     if _error_state is not None and _error_state.get() is _USUAL_STATE:
         return False
     return any(answer in ("raise", "call") for answer in np.geterr().values())
+
+
+def _warnings_as_they_are() -> tuple[Any, ...]:
+    """Return who shows warnings, and which are errors."""
+    errors = [one for one in warnings.filters if one[0] == "error"]
+    return getattr(warnings, "_showwarnmsg_impl", None), errors
 
 
 def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:

@@ -176,6 +176,7 @@ class ArrayTracer(ArrayMethods):
     @unseen
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
+        self._check_no_fields()
         index = replaced(index, known_place)
         if is_basic(index):
             like = shadow(self)[index]
@@ -194,6 +195,7 @@ class ArrayTracer(ArrayMethods):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
+        self._check_no_fields()
         index = replaced(index, known_place)
         is_plain = is_basic(index) and value.__class__ in (bool, int, float)
         if self.is_scalar or not is_plain:
@@ -210,6 +212,10 @@ class ArrayTracer(ArrayMethods):
         # Of a part, too, the values are there already.
         if part is None or not part.is_at(self, replaced(index, self._unwrap)):
             self.write(write_scalar if self.may_raise_for(value) else write_index, index, value)
+
+    def _check_no_fields(self) -> None:
+        if self.dtype.names is not None:
+            raise trace_error("an array with fields cannot be traced; pass its fields as arrays")
 
     def _owner(self) -> ArrayTracer:
         """Return the array that holds the elements of this view; refuse if it may not change."""

@@ -132,4 +132,49 @@ def f(x, y):
     with held.lock:
         return x + y
 """,
+    "warnings that are errors": """
+import warnings
+def f(x, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter('error', RuntimeWarning)
+        try:
+            return np.log(x)
+        except RuntimeWarning:
+            return np.zeros_like(x)
+""",
+    "warnings that are counted": """
+import warnings
+def f(x, y):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        y = np.log(x)
+    return len(caught), y
+""",
+    "a class that is registered later": """
+import abc
+class Layer(abc.ABC): pass
+class Mine: pass
+one = Mine()
+def f(x, y):
+    return x if isinstance(one, Layer) else y
+---
+Layer.register(Mine)
+""",
+    "a table with fields": """
+table = np.zeros(3, [('a', 'f8'), ('b', 'i4')])
+def f(x, y):
+    return table['a'], np.asarray(table)[0]['b']
+""",
+    "a number as an array": """
+def f(x, y):
+    return np.asarray(x.mean().item()) + 1, np.sum([x.mean().item(), 0.])
+""",
+    "draws that are refused": """
+import random
+np.random.seed(0), random.seed(0)
+def f(x, y):
+    return x * np.random.rand() * random.random()
+---
+drawn = np.random.get_state()[2], random.getstate()[1][:3]
+""",
 }
