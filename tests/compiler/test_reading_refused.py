@@ -45,11 +45,19 @@ def _number(value: float) -> Any:
     return tt.from_numpy([value], shape=(1,))
 
 
+def _of_a_caller() -> Any:
+    frame: Any = sys._getframe()
+    while "hidden" not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals["hidden"]
+
+
 def test_a_tensor_that_no_walk_finds_is_refused_with_the_line() -> None:
-    globals()["_HIDDEN"] = _number(3.0)
+    hidden = _number(3.0)
+    assert hidden is _of_a_caller()
 
     with pytest.raises(TraceError, match="finds in a way that a plan cannot follow") as error:
-        tt.compile(lambda x: x * globals()["".join(["_HID", "DEN"])])(_number(1.0))
+        tt.compile(lambda x: x * _of_a_caller())(_number(1.0))
     assert str(error.value).startswith(__file__)
 
 

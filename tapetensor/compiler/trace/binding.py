@@ -31,6 +31,7 @@ from tapetensor.compiler.trace.changes import (
 from tapetensor.compiler.trace.codes import (
     SETTINGS,
     is_installed,
+    is_of_a_package,
     modules_in,
     names_in,
     place_of_name,
@@ -88,6 +89,8 @@ class Binding(Walker):
         self._imported: set[str] = set()
         # Whether some code looks up names that are made, which may be any text that was walked.
         self._is_dynamic = False
+        # Whether it makes some that were never walked.
+        self._makes_names = False
         self._entered: dict[int, types.CodeType] = {}
         # The attributes that all of it reads or sets, that of installed packages, too.
         self._named: set[str] = set()
@@ -271,10 +274,15 @@ class Binding(Walker):
         self.attributes |= names.attributes
         self.texts |= names.texts
         self._is_dynamic |= names.is_dynamic
+        self._makes_names |= names.makes_names
         for name, module in modules_in(names, scope).items():
             self.modules[id(module)] = module, module.__name__
             if is_users(module) and self._is_new("import", name):
                 self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
+        if "globals" in names.reads:
+            own = sys.modules.get(scope.get("__name__", ""))
+            if own is not None:
+                self.modules[id(own)] = own, own.__name__
         self._watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
             if not self._is_new(scope, name):
@@ -305,6 +313,15 @@ class Binding(Walker):
     def _sought(self) -> set[str]:
         """The names of attributes that code reads, or may make of texts."""
         return self.attributes | (self.texts if self._is_dynamic else set())
+
+    def _sought_in(self, owner: Any) -> set[str]:
+        """Return the names that code may look up in a class or a module."""
+        names: set[str] = {*vars(owner)}
+        if not is_users(owner):
+            return self.attributes & names
+        if not self._makes_names or is_of_a_package(owner):
+            return self._sought & names
+        return {one for one in names if not one.startswith("__")} | (self._sought & names)
 
     def _names_of(self, owner: Any) -> str:
         """Return the source of the names of a class or of a module's dict."""
@@ -363,7 +380,7 @@ class Binding(Walker):
         space = owner if isinstance(owner, type) else held
         if is_users(owner):
             self._watch_namespace(space, f"{where}.")
-        for name in (self._sought if is_users(owner) else self.attributes) & held.keys():
+        for name in self._sought_in(owner):
             if not self._is_new(space, name):
                 continue
             value, expression = held[name], f"{self._names_of(space)}[{name!r}]"
@@ -419,6 +436,8 @@ class Binding(Walker):
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
             space, missing = self.bind(vars(module)), self._sought - vars(module).keys()
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
+            if self._makes_names and not is_of_a_package(module):
+                self.guard(f"len({space}) != {len(vars(module))}")
         for cache, found, name, where in self.caches:
             if clear_of_tracers(cache, found):
                 raise trace_error(

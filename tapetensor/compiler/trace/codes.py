@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import _thread
+import ast
 import builtins
 import datetime
 import decimal
 import dis
 import gc
+import inspect
 import locale
 import os
 import sys
 import sysconfig
+import textwrap
 import threading
 import time
 import types
@@ -26,11 +29,15 @@ from tapetensor.pictures import Place
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+# What looks up a name, and which of its arguments that is.
+_NAME_AT = {
+    "getattr": 1, "hasattr": 1, "setattr": 1, "attrgetter": 0, "methodcaller": 0,
+    "__getattribute__": -1,
+}  # fmt: skip
+# What looks up all that there are.
+_WHOLE = frozenset({"globals", "vars", "dir", "eval", "exec", "__dict__"})
 # Code that names one of these may look for a name that is the text of one of its constants.
-_DYNAMIC = frozenset(
-    {"getattr", "hasattr", "setattr", "globals", "vars", "eval", "exec", "__dict__", "attrgetter",
-     "methodcaller", "__getattribute__"}
-)  # fmt: skip
+_DYNAMIC = _WHOLE.union(_NAME_AT)
 # Code that names one of these may look for a module by a text.
 _IMPORTING = frozenset({"import_module", "__import__"})
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
@@ -80,6 +87,12 @@ def is_installed(code: types.CodeType) -> bool:
     return code.co_filename.startswith(_INSTALLED)
 
 
+def is_of_a_package(owner: Any) -> bool:
+    """Tell whether a module, or the module of a class, is that of an installed package."""
+    module = owner if isinstance(owner, types.ModuleType) else sys.modules.get(owner.__module__)
+    return (getattr(module, "__file__", None) or "").startswith(_INSTALLED)
+
+
 class Names(NamedTuple):
     """The names in code.
 
@@ -88,6 +101,7 @@ class Names(NamedTuple):
         attributes: attributes that it reads or sets.
         texts: its constants that could be names, if it may look up names that are made.
         is_dynamic: whether it may do so.
+        makes_names: whether it may look up others than those.
         imports: modules that it imports.
         modules: its constants that could name modules, if it may look some up.
     """
@@ -96,6 +110,7 @@ class Names(NamedTuple):
     attributes: frozenset[str]
     texts: frozenset[str]
     is_dynamic: bool
+    makes_names: bool
     imports: tuple[tuple[str, int], ...]
     modules: tuple[str, ...]
 
@@ -133,8 +148,27 @@ def names_in(code: types.CodeType) -> Names:
         frozenset(attributes),
         frozenset(texts if is_dynamic else ()),
         is_dynamic,
+        is_dynamic and _makes_names(code),
         tuple(imports),
         tuple(consts if _IMPORTING & named else ()),
+    )
+
+
+def _makes_names(code: types.CodeType) -> bool:
+    """Tell whether code may look up names that are none of its constants."""
+    if _WHOLE.intersection(code.co_names):
+        return True
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, SyntaxError, TypeError):
+        return True
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = [(getattr(one.func, "id", getattr(one.func, "attr", "")), one.args) for one in calls]
+    return any(
+        not isinstance(one, ast.Constant)
+        for name, args in named
+        if name in _NAME_AT
+        for one in args[_NAME_AT[name] :][:1]
     )
 
 

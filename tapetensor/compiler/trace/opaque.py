@@ -172,7 +172,8 @@ def _is_opaque(value: Any) -> bool:
     """Tell whether a value is neither looked through nor of a kind whose state can be seen."""
     cls = type(value)
     return not (
-        isinstance(value, (*_UNCHANGING, *VALUES))
+        cls is object
+        or isinstance(value, (*_UNCHANGING, *VALUES))
         or cls.__module__.startswith(_WORDS)
         # What a class has to be read by way of its objects is guarded by identity.
         or hasattr(cls, "__get__")

@@ -177,4 +177,18 @@ def f(x, y):
 ---
 drawn = np.random.get_state()[2], random.getstate()[1][:3]
 """,
+    "names that are made": """
+class Config:
+    width_0 = 2.
+    width_1 = 3.
+W_a = 2.
+def f(x, y):
+    for place in range(2):
+        x = x * getattr(Config, f'width_{place}') * globals()['W_' + 'a']
+    return x + sum(one for name, one in vars(Config).items() if name.startswith('width'))
+---
+Config.width_1 = 5.
+W_a = 4.
+Config.width_2 = 7.
+""",
 }
