@@ -225,7 +225,7 @@ class Compiled:
         cure = (
             "draw from an np.random.Generator that is an argument"
             if change is not None and change.startswith("the state of ")
-            else "return the value and store it outside"
+            else "return the value and store it outside; what is filled once may be so before"
         )
         told = f"compile: {change} is changed, which a replay would not repeat; {cure}"
         return TraceError(f"{place}: {told}" if place else told)

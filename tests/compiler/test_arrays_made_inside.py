@@ -161,7 +161,7 @@ def test_an_array_around_the_function_is_still_no_place_for_results() -> None:
         buffer[:] = x
         return x.sum()
 
-    with pytest.raises(TraceError, match="make the array that is written into"):
+    with pytest.raises(TraceError, match="make the one that is written into"):
         tt.compile(run)(np.ones(3))
     assert not buffer.any()
 

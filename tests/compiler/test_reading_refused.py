@@ -68,10 +68,10 @@ def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]
         "clock": (lambda x: x * time.time(), "time.time"),
         "clock in a global": (lambda x: x * NOW(), "perf_counter"),
         "date": (lambda x: x * datetime.datetime.now().year, "datetime.now"),
-        "unseeded": (lambda x: x * np.random.default_rng().random(), "unseeded"),
+        "unseeded": (lambda x: x * np.random.default_rng().random(), "without a seed"),
         "random state": (lambda x: x * state.rand(), "the state of state"),
         "random generator": (lambda x: x * twister.random(), "the state of twister"),
-        "system": (lambda x: x * random.SystemRandom().random(), "unseeded"),
+        "system": (lambda x: x * random.SystemRandom().random(), "without a seed"),
         "context": (lambda x: x * decimal.getcontext().prec, "decimal.getcontext"),
         "errors": (lambda x: x * len(np.geterr()), "geterr is read"),
         # What is tried is numpy's old generator.

@@ -71,8 +71,8 @@ _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 _PASSED: set[str] = set()
 _ABSENT = object()
 _UNSEEDED = (
-    "an unseeded random generator is made, or random bytes are drawn, which a replay would not "
-    "repeat; make the generator outside, and pass it as an argument"
+    "a random generator without a seed is made, or a RandomState, or random bytes are drawn, which "
+    "a replay would not repeat; make the generator outside, and pass it as an argument"
 )
 
 

@@ -41,21 +41,27 @@ _DYNAMIC = _WHOLE.union(_NAME_AT)
 # Code that names one of these may look for a module by a text.
 _IMPORTING = frozenset({"import_module", "__import__"})
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
-# What the next call may find otherwise: clocks, the process, its settings, and files. And threads,
-# in which nobody sees what runs.
+# What the next call may find otherwise, or has to do again: clocks, the process, its settings, and
+# files. And threads, in which nobody sees what runs.
 _OWNERS: dict[Any, frozenset[str]] = {
     _thread: frozenset({"start_joinable_thread", "start_new_thread"}),
     builtins: frozenset({"input", "open"}),
     decimal: frozenset({"getcontext", "localcontext"}),
-    gc: frozenset({"get_count", "get_debug", "get_objects", "get_threshold", "isenabled"}),
+    gc: frozenset(
+        {"disable", "enable", "freeze", "get_count", "get_debug", "get_objects", "get_threshold",
+         "isenabled", "set_debug", "set_threshold", "unfreeze"}
+    ),
     locale: frozenset({"localeconv"}),
     np: frozenset({"fromfile"}),
     os: frozenset(
-        {"access", "getcwd", "getcwdb", "getloadavg", "getpid", "getppid", "listdir", "lstat",
-         "open", "scandir", "stat", "times", "urandom"}
+        {"access", "chdir", "chmod", "getcwd", "getcwdb", "getloadavg", "getpid", "getppid", "kill",
+         "link", "listdir", "lstat", "mkdir", "open", "remove", "rename", "replace",
+         "rmdir", "scandir", "stat", "symlink", "system", "times", "truncate", "unlink",
+         "urandom", "utime", "write"}
     ),
     sys: frozenset(
-        {"getallocatedblocks", "getrecursionlimit", "getrefcount", "getswitchinterval"}
+        {"getallocatedblocks", "getrecursionlimit", "getrefcount", "getswitchinterval",
+         "setrecursionlimit", "setswitchinterval"}
     ),
     time: frozenset(vars(time)) - _NOCLOCKS,
 }  # fmt: skip

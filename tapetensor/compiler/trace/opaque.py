@@ -45,8 +45,8 @@ _CACHE = type(functools.lru_cache(len))
 _PRECISION = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 # Why a replay cannot repeat what a call reads, and the cure.
 DIFFERS = (
-    "is read, which may be another value at every call; read it outside, and pass what depends on "
-    "it as an argument"
+    "is read or called, which may give, or has to do, something at every call; do so outside, and "
+    "pass what depends on it as an argument"
 )
 _ABSENT = object()
 # What objects of these classes are does not change. Whether a lock is held, only a call tells.

@@ -114,7 +114,7 @@ def capture_by_trial(
     listed = list(results) if many else [results]
     if not all(isinstance(one, _NUMBERS) for one in listed):
         raise trace_error(f"{name} gives no arrays; call it outside on what the function returns")
-    views = [_seen(one, tracers) for one in listed]
+    views = [_seen(name, one, tracers) for one in listed]
     if any(one is not None for one in views) or not listed:
         for place, like in enumerate(listed):
             view = views[place]
@@ -202,7 +202,7 @@ def _looks(results: Any) -> Any:
     return np.shape(results), getattr(results, "dtype", None)
 
 
-def _seen(result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer | None:
+def _seen(name: str, result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer | None:
     """Return the view that a result of a trial is, of the arrays that it was given."""
     if not isinstance(result, np.ndarray):
         return None
@@ -214,7 +214,8 @@ def _seen(result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer 
         steps = steps_to(array, result)
         if steps is None:
             raise tracer.refusal(
-                "a view of this kind cannot be traced; take a copy first, as np.array does"
+                f"{name} gives a view of a kind that cannot be traced; call it outside, or write "
+                "it with slices"
             )
         # Even a view of all elements as they are is another array.
         tracer = tracer.viewed(View("reshape", tracer.shape), tracer.shape)
