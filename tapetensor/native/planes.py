@@ -14,59 +14,82 @@ from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.loading import SMALLEST_FOR_THREADS, run_shares
 
-# Functions for the source of a loop: between a plane and a frame, and between windows and a run.
-# Neighbours have a loop of their own, which LLVM turns into vector instructions.
-FRAMES = """
-def place(row, column, tall, across, stride):
-    return (row % stride[0] * tall + row // stride[0]) * across + column
+# Functions for the source of a loop: between a plane and a frame. Common strides have a loop of their
+# own, which LLVM turns into vector instructions. Windows that lie in a run are a plane in a frame
+# without strides and padding.
+FRAMES = """\
+from tapetensor.native.lanes import lanes
+
+globals().update(vars(lanes()))
 
 
-place = compiled(place)
+def place(row, column, shape, stride):
+    part = row % stride[0] * stride[1] + column % stride[1]
+    return (part * shape[0] + row // stride[0]) * shape[1] + column // stride[1]
 
 
-def enter(plane, frame, tall, across, stride, padding):
+# What is less than a vector is copied with some of what was before it.
+def copy(source, at, target, to, count):
+    lanes = lane_count(source)
+    if count >= lanes:
+        for j in range(0, count - lanes, lanes):
+            copied(source, at + j, target, to + j)
+        copied(source, at + count - lanes, target, to + count - lanes)
+    elif 2 * count >= lanes:
+        copied_half(source, at, target, to)
+        copied_half(source, at + count - lanes // 2, target, to + count - lanes // 2)
+    elif 4 * count >= lanes:
+        copied_quarter(source, at, target, to)
+        copied_quarter(source, at + count - lanes // 4, target, to + count - lanes // 4)
+    else:
+        for j in range(count):
+            target[to + j] = source[at + j]
+
+
+place, copy = compiled(place), compiled(copy, forceinline=True)
+
+
+def enter(plane, frame, shape, stride, padding):
     height, width = plane.shape
-    for row in range(height):
-        at = place(row + padding[0], padding[1], tall, across, stride)
-        line, target = plane[row], frame[at : at + width]
-        for j in range(width):
-            target[j] = line[j]
+    flat = plane.reshape(-1)
+    for above in range(min(stride[0], height)):
+        for start in range(min(stride[1], width)):
+            to = place(above + padding[0], start + padding[1], shape, stride)
+            count = (width - start - 1) // stride[1] + 1
+            for row in range(above, height, stride[0]):
+                at = row * width + start
+                if stride[1] == 1:
+                    copy(flat, at, frame, to, count)
+                elif stride[1] == 2:
+                    for j in range(count):
+                        frame[to + j] = flat[at + j * 2]
+                else:
+                    for j in range(count):
+                        frame[to + j] = flat[at + j * stride[1]]
+                to += shape[1]
 
 
-def leave(frame, plane, tall, across, stride, padding):
+def leave(frame, plane, shape, stride, padding):
     height, width = plane.shape
-    for row in range(height):
-        at = place(row + padding[0], padding[1], tall, across, stride)
-        line, source = plane[row], frame[at : at + width]
-        for j in range(width):
-            line[j] = source[j]
+    flat = plane.reshape(-1)
+    for above in range(min(stride[0], height)):
+        for start in range(min(stride[1], width)):
+            at = place(above + padding[0], start + padding[1], shape, stride)
+            count = (width - start - 1) // stride[1] + 1
+            for row in range(above, height, stride[0]):
+                to = row * width + start
+                if stride[1] == 1:
+                    copy(frame, at, flat, to, count)
+                elif stride[1] == 2:
+                    for j in range(count):
+                        flat[to + j * 2] = frame[at + j]
+                else:
+                    for j in range(count):
+                        flat[to + j * stride[1]] = frame[at + j]
+                at += shape[1]
 
 
-def spread(values, run, across, stride):
-    down, right = values.shape
-    for i in range(down):
-        line, target = values[i], run[i * across :]
-        if stride[1] == 1:
-            for j in range(right):
-                target[j] = line[j]
-        else:
-            for j in range(right):
-                target[j * stride[1]] = line[j]
-
-
-def pick(run, values, across, stride):
-    down, right = values.shape
-    for i in range(down):
-        line, source = values[i], run[i * across :]
-        if stride[1] == 1:
-            for j in range(right):
-                line[j] = source[j]
-        else:
-            for j in range(right):
-                line[j] = source[j * stride[1]]
-
-
-enter, leave, spread, pick = compiled(enter), compiled(leave), compiled(spread), compiled(pick)
+enter, leave = compiled(enter), compiled(leave)
 
 
 """
@@ -75,23 +98,39 @@ enter, leave, spread, pick = compiled(enter), compiled(leave), compiled(spread),
 class Frame(NamedTuple):
     """The frame of a plane.
 
+    Its parts, one behind the other, are the elements that lie a stride apart in both directions.
+
     Attributes:
-        tall: how many rows of it lie a stride apart in the plane, one behind the other.
-        across: how long each is.
+        shape: that of each part.
         run: how long the run of what all windows read is.
     """
 
-    tall: int
-    across: int
+    shape: tuple[int, int]
     run: int
+
+    @property
+    def size(self) -> int:
+        """How many elements a part has."""
+        return self.shape[0] * self.shape[1]
+
+    def place(self, row: int, column: int, stride: Sizes) -> int:
+        """Return where an element of the padded plane lies."""
+        part = row % stride[0] * stride[1] + column % stride[1]
+        return part * self.size + row // stride[0] * self.shape[1] + column // stride[1]
 
 
 def frame_of(sizes: Sizes, window: Window) -> Frame:
-    """Return the frame of planes, which windows of two axes read."""
+    """Return the frame of planes, which windows of two axes read.
+
+    The padding at the end of a row is that at the beginning of the next.
+    """
     down, right = window.counts(sizes)
     tall = -(-(sizes[0] + 2 * window.padding[0]) // window.stride[0])
-    across = sizes[1] + 2 * window.padding[1]
-    return Frame(tall, across, (down - 1) * across + (right - 1) * window.stride[1] + 1)
+    _, stride, padding, dilation = [numbers[1] for numbers in window]
+    # What windows hold may be read from before they begin, without meeting those of the row before.
+    reach = dilation * (window.kernel[1] - 1) // stride - padding // stride
+    across = max(-(-(sizes[1] + padding) // stride), right + max(0, reach))
+    return Frame((tall, across), (down - 1) * across + right)
 
 
 def run_over(source: str, size: int, planes: Array, *args: Any) -> None:

@@ -19,54 +19,46 @@ from tapetensor.tape.pullbacks import Kernel, Needed
 _max_pool2d = inspect.unwrap(pooling.max_pool2d)
 _min_pool2d = inspect.unwrap(pooling.min_pool2d)
 
-# First those of the columns of windows, then the extremes of these along the rows.
 _EXTREMES = (
     FRAMES
     + """
-def loop(first, last, x, best, tall, across, run, kernel, stride, padding, dilation):
-    frame = np.full(stride[0] * tall * across, {fill}, x.dtype)
-    high = run + (kernel[1] - 1) * dilation[1]
-    of_columns, found = np.empty(high, x.dtype), np.empty(run, x.dtype)
+def loop(first, last, x, best, shape, run, kernel, stride, padding, dilation):
+    frame = np.full(stride[0] * stride[1] * shape[0] * shape[1], {fill}, x.dtype)
+    found, across = np.empty(run, x.dtype), (best.shape[1], shape[1])
     for plane in range(first, last):
-        enter(x[plane], frame, tall, across, stride, padding)
-        for k in range(high):
-            of_columns[k] = frame[k]
-        for y in range(1, kernel[0]):
-            read = frame[place(y * dilation[0], 0, tall, across, stride) :]
-            for k in range(high):
-                lhs, rhs = of_columns[k], read[k]
-                of_columns[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
-        for k in range(run):
-            found[k] = of_columns[k]
-        for z in range(1, kernel[1]):
-            read = of_columns[z * dilation[1] :]
-            for k in range(run):
-                lhs, rhs = found[k], read[k]
-                found[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
-        pick(found, best[plane], across, stride)
+        enter(x[plane], frame, shape, stride, padding)
+        found[:] = {fill}
+        for y in range(kernel[0]):
+            for z in range(kernel[1]):
+                at = place(y * dilation[0], z * dilation[1], shape, stride)
+                read = frame[at : at + run]
+                for k in range(run):
+                    lhs, rhs = found[k], read[k]
+                    found[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
+        leave(found, best[plane], across, (1, 1), (0, 0))
 """
 )
 # The winners of a window share its cotangent equally; padding wins nothing.
 _SHARES = (
     FRAMES
     + """
-def loop(first, last, x, best, g, cotangent, tall, across, run, kernel, stride, padding, dilation):
+def loop(first, last, x, best, g, cotangent, shape, run, kernel, stride, padding, dilation):
     zero, one = x.dtype.type(0), x.dtype.type(1)
-    size = stride[0] * tall * across
+    size = stride[0] * stride[1] * shape[0] * shape[1]
     frame, inside = np.full(size, {fill}, x.dtype), np.zeros(size, x.dtype)
-    enter(np.ones(x.shape[1:], x.dtype), inside, tall, across, stride, padding)
+    enter(np.ones(x.shape[1:], x.dtype), inside, shape, stride, padding)
     shares = np.empty(size, x.dtype)
     # Between windows nothing wins, and there is nothing to share.
     highest, share = np.full(run, -{fill}, x.dtype), np.zeros(run, x.dtype)
-    winners = np.empty(run, x.dtype)
+    winners, across = np.empty(run, x.dtype), (best.shape[1], shape[1])
     for plane in range(first, last):
-        enter(x[plane], frame, tall, across, stride, padding)
-        spread(best[plane], highest, across, stride)
-        spread(g[plane], share, across, stride)
+        enter(x[plane], frame, shape, stride, padding)
+        enter(best[plane], highest, across, (1, 1), (0, 0))
+        enter(g[plane], share, across, (1, 1), (0, 0))
         winners[:] = 0
         for y in range(kernel[0]):
             for z in range(kernel[1]):
-                at = place(y * dilation[0], z * dilation[1], tall, across, stride)
+                at = place(y * dilation[0], z * dilation[1], shape, stride)
                 read, counts = frame[at : at + run], inside[at : at + run]
                 for k in range(run):
                     winners[k] += choose(read[k] {beaten} highest[k], zero, counts[k])
@@ -75,11 +67,11 @@ def loop(first, last, x, best, g, cotangent, tall, across, run, kernel, stride, 
         shares[:] = 0
         for y in range(kernel[0]):
             for z in range(kernel[1]):
-                at = place(y * dilation[0], z * dilation[1], tall, across, stride)
+                at = place(y * dilation[0], z * dilation[1], shape, stride)
                 read, target = frame[at : at + run], shares[at : at + run]
                 for k in range(run):
                     target[k] += choose(read[k] {beaten} highest[k], zero, share[k])
-        leave(shares, cotangent[plane], tall, across, stride, padding)
+        leave(shares, cotangent[plane], shape, stride, padding)
 """
 )
 _MAXIMA, _MINIMA = [

@@ -12,7 +12,7 @@ import pytest
 from tapetensor.kernels import convolution, pooling
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native import depthwise, planes
+from tapetensor.native import convolutions, direct, planes
 from tapetensor.native import pooling as native
 from tapetensor.native.kernels import native_kernel
 
@@ -27,7 +27,7 @@ DTYPES = [np.float32, np.float64, np.float16]
 PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
     native.max_pool2d: inspect.unwrap(pooling.max_pool2d),
     native.min_pool2d: inspect.unwrap(pooling.min_pool2d),
-    depthwise.conv2d: inspect.unwrap(convolution.conv2d),
+    convolutions.conv2d: inspect.unwrap(convolution.conv2d),
 }
 
 
@@ -108,8 +108,8 @@ def test_a_depthwise_convolution_and_its_cotangents_are_numpys(
     x, weight, bias = _operands(rng, dtype, shape, filters, window)
     args = x, weight, bias if has_bias else None, window, shape[-3]
 
-    expected, plain = PLAIN[depthwise.conv2d](*args)
-    found, pullbacks = depthwise.conv2d(*args)
+    expected, plain = PLAIN[convolutions.conv2d](*args)
+    found, pullbacks = convolutions.conv2d(*args)
     g = rng.standard_normal(expected.shape).astype(dtype)
 
     tolerance = {np.float16: 5e-2, np.float32: 1e-4, np.float64: 1e-12}[dtype]
@@ -130,8 +130,8 @@ def test_what_is_not_finite_stays_where_numpy_has_it(special: float, place: int)
     (x, weight)[place].reshape(-1)[7] = special
     args = x, weight, bias, window, 3
 
-    expected, plain = PLAIN[depthwise.conv2d](*args)
-    found, pullbacks = depthwise.conv2d(*args)
+    expected, plain = PLAIN[convolutions.conv2d](*args)
+    found, pullbacks = convolutions.conv2d(*args)
     g = rng.standard_normal(expected.shape).astype(np.float32)
 
     for one, other in zip(
@@ -143,7 +143,7 @@ def test_what_is_not_finite_stays_where_numpy_has_it(special: float, place: int)
 def test_only_the_cotangents_that_are_needed_are_computed() -> None:
     window = WINDOWS[1]
     args = *_operands(np.random.default_rng(0), np.float32, (2, 3, 9, 8), 1, window), window, 3
-    y, pullbacks = depthwise.conv2d(*args)
+    y, pullbacks = convolutions.conv2d(*args)
 
     found = pullbacks.compute((False, True, False), np.ones_like(y))  # type: ignore[attr-defined]  # joint ones
 
@@ -156,7 +156,7 @@ def test_a_cotangent_of_another_dtype_and_errors_that_raise_are_left_to_numpy(
 ) -> None:
     rng, window = np.random.default_rng(0), WINDOWS[1]
     args: tuple[Any, ...] = rng.standard_normal((2, 3, 6, 6)).astype(np.float32), window
-    if kernel is depthwise.conv2d:
+    if kernel is convolutions.conv2d:
         args = *_operands(rng, np.float32, (2, 3, 6, 6), 1, window), window, 3
     y, pullbacks = kernel(*args)
     _, plain = PLAIN[kernel](*args)
