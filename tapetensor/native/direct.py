@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from tapetensor.native.loading import run_shares
 from tapetensor.native.planes import frame_of
 from tapetensor.native.tiles import runs, to_weight_by_filters, to_weight_by_windows
 
+# Images have so many windows at least.
+_FEWEST_WINDOWS = 64
 # From so many multiplications on threads gain.
 SMALLEST_FOR_THREADS = 1 << 21
 # The cotangent of a weight has vectors of filters if there are so many, otherwise of windows.
@@ -44,13 +47,18 @@ class _Runs(NamedTuple):
 
 
 def is_faster(weight: Array, window: Window, groups: int, sizes: Sizes) -> bool:
-    """Tell whether the loops here are faster than products of matrices."""
-    return True
+    """Tell whether the loops here are faster than products of matrices.
+
+    They have no columns to write, which is the more of the work the fewer filters there are. The
+    shorter the runs are, the more of them is nothing but the ends of rows.
+    """
+    count = math.prod(window.counts(sizes))
+    if window.area == 1 and groups == 1:
+        return False
+    return count >= max(_FEWEST_WINDOWS, len(weight) // groups)
 
 
-def convolved(
-    x: Array, weight: Array, bias: Array | None, window: Window, groups: int
-) -> Array:
+def convolved(x: Array, weight: Array, bias: Array | None, window: Window, groups: int) -> Array:
     """Return the convolution of ``(*leading, channels, height, width)``."""
     channels, area = weight.shape[1], window.area
     sizes = x.shape[-2:]
@@ -120,7 +128,8 @@ def to_weight(g: Array, x: Array, window: Window, groups: int) -> Array:
     places = reads.pitch, frame.shape[1], together, frame.shape, window.stride, window.padding
     _run(write(rows), len(parts) * groups, count * g.size, *arrays, *places)
     sums = np.add.reduce(parts, axis=0)[:, :count, :filters].swapaxes(1, 2)
-    return sums.reshape(groups * filters, channels, *window.kernel)
+    to_weight: Array = sums.reshape(groups * filters, channels, *window.kernel)
+    return to_weight
 
 
 def _write_runs(

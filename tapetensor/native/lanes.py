@@ -22,13 +22,17 @@ def vector_bytes() -> int:
 
 @cache
 def lanes() -> SimpleNamespace:
-    """Return functions on vectors, for the elements of flat arrays.
+    """Return functions on vectors of the elements of flat arrays.
 
-    ``lane_count(array)`` is how many elements a vector has, ``loaded(array, at)`` those that begin at a
-    place, and ``stored(array, at, vector)`` writes them; ``repeated(array, at)`` has one element in
-    all its lanes. ``with_product(total, lhs, rhs)`` is ``total + lhs * rhs``, and
-    ``in_all(vector)`` the sum of what is in its lanes. ``turned(array, at, pitch, target, to,
-    to_pitch)`` writes a square of as many rows as a vector has lanes, its columns as rows.
+    ``lane_count(array)`` is how many elements a vector has. ``loaded(array, at)`` are those that
+    begin at a place, ``stored(array, at, vector)`` writes them, and ``repeated(array, at)`` has one
+    element in all its lanes. ``with_product(total, lhs, rhs)`` is ``total + lhs * rhs``, and
+    ``in_all(vector)`` the sum of what is in its lanes.
+
+    ``turned(array, at, pitch, target, to, to_pitch)`` copies a square of as many rows as a vector
+    has lanes, its columns as rows. ``copied(array, at, target, to)`` copies as many elements as a
+    vector has, and ``picked`` as many of which each lies two behind the one before. There are such
+    for a ``_half`` and for a ``_quarter`` of a vector.
     """
     ir: Any = import_module("llvmlite.ir")
     types: Any = import_module("numba.core.types")
@@ -120,48 +124,56 @@ def lanes() -> SimpleNamespace:
         context: Any, array: Any, at: Any, pitch: Any, target: Any, to: Any, to_pitch: Any
     ) -> Any:
         kind = Lanes(array.dtype)
+        rows = range(kind.count)
         alignment, integer = array.dtype.bitwidth // 8, ir.IntType(32)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def rows(array: Any, value: Any, at: Any, pitch: Any) -> Any:
-                for row in range(kind.count):
+            def begins(array: Any, value: Any, at: Any, pitch: Any) -> Any:
+                for row in rows:
                     step = builder.mul(pitch, ir.Constant(pitch.type, row))
                     begin = place(context, builder, array, value, builder.add(at, step))
                     yield builder.bitcast(begin, in_machine(kind).as_pointer())
 
-            values = [builder.load(one, align=alignment) for one in rows(array, *args[:3])]
+            values = [builder.load(one, align=alignment) for one in begins(array, *args[:3])]
             # Blocks beside the diagonal change places, of one element, of 2 x 2, and so on.
             for bit in [1 << power for power in range(kind.count.bit_length() - 1)]:
                 order = [
-                    [j if bool(j & bit) == is_low else (j ^ bit) + kind.count for j in lanes]
+                    [j if bool(j & bit) == is_low else (j ^ bit) + kind.count for j in rows]
                     for is_low in (False, True)
                 ]
-                for low in [row for row in lanes if not row & bit]:
+                for low in [row for row in rows if not row & bit]:
                     pair = values[low], values[low | bit]
-                    for row, sides, one in zip((low, low | bit), (pair, pair[::-1]), order, strict=True):
+                    for row, sides, one in zip(
+                        (low, low | bit), (pair, pair[::-1]), order, strict=True
+                    ):
                         mask = ir.Constant(ir.VectorType(integer, kind.count), one)
                         values[row] = builder.shuffle_vector(*sides, mask)
-            for one, value in zip(rows(target, *args[3:]), values, strict=True):
+            for one, value in zip(begins(target, *args[3:]), values, strict=True):
                 builder.store(value, one, align=alignment)
             return context.get_dummy_value()
 
-        lanes = range(kind.count)
         numbers = types.int64, types.int64
         return types.none(array, *numbers, target, *numbers), generate
 
-    def copying(divisor: int) -> Any:
+    def copying(divisor: int, *, picks: bool) -> Any:
         def copy(context: Any, array: Any, at: Any, target: Any, to: Any) -> Any:
             kind = Lanes(array.dtype, divisor)
+            vector, alignment = in_machine(kind), array.dtype.bitwidth // 8
+            size = kind.count
 
             def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                begin, end = [
-                    builder.bitcast(
-                        place(context, builder, array, *one), in_machine(kind).as_pointer()
-                    )
-                    for one in (args[:2], args[2:])
-                ]
-                alignment = array.dtype.bitwidth // 8
-                builder.store(builder.load(begin, align=alignment), end, align=alignment)
+                def pointer(*args: Any) -> Any:
+                    return builder.bitcast(place(context, builder, *args), vector.as_pointer())
+
+                value = builder.load(pointer(array, *args[:2]), align=alignment)
+                if picks:
+                    # No element is read behind the last that is picked.
+                    further = builder.add(args[1], ir.Constant(args[1].type, size - 1))
+                    second = builder.load(pointer(array, args[0], further), align=alignment)
+                    order = [2 * j if 2 * j < size else 2 * j + 1 for j in range(size)]
+                    mask = ir.Constant(ir.VectorType(ir.IntType(32), size), order)
+                    value = builder.shuffle_vector(value, second, mask)
+                builder.store(value, pointer(target, *args[2:]), align=alignment)
                 return context.get_dummy_value()
 
             return types.none(array, types.int64, target, types.int64), generate
@@ -170,5 +182,7 @@ def lanes() -> SimpleNamespace:
 
     functions = (lane_count, loaded, stored, repeated, with_product, in_all, turned)
     found = {one.__name__: extending.intrinsic(one) for one in functions}
-    copies = {"copied": 1, "copied_half": 2, "copied_quarter": 4}
-    return SimpleNamespace(**found, **{name: copying(part) for name, part in copies.items()})
+    for part, name in ((1, ""), (2, "_half"), (4, "_quarter")):
+        found[f"copied{name}"] = copying(part, picks=False)
+        found[f"picked{name}"] = copying(part, picks=True)
+    return SimpleNamespace(**found)

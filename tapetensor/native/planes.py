@@ -14,10 +14,36 @@ from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.loading import SMALLEST_FOR_THREADS, run_shares
 
-# Functions for the source of a loop: between a plane and a frame. Common strides have a loop of their
-# own, which LLVM turns into vector instructions. Windows that lie in a run are a plane in a frame
-# without strides and padding.
-FRAMES = """\
+
+def _copy(name: str, vector: str, step: int) -> str:
+    """Return the source of a function that copies elements which lie a step apart.
+
+    What is less than a vector is copied with some of what was before it.
+    """
+    lines = [f"def {name}(source, at, target, to, count):", "    lanes = lane_count(source)"]
+    test = "if"
+    for part, kind in ((1, vector), (2, f"{vector}_half"), (4, f"{vector}_quarter")):
+        size = "lanes" if part == 1 else f"lanes // {part}"
+        lines += [
+            f"    {test} {part} * count >= lanes:",
+            f"        rest = count - {size}",
+            f"        for j in range(0, rest, {size}):",
+            f"            {kind}(source, at + {step} * j, target, to + j)",
+            f"        {kind}(source, at + {step} * rest, target, to + rest)",
+        ]
+        test = "elif"
+    lines += [
+        "    else:",
+        "        for j in range(count):",
+        f"            target[to + j] = source[at + {step} * j]",
+    ]
+    # LLVM does not make it a part of a loop by itself, and a call costs more than a copy.
+    return "\n".join([*lines, "", "", f"{name} = compiled({name}, forceinline=True)", "", ""])
+
+
+# Functions for the source of a loop: between a plane and a frame. Windows that lie in a run are a
+# plane in a frame without strides and padding.
+FRAMES = f"""\
 from tapetensor.native.lanes import lanes
 
 globals().update(vars(lanes()))
@@ -28,25 +54,9 @@ def place(row, column, shape, stride):
     return (part * shape[0] + row // stride[0]) * shape[1] + column // stride[1]
 
 
-# What is less than a vector is copied with some of what was before it.
-def copy(source, at, target, to, count):
-    lanes = lane_count(source)
-    if count >= lanes:
-        for j in range(0, count - lanes, lanes):
-            copied(source, at + j, target, to + j)
-        copied(source, at + count - lanes, target, to + count - lanes)
-    elif 2 * count >= lanes:
-        copied_half(source, at, target, to)
-        copied_half(source, at + count - lanes // 2, target, to + count - lanes // 2)
-    elif 4 * count >= lanes:
-        copied_quarter(source, at, target, to)
-        copied_quarter(source, at + count - lanes // 4, target, to + count - lanes // 4)
-    else:
-        for j in range(count):
-            target[to + j] = source[at + j]
-
-
-place, copy = compiled(place), compiled(copy, forceinline=True)
+{_copy("copy", "copied", 1)}
+{_copy("copy_every_other", "picked", 2)}
+place = compiled(place)
 
 
 def enter(plane, frame, shape, stride, padding):
@@ -61,8 +71,7 @@ def enter(plane, frame, shape, stride, padding):
                 if stride[1] == 1:
                     copy(flat, at, frame, to, count)
                 elif stride[1] == 2:
-                    for j in range(count):
-                        frame[to + j] = flat[at + j * 2]
+                    copy_every_other(flat, at, frame, to, count)
                 else:
                     for j in range(count):
                         frame[to + j] = flat[at + j * stride[1]]

@@ -19,42 +19,84 @@ from tapetensor.tape.pullbacks import Kernel, Needed
 _max_pool2d = inspect.unwrap(pooling.max_pool2d)
 _min_pool2d = inspect.unwrap(pooling.min_pool2d)
 
-_EXTREMES = (
+# Functions for the source of a loop: between windows and a run. Those of a row stand as far apart
+# as in a plane, because to take columns apart costs more than to pass over what is between them.
+_PLANES = (
     FRAMES
     + """
-def loop(first, last, x, best, shape, run, kernel, stride, padding, dilation):
-    frame = np.full(stride[0] * stride[1] * shape[0] * shape[1], {fill}, x.dtype)
-    found, across = np.empty(run, x.dtype), (best.shape[1], shape[1])
+def spread(values, run, across, step):
+    down, right = values.shape
+    for i in range(down):
+        line, target = values[i], run[i * across :]
+        if step == 1:
+            for j in range(right):
+                target[j] = line[j]
+        else:
+            for j in range(right):
+                target[j * step] = line[j]
+
+
+def pick(run, values, across, step):
+    down, right = values.shape
+    for i in range(down):
+        line, source = values[i], run[i * across :]
+        if step == 1:
+            for j in range(right):
+                line[j] = source[j]
+        else:
+            for j in range(right):
+                line[j] = source[j * step]
+
+
+spread, pick = compiled(spread), compiled(pick)
+
+
+"""
+)
+# First those of the columns of windows, then the extremes of these along the rows.
+_EXTREMES = (
+    _PLANES
+    + """
+def loop(first, last, x, best, shape, run, step, kernel, stride, padding, dilation):
+    frame = np.full(stride[0] * shape[0] * shape[1] + padding[1], {fill}, x.dtype)
+    high = run + (kernel[1] - 1) * dilation[1]
+    of_columns, found = np.empty(high, x.dtype), np.empty(run, x.dtype)
     for plane in range(first, last):
         enter(x[plane], frame, shape, stride, padding)
-        found[:] = {fill}
-        for y in range(kernel[0]):
-            for z in range(kernel[1]):
-                at = place(y * dilation[0], z * dilation[1], shape, stride)
-                read = frame[at : at + run]
-                for k in range(run):
-                    lhs, rhs = found[k], read[k]
-                    found[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
-        leave(found, best[plane], across, (1, 1), (0, 0))
+        for k in range(high):
+            of_columns[k] = frame[k]
+        for y in range(1, kernel[0]):
+            read = frame[place(y * dilation[0], 0, shape, stride) :]
+            for k in range(high):
+                lhs, rhs = of_columns[k], read[k]
+                of_columns[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
+        for k in range(run):
+            found[k] = of_columns[k]
+        for z in range(1, kernel[1]):
+            read = of_columns[z * dilation[1] :]
+            for k in range(run):
+                lhs, rhs = found[k], read[k]
+                found[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
+        pick(found, best[plane], shape[1], step)
 """
 )
 # The winners of a window share its cotangent equally; padding wins nothing.
 _SHARES = (
-    FRAMES
+    _PLANES
     + """
-def loop(first, last, x, best, g, cotangent, shape, run, kernel, stride, padding, dilation):
+def loop(first, last, x, best, g, cotangent, shape, run, step, kernel, stride, padding, dilation):
     zero, one = x.dtype.type(0), x.dtype.type(1)
-    size = stride[0] * stride[1] * shape[0] * shape[1]
+    size = stride[0] * shape[0] * shape[1] + padding[1]
     frame, inside = np.full(size, {fill}, x.dtype), np.zeros(size, x.dtype)
     enter(np.ones(x.shape[1:], x.dtype), inside, shape, stride, padding)
     shares = np.empty(size, x.dtype)
     # Between windows nothing wins, and there is nothing to share.
     highest, share = np.full(run, -{fill}, x.dtype), np.zeros(run, x.dtype)
-    winners, across = np.empty(run, x.dtype), (best.shape[1], shape[1])
+    winners = np.empty(run, x.dtype)
     for plane in range(first, last):
         enter(x[plane], frame, shape, stride, padding)
-        enter(best[plane], highest, across, (1, 1), (0, 0))
-        enter(g[plane], share, across, (1, 1), (0, 0))
+        spread(best[plane], highest, shape[1], step)
+        spread(g[plane], share, shape[1], step)
         winners[:] = 0
         for y in range(kernel[0]):
             for z in range(kernel[1]):
@@ -97,7 +139,9 @@ def _extreme(
         return kernel(x, window)
     planes = x.reshape(-1, *x.shape[-2:])
     best = np.empty((len(planes), *window.counts(planes.shape[1:])), x.dtype)
-    places = *frame_of(planes.shape[1:], window), *window
+    step = window.stride[1]
+    by_column = window._replace(stride=(window.stride[0], 1))
+    places = *frame_of(planes.shape[1:], by_column), step, *by_column
     run_over(extremes, x.size, planes, best, *places)
 
     def shared(needed: Needed, g: Array) -> list[Array]:
