@@ -135,10 +135,8 @@ def frame_of(sizes: Sizes, window: Window) -> Frame:
     """
     down, right = window.counts(sizes)
     tall = -(-(sizes[0] + 2 * window.padding[0]) // window.stride[0])
-    _, stride, padding, dilation = [numbers[1] for numbers in window]
-    # What windows hold may be read from before they begin, without meeting those of the row before.
-    reach = dilation * (window.kernel[1] - 1) // stride - padding // stride
-    across = max(-(-(sizes[1] + padding) // stride), right + max(0, reach))
+    # Windows may stand in padding alone, and then a row of them is longer.
+    across = max(-(-(sizes[1] + window.padding[1]) // window.stride[1]), right)
     return Frame((tall, across), (down - 1) * across + right)
 
 
