@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.compiler.emit.code import indented
 from tapetensor.kernels import pooling
-from tapetensor.kernels.numerics.windows import Window
+from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.loading import are_known
 from tapetensor.native.plain import pullbacks_of
 from tapetensor.native.planes import FRAMES, frame_of, run_over
@@ -18,6 +20,9 @@ from tapetensor.tape.pullbacks import Kernel, Needed
 # As they are on numpy.
 _max_pool2d = inspect.unwrap(pooling.max_pool2d)
 _min_pool2d = inspect.unwrap(pooling.min_pool2d)
+
+# Windows of more elements are not written out.
+_FEW_ELEMENTS = 16
 
 # Functions for the source of a loop: between windows and a run. Those of a row stand as far apart
 # as in a plane, because to take columns apart costs more than to pass over what is between them.
@@ -116,8 +121,22 @@ def loop(first, last, x, best, g, cotangent, shape, run, step, kernel, stride, p
         leave(shares, cotangent[plane], shape, stride, padding)
 """
 )
+# Of windows that lie apart, and of which none reads padding, each is written by itself.
+_SHARES_APART = """
+def loop(first, last, x, best, g, cotangent):
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    for plane in range(first, last):
+        read, target = x[plane], cotangent[plane]
+        if {leaves_gaps}:
+            target[:] = 0
+        for i in range(best.shape[1]):
+            highest, share = best[plane, i], g[plane, i]
+            for j in range(best.shape[2]):
+{lines}
+"""
 _MAXIMA, _MINIMA = [
     [source.format(fill=fill, wins=wins, beaten=beaten) for source in (_EXTREMES, _SHARES)]
+    + [beaten]
     for fill, wins, beaten in (("-math.inf", ">=", "<"), ("math.inf", "<=", ">"))
 ]
 
@@ -133,7 +152,7 @@ def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
 
 
 def _extreme(
-    kernel: Kernel, x: Array, window: Window, extremes: str, shares: str
+    kernel: Kernel, x: Array, window: Window, extremes: str, shares: str, beaten: str
 ) -> tuple[Array, Pullbacks]:
     if not are_known(x) or not x.flags.c_contiguous:
         return kernel(x, window)
@@ -147,8 +166,36 @@ def _extreme(
     def shared(needed: Needed, g: Array) -> list[Array]:
         cotangent = np.empty_like(planes)
         arrays = planes, best, g.reshape(best.shape), cotangent
-        run_over(shares, x.size, *arrays, *places)
+        if window.is_disjoint and not any(window.padding) and window.area <= _FEW_ELEMENTS:
+            run_over(_shares_apart(window, planes.shape[1:], beaten), x.size, *arrays)
+        else:
+            run_over(shares, x.size, *arrays, *places)
         return [cotangent.reshape(x.shape)]
 
     y = best.reshape(*x.shape[:-2], *best.shape[1:])
     return y, pullbacks_of(kernel, (x, window), y, 1, shared)
+
+
+@cache
+def _shares_apart(window: Window, sizes: Sizes, beaten: str) -> str:
+    """Return the source of what shares the cotangents of windows that lie apart."""
+    covered = [
+        count * size for count, size in zip(window.counts(sizes), window.kernel, strict=True)
+    ]
+    places = [
+        f"i * {window.stride[0]} + {y * window.dilation[0]}, "
+        f"j * {window.stride[1]} + {z * window.dilation[1]}"
+        for y in range(window.kernel[0])
+        for z in range(window.kernel[1])
+    ]
+    won = [f"won{at}" for at in range(len(places))]
+    lines = [
+        *[
+            f"{one} = choose(read[{place}] {beaten} highest[j], zero, one)"
+            for one, place in zip(won, places, strict=True)
+        ],
+        f"each = share[j] / ({' + '.join(won)})",
+        *[f"target[{place}] = {one} * each" for one, place in zip(won, places, strict=True)],
+    ]
+    leaves_gaps = covered != list(sizes)
+    return _SHARES_APART.format(leaves_gaps=leaves_gaps, lines="\n".join(indented(lines, 4)))

@@ -22,6 +22,7 @@ WINDOWS = [
     Window((3, 3), (2, 2), (1, 1), (1, 1)),
     Window((3, 2), (1, 3), (1, 0), (2, 1)),
     Window((1, 3), (3, 1), (0, 2), (1, 2)),
+    Window((2, 2), (4, 3), (0, 0), (2, 1)),
 ]
 DTYPES = [np.float32, np.float64, np.float16]
 PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
@@ -49,7 +50,7 @@ def _few_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) ->
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("shape", [(2, 3, 9, 8), (1, 7, 7), (1, 2, 2, 5, 5)])
+@pytest.mark.parametrize("shape", [(2, 3, 9, 8), (1, 7, 7), (1, 2, 2, 5, 5), (3, 6, 4)])
 @pytest.mark.parametrize("pool", [native.max_pool2d, native.min_pool2d])
 def test_the_extremes_of_windows_and_their_cotangents_are_numpys(
     workers: int, dtype: Any, window: Window, shape: tuple[int, ...], pool: Callable[..., Any]
