@@ -38,6 +38,7 @@ _SMALL_PRODUCT = 1 << 18
 Convolved = tuple[Array, Pullback, Pullback]
 
 
+@native_from(MANY_STEPS)
 def conv1d(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int
 ) -> tuple[Array, Pullbacks]:
@@ -53,6 +54,7 @@ def conv2d(
     return _convolution(x, weight, bias, window, groups)
 
 
+@native_from(MANY_STEPS)
 def conv_transpose1d(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int, sizes: Sizes
 ) -> tuple[Array, Pullbacks]:
@@ -60,6 +62,7 @@ def conv_transpose1d(
     return _transposed(x, weight, bias, window, groups, sizes)
 
 
+@native_from(MANY_STEPS)
 def conv_transpose2d(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int, sizes: Sizes
 ) -> tuple[Array, Pullbacks]:

@@ -133,7 +133,10 @@ def _is_private(path: Path) -> bool:
 @cache
 def _surroundings() -> str:
     """Return all that machine code depends on beside its source."""
-    rooms = [Path(__file__).with_name(name) for name in ("polynomials.py", "keys.py", "scalars.py")]
+    rooms = [
+        Path(__file__).with_name(name)
+        for name in ("polynomials.py", "keys.py", "scalars.py", "lanes.py")
+    ]
     try:
         version = metadata.version("tapetensor")
     except metadata.PackageNotFoundError:

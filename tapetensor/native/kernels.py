@@ -16,7 +16,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import convolution, pooling
 from tapetensor.kernels.numerics import recurrence, segments, windows
-from tapetensor.native.depthwise import conv2d
+from tapetensor.native import convolutions
 from tapetensor.native.loading import are_known, run
 from tapetensor.native.pooling import max_pool2d, min_pool2d
 from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
@@ -58,7 +58,10 @@ _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(windows.write_sums): write_sums,
     inspect.unwrap(windows.write_shares): write_shares,
     _summed: segment_sum,
-    inspect.unwrap(convolution.conv2d): conv2d,
+    inspect.unwrap(convolution.conv1d): convolutions.conv1d,
+    inspect.unwrap(convolution.conv2d): convolutions.conv2d,
+    inspect.unwrap(convolution.conv_transpose1d): convolutions.conv_transpose1d,
+    inspect.unwrap(convolution.conv_transpose2d): convolutions.conv_transpose2d,
     inspect.unwrap(pooling.max_pool2d): max_pool2d,
     inspect.unwrap(pooling.min_pool2d): min_pool2d,
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.compiler.emit.code import indented
 from tapetensor.kernels import pooling
-from tapetensor.kernels.numerics.windows import Window
+from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.loading import are_known
 from tapetensor.native.plain import pullbacks_of
 from tapetensor.native.planes import FRAMES, frame_of, run_over
@@ -19,20 +21,57 @@ from tapetensor.tape.pullbacks import Kernel, Needed
 _max_pool2d = inspect.unwrap(pooling.max_pool2d)
 _min_pool2d = inspect.unwrap(pooling.min_pool2d)
 
-# First those of the columns of windows, then the extremes of these along the rows.
-_EXTREMES = (
+# Windows of more elements are not written out.
+_FEW_ELEMENTS = 16
+
+# Functions for the source of a loop: between windows and a run. Those of a row stand as far apart
+# as in a plane, because to take columns apart costs more than to pass over what is between them.
+_PLANES = (
     FRAMES
     + """
-def loop(first, last, x, best, tall, across, run, kernel, stride, padding, dilation):
-    frame = np.full(stride[0] * tall * across, {fill}, x.dtype)
+def spread(values, run, across, step):
+    down, right = values.shape
+    for i in range(down):
+        line, target = values[i], run[i * across :]
+        if step == 1:
+            for j in range(right):
+                target[j] = line[j]
+        else:
+            for j in range(right):
+                target[j * step] = line[j]
+
+
+def pick(run, values, across, step):
+    down, right = values.shape
+    for i in range(down):
+        line, source = values[i], run[i * across :]
+        if step == 1:
+            for j in range(right):
+                line[j] = source[j]
+        else:
+            for j in range(right):
+                line[j] = source[j * step]
+
+
+spread, pick = compiled(spread), compiled(pick)
+
+
+"""
+)
+# First those of the columns of windows, then the extremes of these along the rows.
+_EXTREMES = (
+    _PLANES
+    + """
+def loop(first, last, x, best, shape, run, step, kernel, stride, padding, dilation):
+    frame = np.full(stride[0] * shape[0] * shape[1] + padding[1], {fill}, x.dtype)
     high = run + (kernel[1] - 1) * dilation[1]
     of_columns, found = np.empty(high, x.dtype), np.empty(run, x.dtype)
     for plane in range(first, last):
-        enter(x[plane], frame, tall, across, stride, padding)
+        enter(x[plane], frame, shape, stride, padding)
         for k in range(high):
             of_columns[k] = frame[k]
         for y in range(1, kernel[0]):
-            read = frame[place(y * dilation[0], 0, tall, across, stride) :]
+            read = frame[place(y * dilation[0], 0, shape, stride) :]
             for k in range(high):
                 lhs, rhs = of_columns[k], read[k]
                 of_columns[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
@@ -43,30 +82,30 @@ def loop(first, last, x, best, tall, across, run, kernel, stride, padding, dilat
             for k in range(run):
                 lhs, rhs = found[k], read[k]
                 found[k] = choose(lhs {wins} rhs, lhs, choose(lhs == lhs, rhs, lhs))
-        pick(found, best[plane], across, stride)
+        pick(found, best[plane], shape[1], step)
 """
 )
 # The winners of a window share its cotangent equally; padding wins nothing.
 _SHARES = (
-    FRAMES
+    _PLANES
     + """
-def loop(first, last, x, best, g, cotangent, tall, across, run, kernel, stride, padding, dilation):
+def loop(first, last, x, best, g, cotangent, shape, run, step, kernel, stride, padding, dilation):
     zero, one = x.dtype.type(0), x.dtype.type(1)
-    size = stride[0] * tall * across
+    size = stride[0] * shape[0] * shape[1] + padding[1]
     frame, inside = np.full(size, {fill}, x.dtype), np.zeros(size, x.dtype)
-    enter(np.ones(x.shape[1:], x.dtype), inside, tall, across, stride, padding)
+    enter(np.ones(x.shape[1:], x.dtype), inside, shape, stride, padding)
     shares = np.empty(size, x.dtype)
     # Between windows nothing wins, and there is nothing to share.
     highest, share = np.full(run, -{fill}, x.dtype), np.zeros(run, x.dtype)
     winners = np.empty(run, x.dtype)
     for plane in range(first, last):
-        enter(x[plane], frame, tall, across, stride, padding)
-        spread(best[plane], highest, across, stride)
-        spread(g[plane], share, across, stride)
+        enter(x[plane], frame, shape, stride, padding)
+        spread(best[plane], highest, shape[1], step)
+        spread(g[plane], share, shape[1], step)
         winners[:] = 0
         for y in range(kernel[0]):
             for z in range(kernel[1]):
-                at = place(y * dilation[0], z * dilation[1], tall, across, stride)
+                at = place(y * dilation[0], z * dilation[1], shape, stride)
                 read, counts = frame[at : at + run], inside[at : at + run]
                 for k in range(run):
                     winners[k] += choose(read[k] {beaten} highest[k], zero, counts[k])
@@ -75,15 +114,29 @@ def loop(first, last, x, best, g, cotangent, tall, across, run, kernel, stride, 
         shares[:] = 0
         for y in range(kernel[0]):
             for z in range(kernel[1]):
-                at = place(y * dilation[0], z * dilation[1], tall, across, stride)
+                at = place(y * dilation[0], z * dilation[1], shape, stride)
                 read, target = frame[at : at + run], shares[at : at + run]
                 for k in range(run):
                     target[k] += choose(read[k] {beaten} highest[k], zero, share[k])
-        leave(shares, cotangent[plane], tall, across, stride, padding)
+        leave(shares, cotangent[plane], shape, stride, padding)
 """
 )
+# Of windows that lie apart, and of which none reads padding, each is written by itself.
+_SHARES_APART = """
+def loop(first, last, x, best, g, cotangent):
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    for plane in range(first, last):
+        read, target = x[plane], cotangent[plane]
+        if {leaves_gaps}:
+            target[:] = 0
+        for i in range(best.shape[1]):
+            highest, share = best[plane, i], g[plane, i]
+            for j in range(best.shape[2]):
+{lines}
+"""
 _MAXIMA, _MINIMA = [
     [source.format(fill=fill, wins=wins, beaten=beaten) for source in (_EXTREMES, _SHARES)]
+    + [beaten]
     for fill, wins, beaten in (("-math.inf", ">=", "<"), ("math.inf", "<=", ">"))
 ]
 
@@ -99,20 +152,50 @@ def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
 
 
 def _extreme(
-    kernel: Kernel, x: Array, window: Window, extremes: str, shares: str
+    kernel: Kernel, x: Array, window: Window, extremes: str, shares: str, beaten: str
 ) -> tuple[Array, Pullbacks]:
     if not are_known(x) or not x.flags.c_contiguous:
         return kernel(x, window)
     planes = x.reshape(-1, *x.shape[-2:])
     best = np.empty((len(planes), *window.counts(planes.shape[1:])), x.dtype)
-    places = *frame_of(planes.shape[1:], window), *window
+    step = window.stride[1]
+    by_column = window._replace(stride=(window.stride[0], 1))
+    places = *frame_of(planes.shape[1:], by_column), step, *by_column
     run_over(extremes, x.size, planes, best, *places)
 
     def shared(needed: Needed, g: Array) -> list[Array]:
         cotangent = np.empty_like(planes)
         arrays = planes, best, g.reshape(best.shape), cotangent
-        run_over(shares, x.size, *arrays, *places)
+        if window.is_disjoint and not any(window.padding) and window.area <= _FEW_ELEMENTS:
+            run_over(_shares_apart(window, planes.shape[1:], beaten), x.size, *arrays)
+        else:
+            run_over(shares, x.size, *arrays, *places)
         return [cotangent.reshape(x.shape)]
 
     y = best.reshape(*x.shape[:-2], *best.shape[1:])
     return y, pullbacks_of(kernel, (x, window), y, 1, shared)
+
+
+@cache
+def _shares_apart(window: Window, sizes: Sizes, beaten: str) -> str:
+    """Return the source of what shares the cotangents of windows that lie apart."""
+    covered = [
+        count * size for count, size in zip(window.counts(sizes), window.kernel, strict=True)
+    ]
+    places = [
+        f"i * {window.stride[0]} + {y * window.dilation[0]}, "
+        f"j * {window.stride[1]} + {z * window.dilation[1]}"
+        for y in range(window.kernel[0])
+        for z in range(window.kernel[1])
+    ]
+    won = [f"won{at}" for at in range(len(places))]
+    lines = [
+        *[
+            f"{one} = choose(read[{place}] {beaten} highest[j], zero, one)"
+            for one, place in zip(won, places, strict=True)
+        ],
+        f"each = share[j] / ({' + '.join(won)})",
+        *[f"target[{place}] = {one} * each" for one, place in zip(won, places, strict=True)],
+    ]
+    leaves_gaps = covered != list(sizes)
+    return _SHARES_APART.format(leaves_gaps=leaves_gaps, lines="\n".join(indented(lines, 4)))

@@ -1,4 +1,4 @@
-"""Pooling and depthwise convolutions over planes give what they give on numpy."""
+"""Pooling over planes gives what it gives on numpy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.kernels import convolution, pooling
+from tapetensor.kernels import pooling
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native import depthwise, planes
+from tapetensor.native import planes
 from tapetensor.native import pooling as native
 from tapetensor.native.kernels import native_kernel
 
@@ -22,12 +22,12 @@ WINDOWS = [
     Window((3, 3), (2, 2), (1, 1), (1, 1)),
     Window((3, 2), (1, 3), (1, 0), (2, 1)),
     Window((1, 3), (3, 1), (0, 2), (1, 2)),
+    Window((2, 2), (4, 3), (0, 0), (2, 1)),
 ]
 DTYPES = [np.float32, np.float64, np.float16]
 PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
     native.max_pool2d: inspect.unwrap(pooling.max_pool2d),
     native.min_pool2d: inspect.unwrap(pooling.min_pool2d),
-    depthwise.conv2d: inspect.unwrap(convolution.conv2d),
 }
 
 
@@ -47,14 +47,10 @@ def _few_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) ->
     return x
 
 
-def _joint(pullbacks: Any, g: Array) -> list[Any]:
-    return [pullback(g) for pullback in pullbacks]
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("shape", [(2, 3, 9, 8), (1, 7, 7), (1, 2, 2, 5, 5)])
+@pytest.mark.parametrize("shape", [(2, 3, 9, 8), (1, 7, 7), (1, 2, 2, 5, 5), (3, 6, 4)])
 @pytest.mark.parametrize("pool", [native.max_pool2d, native.min_pool2d])
 def test_the_extremes_of_windows_and_their_cotangents_are_numpys(
     workers: int, dtype: Any, window: Window, shape: tuple[int, ...], pool: Callable[..., Any]
@@ -82,82 +78,12 @@ def test_arrays_in_another_order_are_pooled_as_they_are() -> None:
     )
 
 
-def _operands(
-    rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], filters: int, window: Window
-) -> tuple[Array, Array, Array]:
-    channels = shape[-3]
-    weight = rng.standard_normal((filters * channels, 1, *window.kernel)).astype(dtype)
-    bias = rng.standard_normal(filters * channels).astype(dtype)
-    return rng.standard_normal(shape).astype(dtype), weight, bias
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("shape", [(2, 3, 9, 8), (3, 7, 7), (2, 2, 2, 5, 5)])
-@pytest.mark.parametrize("filters", [1, 2])
-@pytest.mark.parametrize("has_bias", [True, False])
-def test_a_depthwise_convolution_and_its_cotangents_are_numpys(
-    workers: int,
-    dtype: Any,
-    window: Window,
-    shape: tuple[int, ...],
-    filters: int,
-    has_bias: bool,
-) -> None:
-    rng = np.random.default_rng(0)
-    x, weight, bias = _operands(rng, dtype, shape, filters, window)
-    args = x, weight, bias if has_bias else None, window, shape[-3]
-
-    expected, plain = PLAIN[depthwise.conv2d](*args)
-    found, pullbacks = depthwise.conv2d(*args)
-    g = rng.standard_normal(expected.shape).astype(dtype)
-
-    tolerance = {np.float16: 5e-2, np.float32: 1e-4, np.float64: 1e-12}[dtype]
-    for one, other in zip(
-        [found, *_joint(pullbacks, g)], [expected, *_joint(plain, g)], strict=True
-    ):
-        assert one.dtype == dtype
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("special", [np.inf, np.nan])
-@pytest.mark.parametrize("place", [0, 1])
-def test_what_is_not_finite_stays_where_numpy_has_it(special: float, place: int) -> None:
-    rng = np.random.default_rng(0)
-    window = WINDOWS[1]
-    x, weight, bias = _operands(rng, np.float32, (2, 3, 9, 8), 1, window)
-    (x, weight)[place].reshape(-1)[7] = special
-    args = x, weight, bias, window, 3
-
-    expected, plain = PLAIN[depthwise.conv2d](*args)
-    found, pullbacks = depthwise.conv2d(*args)
-    g = rng.standard_normal(expected.shape).astype(np.float32)
-
-    for one, other in zip(
-        [found, *_joint(pullbacks, g)], [expected, *_joint(plain, g)], strict=True
-    ):
-        np.testing.assert_array_equal(np.isfinite(one), np.isfinite(other))
-
-
-def test_only_the_cotangents_that_are_needed_are_computed() -> None:
-    window = WINDOWS[1]
-    args = *_operands(np.random.default_rng(0), np.float32, (2, 3, 9, 8), 1, window), window, 3
-    y, pullbacks = depthwise.conv2d(*args)
-
-    found = pullbacks.compute((False, True, False), np.ones_like(y))  # type: ignore[attr-defined]  # joint ones
-
-    assert [one is None for one in found] == [True, False, True]
-
-
 @pytest.mark.parametrize("kernel", PLAIN)
 def test_a_cotangent_of_another_dtype_and_errors_that_raise_are_left_to_numpy(
     kernel: Callable[..., Any],
 ) -> None:
     rng, window = np.random.default_rng(0), WINDOWS[1]
-    args: tuple[Any, ...] = rng.standard_normal((2, 3, 6, 6)).astype(np.float32), window
-    if kernel is depthwise.conv2d:
-        args = *_operands(rng, np.float32, (2, 3, 6, 6), 1, window), window, 3
+    args = rng.standard_normal((2, 3, 6, 6)).astype(np.float32), window
     y, pullbacks = kernel(*args)
     _, plain = PLAIN[kernel](*args)
     g = rng.standard_normal(y.shape)
