@@ -287,6 +287,23 @@ def test_a_side_effect_is_refused_by_name_and_line_and_undone(name: str) -> None
     assert first <= int(found[1]) <= last
 
 
+def test_a_change_that_follows_a_call_is_told_with_the_line_of_the_caller() -> None:
+    history: list[Any] = []
+
+    def total(x: Any) -> Any:
+        y = x * 2.0
+        return y.sum().item()
+
+    def run(x: Any) -> Any:
+        history.append(total(x))
+        return x
+
+    with pytest.raises(TraceError, match="history") as error:
+        tt.compile(run)(_vector(1.0))
+
+    assert str(error.value).startswith(f"{__file__}:{run.__code__.co_firstlineno + 1}: ")
+
+
 @pytest.mark.parametrize(
     ("run", "what"),
     [
