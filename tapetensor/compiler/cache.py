@@ -77,7 +77,8 @@ class PlanCache:
             warnings.warn(
                 f"compile: {name} is called in more than {MAX_PLANS} kinds; from now on one that "
                 "has no plan runs as the plain function does. Sizes that change should be padded "
-                "to a few, and Python numbers that change from call to call should be tensors",
+                "to a few, Python numbers that change from call to call should be tensors, and "
+                "each optimizer makes a kind of its own: compile a function for each",
                 stacklevel=3,
             )
         self._left_over += 1
