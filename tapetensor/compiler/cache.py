@@ -24,12 +24,14 @@ class PlanCache:
 
     Attributes:
         plans: the last used one first.
+        failed: how many calls could not be captured, though the function itself could run.
         lock: held while one of them runs.
         runner: the thread in which one of them runs.
     """
 
     def __init__(self) -> None:
         self.plans: list[Plan] = []
+        self.failed = 0
         # How many calls found no plan, and no room for another.
         self._left_over = 0
         self.lock = RLock()
@@ -71,6 +73,9 @@ class PlanCache:
         Args:
             name: that of the function, which a warning names once.
         """
+        if self.failed >= MAX_PLANS:
+            # Trying again each time would take longer than the function.
+            return False
         if len(self.plans) < MAX_PLANS:
             return True
         if not self._left_over:

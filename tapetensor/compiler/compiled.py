@@ -157,6 +157,7 @@ class Compiled:
             put_back()
             raise
         if told:
+            self._cache.failed += 1
             warnings.warn(
                 f"compile: a {told} was raised while {self._name} was captured, which it does "
                 "not raise itself; calls of this kind run as the plain function does",

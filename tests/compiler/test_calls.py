@@ -10,6 +10,7 @@ import gc
 import math
 import re
 import threading
+import warnings
 import weakref
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, io, nn, optim
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.compiler import plans
+from tapetensor.compiler.cache import MAX_PLANS
 from tapetensor.errors import (
     AxisError,
     MovedTensorError,
@@ -338,6 +340,14 @@ def test_a_function_that_only_its_capture_fails_runs_itself_and_a_warning_says_s
         found = [compiled(np.ones(2)).tolist() for _ in range(3)]
 
     assert found == [[17.0, 17.0], [18.0, 18.0], [19.0, 19.0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(MAX_PLANS):
+            compiled(np.ones(2))
+    # It is tried no more.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled(np.ones(2))
 
 
 def test_two_threads_may_call_one_function() -> None:
