@@ -38,11 +38,11 @@ def loop_of(group: Group, options: Options) -> Callable[..., None] | None:
 def _loop_of(
     kernel: Any, dtype: DType, states: int, classes: tuple[type, ...]
 ) -> Callable[..., None] | None:
-    source = _SOURCES.get(kernel)
-    if source is None or dtype not in FLOATS:
+    loop = _LOOPS.get(kernel)
+    if loop is None or dtype not in FLOATS:
         return None
     arrays = [seen(dtype, 1)] * (2 + states)
-    return cache.load(source, (*arrays, *[numba().typeof(one(1)) for one in classes]))
+    return cache.load(_source(loop), (*arrays, *[numba().typeof(one(1)) for one in classes]))
 
 
 def momentum_sgd(
@@ -177,7 +177,6 @@ def _source(function: Callable[..., None]) -> str:
     return f"def loop({names}):\n    {body}"
 
 
-_SOURCES: dict[Any, str] = {
-    getattr(optimizers, function.__name__): _source(function)
-    for function in (momentum_sgd, sgd, adam, rmsprop, adagrad)
+_LOOPS: dict[Any, Callable[..., None]] = {
+    getattr(optimizers, loop.__name__): loop for loop in (momentum_sgd, sgd, adam, rmsprop, adagrad)
 }
