@@ -14,6 +14,9 @@ from tapetensor.compiler.trace.guards import MISS
 # A function keeps so many plans.
 MAX_PLANS = 16
 
+# So many calls are tried that cannot be captured.
+_MOST_FAILED = 3
+
 # While one function is captured, models hold tracers, which another capture must not see. Who
 # holds this lock may take that of plans, so it comes first.
 CAPTURES = RLock()
@@ -73,7 +76,7 @@ class PlanCache:
         Args:
             name: that of the function, which a warning names once.
         """
-        if self.failed >= MAX_PLANS:
+        if self.failed >= _MOST_FAILED:
             # Trying again each time would take longer than the function.
             return False
         if len(self.plans) < MAX_PLANS:

@@ -33,7 +33,7 @@ from tapetensor.compiler.trace.refusals import (
     trace_error,
 )
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
-from tapetensor.optim.group import Update
+from tapetensor.optim.group import Group
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
@@ -145,16 +145,17 @@ class Compiled:
         kwargs: dict[str, Any],
         told: str,
         held: list[Held],
-        steps: list[Update],
+        groups: list[Group],
     ) -> Any:
         """Run the function itself; what it raises leaves all as it was, as in a plan."""
-        put_back = Update.saved(*steps)
+        saved = [group.saved() for group in groups]
         try:
             result = self._function(*args, **kwargs)
         except BaseException:
             for one in held:
                 one.put_back()
-            put_back()
+            for put_back in saved:
+                put_back()
             raise
         if told:
             self._cache.failed += 1

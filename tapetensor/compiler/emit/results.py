@@ -32,11 +32,13 @@ from tapetensor.compiler.trace.structure import (
     in_slots,
     is_looked_through,
     is_plain,
+    is_users,
     is_users_object,
     refill,
     storage,
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.compiler.trace.type_of import TYPE
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
@@ -146,6 +148,7 @@ class ResultWriter:
 
     def write(self, value: Any) -> str:
         """Return the source of a result."""
+        value = type if value is TYPE else value
         known = self._known.get(id(value))
         if known is not None:
             self._circular |= {known} & self._begun
@@ -174,8 +177,12 @@ class ResultWriter:
             return self.tapes.local(value)
         if value.__class__ is tuple:
             return f"({self._items(value)})"
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return f"{self.bind(value.__class__)}({self._items(value)})"
+        if isinstance(value, tuple) and is_users(value.__class__):
+            named = f"new_tuple({self.bind(value.__class__)}, ({self._items(value)}))"
+            fields = in_dict(value)
+            return (
+                f"filled({named}, object, [], {self._pairs(fields)}, {{{{}}}})" if fields else named
+            )
         if is_plain(value) or isinstance(value, _LASTING):
             if _holds_captured(value, set()):
                 raise trace_error(
@@ -231,7 +238,8 @@ class ResultWriter:
             return local
         cls = value.__class__
         base, place = storage(cls), len(self._containers)
-        if base not in _MADE or not (base is not object or is_users_object(value)):
+        is_made = base is not object or is_users_object(value)
+        if base not in _MADE or not is_made or (base is frozenset and cls is not frozenset):
             raise trace_error(
                 f"a result is a {cls.__name__}, which a replay cannot make again; return tensors, "
                 "arrays, plain values, and tuples, lists, dicts and dataclasses of them"
@@ -425,6 +433,7 @@ RESULT_NAMES: dict[str, Any] = {
     "read_only": read_only,
     "asarray": np.asarray,
     "new": new,
+    "new_tuple": tuple.__new__,
     "filled": filled,
     "number": number,
 }

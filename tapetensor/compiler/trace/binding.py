@@ -7,6 +7,7 @@ tells what it may read, and that is walked before it does.
 from __future__ import annotations
 
 import abc
+import dis
 import gc
 import logging
 import operator
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import (
     Held,
@@ -39,7 +41,7 @@ from tapetensor.compiler.trace.codes import (
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY, nothing
 from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
-from tapetensor.compiler.trace.node import Kind
+from tapetensor.compiler.trace.node import found_in
 from tapetensor.compiler.trace.opaque import DIFFERS, clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import (
@@ -70,6 +72,7 @@ _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 _ABSENT = object()
+_STAND_IN: Any = Captured
 _UNSEEDED = (
     "a random generator without a seed is made, or a RandomState, or random bytes are drawn, which "
     "a replay would not repeat; make the generator outside, and pass it as an argument"
@@ -135,11 +138,12 @@ class Binding(Walker):
             try:
                 result = function()
             except Exception as error:
-                if not self._refused and not isinstance(error, RecursionError | TraceError):
-                    steps = [one.function for one in self.program.nodes if one.kind is Kind.UPDATE]
+                is_told = isinstance(error, RecursionError | TraceError) or _is_raised(error)
+                if not self._refused and not is_told:
                     # What a tensor owns is spent where the function spends it.
                     held = [one for one in reversed(self.held) if one.read is not nothing]
-                    raise NotTracedError(type(error).__name__, held, steps) from error
+                    groups = self.program.groups
+                    raise NotTracedError(type(error).__name__, held, groups) from error
                 # Errors know the frames that know them: nothing here goes on doing so.
                 if error is (self._refused or [error])[0]:
                     self._refused.clear()
@@ -445,6 +449,19 @@ class Binding(Walker):
                     "yet; call it outside, and pass what it returns"
                 )
             self.guard(f"{self.bind(fixed_in)}({name}) != {self.bind(fixed_in(cache))}")
+
+
+def _is_raised(error: Exception) -> bool:
+    """Tell whether a statement of the user's has raised an error that knows of no stand-in."""
+    raised = error.__traceback__
+    while raised is not None and raised.tb_next is not None:
+        raised = raised.tb_next
+    if raised is None or error.__context__ is not None:
+        return False
+    frame, held = raised.tb_frame, (error.args, vars(error))
+    is_statement = dis.opname[frame.f_code.co_code[raised.tb_lasti]] == "RAISE_VARARGS"
+    is_users = is_users_module(frame.f_globals.get("__name__"))
+    return is_statement and is_users and next(found_in(held, _STAND_IN), None) is None
 
 
 def _first_of(errors: list[BaseException]) -> BaseException:

@@ -10,6 +10,7 @@ import decimal
 import dis
 import gc
 import inspect
+import linecache
 import locale
 import os
 import sys
@@ -17,6 +18,7 @@ import sysconfig
 import textwrap
 import threading
 import time
+import tokenize
 import types
 import warnings
 from functools import lru_cache
@@ -35,7 +37,9 @@ _NAME_AT = {
     "__getattribute__": -1,
 }  # fmt: skip
 # What looks up all that there are.
-_WHOLE = frozenset({"globals", "vars", "dir", "eval", "exec", "__dict__"})
+_WHOLE = frozenset(
+    {"globals", "vars", "dir", "eval", "exec", "__dict__", "getmembers", "resolve_name"}
+)  # fmt: skip
 # Code that names one of these may look for a name that is the text of one of its constants.
 _DYNAMIC = _WHOLE.union(_NAME_AT)
 # Code that names one of these may look for a module by a text.
@@ -164,18 +168,27 @@ def _makes_names(code: types.CodeType) -> bool:
     """Tell whether code may look up names that are none of its constants."""
     if _WHOLE.intersection(code.co_names):
         return True
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, SyntaxError, TypeError):
+        nodes = [*ast.walk(ast.parse(textwrap.dedent("".join(inspect.getblock(lines)))))]
+    except (SyntaxError, tokenize.TokenError):
         return True
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    named = [(getattr(one.func, "id", getattr(one.func, "attr", "")), one.args) for one in calls]
-    return any(
-        not isinstance(one, ast.Constant)
-        for name, args in named
-        if name in _NAME_AT
-        for one in args[_NAME_AT[name] :][:1]
+    named = [
+        (_name_of(one.func), one.args[_NAME_AT[_name_of(one.func)] :][:1])
+        for one in nodes
+        if isinstance(one, ast.Call) and _name_of(one.func) in _NAME_AT
+    ]
+    # One that is handed on, and not called, may be given any name.
+    is_handed_on = sum([_name_of(one) in _NAME_AT for one in nodes]) > len(named)
+    return is_handed_on or not all(
+        isinstance(one, ast.Constant) for _, args in named for one in args
     )
+
+
+def _name_of(node: ast.AST) -> str:
+    """Return the name, or the attribute, that a part of a program is."""
+    name: str = getattr(node, "id", getattr(node, "attr", ""))
+    return name
 
 
 @lru_cache(maxsize=1024)

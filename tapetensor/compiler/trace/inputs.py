@@ -45,7 +45,7 @@ ARRAY: Any = vars(TensorBase)["array"]
 
 def elements(array: Any) -> Any:
     """Return what two arrays of the same layout share if their elements are the same."""
-    return array.strides, array.tobytes()
+    return array.shape, array.strides, array.tobytes()
 
 
 # The guards of every plan may use these names.
@@ -327,7 +327,7 @@ class Inputs(GuardWriter):
         for stands_for, source in self.seen.values():
             # Those that nobody can change may be one or several.
             if not isinstance(stands_for, tuple | frozenset):
-                several.setdefault(type(stands_for), {})[source] = None
+                several.setdefault(stands_for.__class__, {})[source] = None
         for sources in several.values():
             if len(sources) > 1 and not all(one.startswith("k") for one in sources):
                 distinct = ", ".join([f"id({one})" for one in sources])
@@ -337,7 +337,9 @@ class Inputs(GuardWriter):
 def _put_back(array: Any, before: Any) -> None:
     """Write into an array what it held, unless it still does."""
     if elements(array) != before:
-        array[...] = np.frombuffer(before[1], array.dtype).reshape(array.shape)
+        shape, _, held = before
+        array.shape = shape
+        array[...] = np.frombuffer(held, array.dtype).reshape(shape)
 
 
 def nothing(_: object = None) -> None:

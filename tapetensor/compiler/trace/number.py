@@ -113,6 +113,10 @@ class NumberTracer(Captured):
         """Capture a ufunc."""
         return self.array.__array_ufunc__(ufunc, method, *inputs, **options)
 
+    def __array_function__(self, *args: Any) -> Any:
+        """Capture one of numpy's functions that are no ufuncs."""
+        return self.array.__array_function__(*args)
+
     __add__, __radd__ = _operator(np.add), _operator(np.add, is_reflected=True)
     __sub__, __rsub__ = _operator(np.subtract), _operator(np.subtract, is_reflected=True)
     __mul__, __rmul__ = _operator(np.multiply), _operator(np.multiply, is_reflected=True)
@@ -133,7 +137,7 @@ class NumberTracer(Captured):
             "write tt.where(mask, a, b) to choose by value"
         )
 
-    def _refuse_to_be_read(self, *_: object) -> Never:
+    def _refuse_to_be_read(self, *_: object, **__: object) -> Never:
         raise trace_error(_READ, NoPlaceError)
 
     __float__ = __int__ = __index__ = __str__ = __format__ = _refuse_to_be_read

@@ -55,13 +55,15 @@ _UNCHANGING: tuple[Any, ...] = (
     types.UnionType, types.EllipsisType, types.NotImplementedType, re.Pattern, re.Match,
     struct.Struct, np.ufunc, type(np.sum), functools.partial, operator.attrgetter,
     operator.itemgetter, operator.methodcaller, type(threading.Lock()), type(threading.RLock()),
+    threading.Condition, threading.Semaphore,
     enum.Enum, io.IOBase,
     # These are watched.
     random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Gradients,
     Optimizer, OwnedTape, NoneTape, TensorBase, np.ndarray,
 )  # fmt: skip
-# Classes of these modules stand for types; what sends to other processes refuses by itself.
-_WORDS = ("typing", "tapetensor.distributed")
+# Classes of these modules describe something, or tell of it; what sends to other processes refuses
+# by itself.
+_WORDS = ("typing", "inspect", "logging", "tapetensor.distributed", "tapetensor.tape.ids")
 _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 
 
@@ -147,6 +149,8 @@ def never_the_same(value: Any) -> str:
     if is_unrepeatable(value) or isinstance(value, random.SystemRandom) or value is sys.modules:
         return DIFFERS
     cls = type(value)
+    if not hasattr(value, "__class__"):
+        return f"is a {cls.__name__}, which nobody can look through; pass what it holds"
     if cls in weakref.ProxyTypes:
         return "is a weakref.proxy, which nobody can look through; use the object, or a weakref.ref"
     if any(one.__module__ == "unittest.mock" for one in cls.__mro__):
@@ -173,6 +177,8 @@ def _is_opaque(value: Any) -> bool:
     cls = type(value)
     return not (
         cls is object
+        # The version and the flags of Python are such tuples.
+        or (issubclass(cls, tuple) and all(map(is_plain, value)))
         or isinstance(value, (*_UNCHANGING, *VALUES))
         or cls.__module__.startswith(_WORDS)
         # What a class has to be read by way of its objects is guarded by identity.

@@ -20,11 +20,13 @@ class NotTracedError(Exception):
     Args:
         told: the name of that error; empty if there was none.
         held: what the function may change before it raises the error again.
-        steps: the steps of optimizers that it takes before.
+        groups: the groups of parameters of the optimizers that came in.
     """
 
-    def __init__(self, told: str = "", held: Sequence[Any] = (), steps: Sequence[Any] = ()) -> None:
-        super().__init__(told, held, steps)
+    def __init__(
+        self, told: str = "", held: Sequence[Any] = (), groups: Sequence[Any] = ()
+    ) -> None:
+        super().__init__(told, held, groups)
 
 
 class NoAttributeError(TraceError, AttributeError):

@@ -39,7 +39,8 @@ DICTS = (OrderedDict, defaultdict, dict)
 _WITH_ARRAYS = (
     TensorBase, np.ndarray, ArrayTracer, np.random.Generator, Gradients, Module, Optimizer,
 )  # fmt: skip
-_OURS = __name__.split(".", maxsplit=1)[0]
+# Objects of these rooms refuse by themselves what cannot be traced, or are no values.
+_CLOSED = ("tapetensor.compiler", "tapetensor.distributed", "tapetensor.native", "tapetensor.tape")
 # Objects of these modules of Python's own are more than what they hold.
 _MACHINERY = frozenset({
     "abc", "asyncio", "concurrent", "contextvars", "email", "functools", "http", "importlib",
@@ -89,8 +90,9 @@ def is_looked_through(value: Any) -> bool:
         return True
     if isinstance(value, (*_WITH_ARRAYS, enum.Enum)) or cls is object:
         return False
-    root = str(cls.__module__).split(".", maxsplit=1)[0]
-    is_known = is_users(cls) or root not in (*_MACHINERY, _OURS)
+    module = str(cls.__module__)
+    is_closed = module.split(".", maxsplit=1)[0] in _MACHINERY or module.startswith(_CLOSED)
+    is_known = is_users(cls) or not is_closed
     return is_known and storage(cls) in (object, *SCALARS, *SEQUENCES, *DICTS)
 
 

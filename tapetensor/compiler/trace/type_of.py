@@ -18,7 +18,20 @@ class _TypeOf(type):
         if cls is not TYPE:
             return super().__call__(*args, **options)
         is_stand_in = len(args) == 1 and isinstance(args[0], Captured)
-        return args[0].__class__ if is_stand_in else type(*args, **options)
+        made = args[0].__class__ if is_stand_in else type(*args, **options)
+        return TYPE if made in (type, _TypeOf) else made
+
+    def __getitem__(cls, item: Any) -> Any:
+        """Return the type of some classes, to annotate with."""
+        return type[item]
+
+    @override
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (cls is TYPE and other is type)
+
+    @override
+    def __hash__(cls) -> int:
+        return hash(type) if cls is TYPE else super().__hash__()
 
     @override
     def __instancecheck__(cls, instance: object) -> bool:
@@ -29,4 +42,4 @@ class _TypeOf(type):
         return issubclass(subclass, type) if cls is TYPE else super().__subclasscheck__(subclass)
 
 
-TYPE: Any = _TypeOf("type", (type,), {})
+TYPE: Any = _TypeOf("type", (type,), {"__module__": "builtins"})

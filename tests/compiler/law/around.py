@@ -51,6 +51,53 @@ point = Point(2.)
 def f(x, y):
     return x * point.a + y * Point.b.__get__(point)
 """,
+    "type as a value": """
+kinds = {type: 1}
+def f(x, y):
+    class Meta(type): pass
+    is_class = [type(one) is type for one in (int, Meta, x, 2)]
+    counted = kinds[type(int)], type(int) in (type, Meta), type(type(x)) is type, type == type(int)
+    return is_class, counted, type.__module__, type(x).__name__, type
+""",
+    "what Python says of itself": """
+import sys, logging, inspect, threading
+log = logging.LoggerAdapter(logging.getLogger('law'), {})
+signature, enough = inspect.signature(len), threading.Condition()
+def f(x, y):
+    with enough:
+        log.info('told')
+        return x * sys.version_info[0] * sys.float_info.max_exp * len(signature.parameters)
+""",
+    "tuples of one's own": """
+from typing import NamedTuple
+class Pair(NamedTuple):
+    a: object
+    b: int = 1
+class Made(Pair):
+    def __new__(cls, a): return super().__new__(cls, a * 2)
+def f(x, y):
+    made = Made(x)
+    made.note = 'kept'
+    return made, made.note, Pair(y)
+""",
+    "recurrent layers and names of layers": """
+class Net(nn.Module):
+    l0: nn.Linear
+    l1: nn.StackedGRU
+    act: str
+    def forward(self, x):
+        return getattr(self, f'l{0}')(x).tanh()
+rng = np.random.default_rng(0)
+net = Net(l0=nn.Linear(4, 3, rng=rng), l1=nn.StackedGRU(4, 5, 2, rng=rng), act='tanh')
+part = nn.Selection(net, without=['l1'])
+optimizer = optim.Adam(part)
+def f(x, y):
+    x = tt.from_numpy(x)
+    loss = (net(x.trace()) * 2.).sum()
+    value = loss.detach()
+    optimizer.step(loss.backward(wrt=part))
+    return value, net.l1(tt.from_numpy(y[None]))
+""",
     "circles that come out": """
 class Node:
     def __init__(self, value, parent=None):
