@@ -345,6 +345,13 @@ class ArrayTracer(ArrayMethods):
             self.move(reordered)
         return self.node
 
+    def repeat_nothing(self) -> None:
+        """Have elements of its own, which numpy adds in another order than one that is repeated."""
+        node = self.node
+        is_repeated = node.kind is Kind.VIEW and node.function.name == "broadcast_to"
+        if is_repeated and self.part is None and self.dtype.kind in "fc":
+            self.move()
+
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
         nodes = [

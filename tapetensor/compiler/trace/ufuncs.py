@@ -146,6 +146,7 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     if ufunc.signature is not None:
         told_apart(tracers)
         for one in tracers:
+            one.repeat_nothing()
             # The BLAS multiplies rows wherever they lie, and columns in another way.
             as_rows = [are_rows_in(array) for array in (one.laid_out(), laid_out(one.node))]
             if ufunc is not np.matmul or as_rows[0] is not as_rows[1]:
@@ -223,6 +224,7 @@ def reduced(
     if not array.size:
         ufunc.reduce(np.empty(array.shape, array.dtype), axis, dtype)
     axes = tuple([one for one, size in enumerate(tried.shape) if size == 1])
+    array.repeat_nothing()
     node = self.program.reduce(ufunc, array.ordered(), axes, tried.dtype, tuple(options.items()))
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])

@@ -138,8 +138,14 @@ def _is_same(array: Array, other: Array) -> bool:
 
 
 def lie_alike(array: Array, other: Array) -> bool:
-    """Tell whether two arrays of a shape have their axes in the same order in memory."""
-    return array.size == 0 or _packed(array) == _packed(other)
+    """Tell whether two arrays of a shape lie in the same order in memory, and repeat as little."""
+    is_alike = _repeats(array) is _repeats(other) and _packed(array) == _packed(other)
+    return array.size == 0 or is_alike
+
+
+def _repeats(array: Array) -> bool:
+    """Tell whether some elements of an array are one."""
+    return any(n > 1 and not s for n, s in zip(array.shape, array.strides, strict=True))
 
 
 def _packed(array: Array) -> tuple[int, ...]:
@@ -212,10 +218,15 @@ def inverse(order: Shape) -> Shape:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
-def order_of(operand: Node) -> Shape | None:
-    """Return the order of axes in which an operand is seen, if that may be another than C's."""
+def order_of(operand: Node, names: tuple[str, ...] = ("transpose", "reshape")) -> Shape | None:
+    """Return the order of axes in which an operand is seen, if that may be another than C's.
+
+    Args:
+        operand: the operand.
+        names: the views that are followed to where it lies.
+    """
     views, base = list[View](), operand
-    while base.kind is Kind.VIEW and base.function.name in ("transpose", "reshape"):
+    while base.kind is Kind.VIEW and base.function.name in names:
         views.append(base.function)
         base = base.args[0]
     is_strided = base.kind is Kind.INPUT and base.detail and 0 not in base.detail

@@ -99,6 +99,8 @@ def sum_of_rows(x: Array) -> Array:
     if type(x) is np.ndarray:
         product: Array = ones(rows, x.dtype).dot(matrix)
         return product
+    # The method above copies what the BLAS cannot read.
+    matrix = matrix.copy() if 0 in _laid_out(matrix).strides else matrix
     captured: Array = np.matmul(ones(rows, x.dtype), matrix)
     return captured
 
