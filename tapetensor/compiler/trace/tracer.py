@@ -28,7 +28,7 @@ from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.trial import capture_by_trial, capture_function
-from tapetensor.compiler.trace.ufuncs import captured
+from tapetensor.compiler.trace.ufuncs import captured, computed_like
 from tapetensor.compiler.trace.view import (
     View,
     inverse,
@@ -268,7 +268,8 @@ class ArrayTracer(ArrayMethods):
         self, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> ArrayTracer:
         operands = tuple([self.operand(one, self.dtype) for one in args])
-        return self.wrap(self.program.elementwise(function, operands, self.dtype))
+        node = self.program.elementwise(function, operands, self.dtype)
+        return self.wrap(node, computed_like(args, node.shape))
 
     @override
     @unseen
