@@ -11,6 +11,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.sums import without_repeats
 from tapetensor.tape import Pullback, Pullbacks
 
 # A product of so many multiplications outweighs that those who read it may have to turn it.
@@ -99,7 +100,8 @@ def _product(lhs: Array, rhs: Array) -> Array:
     if type(lhs) is np.ndarray and type(rhs) is np.ndarray:
         fast: Array = lhs.dot(rhs)
         return fast
-    product: Array = np.matmul(lhs, rhs)
+    # The method copies what the BLAS cannot read.
+    product: Array = np.matmul(without_repeats(lhs), without_repeats(rhs))
     return product
 
 

@@ -152,6 +152,59 @@ def test_a_plan_computes_a_layer_and_its_gradients_bit_by_bit(name: str) -> None
     _assert_same_bits(lambda x, seed: _gradients(make(), x, seed), _random(*shape), target)
 
 
+def _of_images(read: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    """Return what reads the results of a convolution, and the gradients of its weight and input."""
+
+    def run(x: Any) -> list[Any]:
+        conv = nn.Conv2d(3, 8, 3, padding=1, rng=_rng())
+        y = read(conv.forward(x.trace()))
+        value = y.detach()
+        gradients = y.square().sum().backward()
+        return [value, gradients[x], gradients[conv.weight]]
+
+    return run
+
+
+def _of_rows(read: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    """Return the gradients of an affine layer behind what is read of its results."""
+
+    def run(x: Any) -> list[Any]:
+        layer = nn.Linear(x.shape[-1], 32, rng=_rng())
+        gradients = read(layer.forward(x.trace())).square().sum().backward()
+        return [gradients[x], gradients[layer.weight], gradients[layer.bias]]
+
+    return run
+
+
+def _gated(y: Any) -> Any:
+    values, gates = y.split(2, axis=1)
+    return nn.GroupNorm(2, 4).forward(values * gates.sigmoid())
+
+
+def _centred(y: Any) -> Any:
+    values, others = y.share(2)
+    return (values - others.mean()).mean(axis=0)
+
+
+READINGS: dict[str, tuple[Callable[[Any], list[Any]], tuple[int, ...]]] = {
+    "means of some channels": (_of_images(lambda y: y[:, :4].mean(axis=(2, 3))), (32, 3, 16, 16)),
+    "means inside": (_of_images(lambda y: y[:, :, 1:-1, 1:-1].mean(axis=(2, 3))), (8, 3, 16, 16)),
+    "norms of some channels": (
+        _of_images(lambda y: nn.InstanceNorm2d().forward(y[:, :4])), (32, 3, 16, 16)
+    ),
+    "norms of what is gated": (_of_images(_gated), (32, 3, 16, 16)),
+    "a mean along rows": (_of_rows(lambda y: y.mean(axis=1)), (128, 16)),
+    "a sum along rows": (_of_rows(lambda y: y.sum(axis=1)), (500, 7)),
+    "the mean taken away": (_of_rows(_centred), (600, 16)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_what_is_read_of_a_layer_has_the_bits_of_eager_mode(name: str) -> None:
+    run, shape = READINGS[name]
+    _assert_same_bits(run, _random(*shape))
+
+
 @pytest.mark.parametrize("shape", [(7,), (32, 10), (32, 40), (40, 9, 6), (3, 2000), (8, 4, 6, 48)])
 def test_a_plan_adds_over_axes_bit_by_bit(shape: tuple[int, ...]) -> None:
     def run(x: Any) -> Any:

@@ -348,10 +348,16 @@ class ArrayTracer(ArrayMethods):
 
     def repeat_nothing(self) -> None:
         """Have elements of its own, which numpy adds in another order than one that is repeated."""
-        node = self.node
-        is_repeated = node.kind is Kind.VIEW and node.function.name == "broadcast_to"
-        if is_repeated and self.part is None and self.dtype.kind in "fc":
-            self.move()
+        root = self.root()
+        node = root.node
+        if root.part is not None or self.dtype.kind not in "fc":
+            return
+        if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
+            root._hold(self.program.constant(node.detail.copy()))  # noqa: SLF001  # of its class
+        while node.kind is Kind.VIEW and node.function.name != "broadcast_to":
+            (node,) = node.args
+        if node.kind is Kind.VIEW:
+            root.move()
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""

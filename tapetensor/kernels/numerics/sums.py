@@ -100,9 +100,13 @@ def sum_of_rows(x: Array) -> Array:
         product: Array = ones(rows, x.dtype).dot(matrix)
         return product
     # The method above copies what the BLAS cannot read.
-    matrix = matrix.copy() if 0 in _laid_out(matrix).strides else matrix
-    captured: Array = np.matmul(ones(rows, x.dtype), matrix)
+    captured: Array = np.matmul(ones(rows, x.dtype), without_repeats(matrix))
     return captured
+
+
+def without_repeats(x: Array) -> Array:
+    """Return a copy of a captured array in which elements are repeated; any other as it is."""
+    return x.copy() if is_captured(x) and 0 in _laid_out(x).strides else x
 
 
 def _laid_out(x: Any) -> Array:

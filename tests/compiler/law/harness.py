@@ -65,6 +65,8 @@ class World:
         try:
             with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
                 warnings.simplefilter("ignore")
+                # What is not planned for an error of the compiler's own is no answer here.
+                warnings.filterwarnings("error", message="compile: a .* was raised while")
                 return arguments, self.function(*arguments)
         except Exception as error:
             return arguments, error
