@@ -94,6 +94,8 @@ class Binding(Walker):
         self._is_dynamic = False
         # Whether it makes some that were never walked.
         self._makes_names = False
+        # The modules in which it may look up any name, by their addresses.
+        self._whole: set[int] = set()
         self._entered: dict[int, types.CodeType] = {}
         # The attributes that all of it reads or sets, that of installed packages, too.
         self._named: set[str] = set()
@@ -283,10 +285,14 @@ class Binding(Walker):
             self.modules[id(module)] = module, module.__name__
             if is_users(module) and self._is_new("import", name):
                 self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
-        if "globals" in names.reads:
-            own = sys.modules.get(scope.get("__name__", ""))
-            if own is not None:
-                self.modules[id(own)] = own, own.__name__
+        if names.makes_names:
+            found = [scope.get(name) for name in names.handed]
+            if "globals" in names.reads:
+                found.append(sys.modules.get(scope.get("__name__", "")))
+            for one in found:
+                if isinstance(one, types.ModuleType) and not is_of_a_package(one):
+                    self.modules[id(one)] = one, one.__name__
+                    self._whole.add(id(one))
         self._watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
             if not self._is_new(scope, name):
@@ -323,7 +329,8 @@ class Binding(Walker):
         names: set[str] = {*vars(owner)}
         if not is_users(owner):
             return self.attributes & names
-        if not self._makes_names or is_of_a_package(owner):
+        is_whole = id(owner) in self._whole or (self._makes_names and isinstance(owner, type))
+        if not is_whole or is_of_a_package(owner):
             return self._sought & names
         return {one for one in names if not one.startswith("__")} | (self._sought & names)
 
@@ -440,7 +447,7 @@ class Binding(Walker):
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
             space, missing = self.bind(vars(module)), self._sought - vars(module).keys()
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
-            if self._makes_names and not is_of_a_package(module):
+            if id(module) in self._whole:
                 self.guard(f"len({space}) != {len(vars(module))}")
         for cache, found, name, where in self.caches:
             if clear_of_tracers(cache, found):

@@ -112,6 +112,7 @@ class Names(NamedTuple):
         texts: its constants that could be names, if it may look up names that are made.
         is_dynamic: whether it may do so.
         makes_names: whether it may look up others than those.
+        handed: globals that it hands on, or whose dict it reads, and not only their attributes.
         imports: modules that it imports.
         modules: its constants that could name modules, if it may look some up.
     """
@@ -121,6 +122,7 @@ class Names(NamedTuple):
     texts: frozenset[str]
     is_dynamic: bool
     makes_names: bool
+    handed: frozenset[str]
     imports: tuple[tuple[str, int], ...]
     modules: tuple[str, ...]
 
@@ -134,8 +136,12 @@ def names_in(code: types.CodeType) -> Names:
     is_dynamic = bool(_DYNAMIC.intersection(code.co_names))
     level = 0
     constant: Any = None
+    loaded, handed = "", set[str]()
     for one in dis.get_instructions(code):
+        if one.opname not in _ATTRIBUTES or one.argval == "__dict__":
+            handed.add(loaded)
         name = one.argval if isinstance(one.argval, str) else ""
+        loaded = name if one.opname in _READS else ""
         if one.opname in _READS:
             reads[name] = None
         elif one.opcode in dis.hasname:
@@ -159,6 +165,7 @@ def names_in(code: types.CodeType) -> Names:
         frozenset(texts if is_dynamic else ()),
         is_dynamic,
         is_dynamic and _makes_names(code),
+        frozenset(handed),
         tuple(imports),
         tuple(consts if _IMPORTING & named else ()),
     )
@@ -166,7 +173,7 @@ def names_in(code: types.CodeType) -> Names:
 
 def _makes_names(code: types.CodeType) -> bool:
     """Tell whether code may look up names that are none of its constants."""
-    if _WHOLE.intersection(code.co_names):
+    if _WHOLE.intersection(code.co_names) - {"globals"}:
         return True
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     try:
@@ -178,9 +185,16 @@ def _makes_names(code: types.CodeType) -> bool:
         for one in nodes
         if isinstance(one, ast.Call) and _name_of(one.func) in _NAME_AT
     ]
-    # One that is handed on, and not called, may be given any name.
-    is_handed_on = sum([_name_of(one) in _NAME_AT for one in nodes]) > len(named)
-    return is_handed_on or not all(
+    named += [
+        ("globals", [one.slice])
+        for one in nodes
+        if isinstance(one, ast.Subscript)
+        and isinstance(one.value, ast.Call)
+        and _name_of(one.value.func) == "globals"
+    ]
+    # What is handed on, and neither called nor asked for one name, may be given any.
+    looking = [one for one in nodes if _name_of(one) in (*_NAME_AT, "globals")]
+    return len(looking) > len(named) or not all(
         isinstance(one, ast.Constant) for _, args in named for one in args
     )
 
