@@ -55,11 +55,10 @@ _UNCHANGING: tuple[Any, ...] = (
     types.UnionType, types.EllipsisType, types.NotImplementedType, re.Pattern, re.Match,
     struct.Struct, np.ufunc, type(np.sum), functools.partial, operator.attrgetter,
     operator.itemgetter, operator.methodcaller, type(threading.Lock()), type(threading.RLock()),
-    threading.Condition, threading.Semaphore,
-    enum.Enum, io.IOBase,
+    threading.Condition, threading.Semaphore, enum.Enum, io.IOBase,
     # These are watched.
     random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Gradients,
-    Optimizer, OwnedTape, NoneTape, TensorBase, np.ndarray,
+    Optimizer, OwnedTape, NoneTape, TensorBase, np.ndarray, *VALUES,
 )  # fmt: skip
 # Classes of these modules describe something, or tell of it; what sends to other processes refuses
 # by itself.
@@ -176,15 +175,15 @@ def _is_opaque(value: Any) -> bool:
     """Tell whether a value is neither looked through nor of a kind whose state can be seen."""
     cls = type(value)
     return not (
-        cls is object
+        is_plain(value)
+        or is_looked_through(value)
+        or cls is object
         # The version and the flags of Python are such tuples.
         or (issubclass(cls, tuple) and all(map(is_plain, value)))
-        or isinstance(value, (*_UNCHANGING, *VALUES))
+        or isinstance(value, _UNCHANGING)
         or cls.__module__.startswith(_WORDS)
         # What a class has to be read by way of its objects is guarded by identity.
         or hasattr(cls, "__get__")
-        or is_plain(value)
-        or is_looked_through(value)
         or any(row.is_one(value) for row in VISIBLE)
         or next(functions_in(value), None) is not None
     )
