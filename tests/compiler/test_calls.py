@@ -518,7 +518,7 @@ class _Doubled(nn.Module):
 
     @tt.compile
     def forward(self, x: Any) -> Any:
-        return self.inner(x) * 2.0
+        return self.inner.forward(x) * 2.0
 
 
 def test_models_of_one_kind_share_the_plan_of_a_method_which_keeps_none_alive() -> None:
@@ -526,7 +526,7 @@ def test_models_of_one_kind_share_the_plan_of_a_method_which_keeps_none_alive() 
     x = _batch()[0][:, :2]
 
     for model in models:
-        expected = (model.inner(x) * 2.0).numpy()
+        expected = (model.inner.forward(x) * 2.0).numpy()
         np.testing.assert_array_equal(model.forward(x).numpy(), expected)
 
     assert len(plans(_Doubled.forward)) == 1
@@ -537,7 +537,7 @@ def test_models_of_one_kind_share_the_plan_of_a_method_which_keeps_none_alive() 
 
 def test_a_model_that_is_given_beside_an_optimizer_is_trained_by_its_own() -> None:
     def step(model: Any, optimizer: Any, x: Any) -> None:
-        optimizer.step(model(x.trace()).mean().backward(wrt=model))
+        optimizer.step(model.forward(x.trace()).mean().backward(wrt=model))
 
     def models() -> list[Any]:
         return [nn.Linear(4, 2, rng=np.random.default_rng(seed)) for seed in range(3)]
