@@ -326,19 +326,6 @@ def test_an_error_of_the_function_is_raised_by_the_function_itself() -> None:
     assert seen == []
 
 
-def test_a_function_that_raises_by_a_statement_runs_once(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def failing(x: Any) -> Any:
-        print("tells")
-        raise ValueError(x.shape)
-
-    with pytest.raises(ValueError, match="3"):
-        tt.compile(failing)(np.ones(3))
-
-    assert capsys.readouterr().out == "tells\n"
-
-
 def test_a_function_that_only_its_capture_fails_runs_itself_and_a_warning_says_so() -> None:
     count = 0
 

@@ -177,7 +177,7 @@ class ResultWriter:
             return self.tapes.local(value)
         if value.__class__ is tuple:
             return f"({self._items(value)})"
-        if isinstance(value, tuple) and is_users(value.__class__):
+        if isinstance(value, tuple) and (is_users(value.__class__) or hasattr(value, "_fields")):
             named = f"new_tuple({self.bind(value.__class__)}, ({self._items(value)}))"
             fields = in_dict(value)
             return (

@@ -7,7 +7,6 @@ tells what it may read, and that is walked before it does.
 from __future__ import annotations
 
 import abc
-import dis
 import gc
 import logging
 import operator
@@ -23,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import (
     Held,
@@ -41,7 +39,6 @@ from tapetensor.compiler.trace.codes import (
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY, nothing
 from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
-from tapetensor.compiler.trace.node import found_in
 from tapetensor.compiler.trace.opaque import DIFFERS, clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import (
@@ -72,7 +69,6 @@ _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 _ABSENT = object()
-_STAND_IN: Any = Captured
 _UNSEEDED = (
     "a random generator without a seed is made, or a RandomState, or random bytes are drawn, which "
     "a replay would not repeat; make the generator outside, and pass it as an argument"
@@ -94,8 +90,6 @@ class Binding(Walker):
         self._is_dynamic = False
         # Whether it makes some that were never walked.
         self._makes_names = False
-        # The modules in which it may look up any name, by their addresses.
-        self._whole: set[int] = set()
         self._entered: dict[int, types.CodeType] = {}
         # The attributes that all of it reads or sets, that of installed packages, too.
         self._named: set[str] = set()
@@ -140,8 +134,7 @@ class Binding(Walker):
             try:
                 result = function()
             except Exception as error:
-                is_told = isinstance(error, RecursionError | TraceError) or _is_raised(error)
-                if not self._refused and not is_told:
+                if not self._refused and not isinstance(error, RecursionError | TraceError):
                     # What a tensor owns is spent where the function spends it.
                     held = [one for one in reversed(self.held) if one.read is not nothing]
                     groups = self.program.groups
@@ -286,19 +279,21 @@ class Binding(Walker):
             if is_users(module) and self._is_new("import", name):
                 self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
         if names.makes_names:
-            found = [scope.get(name) for name in names.handed]
-            if "globals" in names.reads:
-                found.append(sys.modules.get(scope.get("__name__", "")))
-            for one in found:
-                if isinstance(one, types.ModuleType) and not is_of_a_package(one):
-                    self.modules[id(one)] = one, one.__name__
-                    self._whole.add(id(one))
+            imported = [sys.modules.get(name) for name in modules_in(names, scope)]
+            own = [sys.modules.get(scope.get("__name__", ""))] if "globals" in names.reads else []
+            for one in filter(None, (*imported, *own)):
+                self.modules[id(one)] = one, one.__name__
+                self.handed.add(id(one))
         self._watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
             if not self._is_new(scope, name):
                 continue
             if name in scope:
+                # To read an attribute of a module is not to hand the module on.
+                was_handed = {*self.handed}
                 self._walk_name(scope, name, "")
+                if name not in names.handed:
+                    self.handed = was_handed
                 continue
             self.guard(f"{name!r} in {self.bind(scope)}")
             if name == "type":
@@ -329,8 +324,8 @@ class Binding(Walker):
         names: set[str] = {*vars(owner)}
         if not is_users(owner):
             return self.attributes & names
-        is_whole = id(owner) in self._whole or (self._makes_names and isinstance(owner, type))
-        if not is_whole or is_of_a_package(owner):
+        is_handed = isinstance(owner, type) or id(owner) in self.handed
+        if not (self._makes_names and is_handed) or is_of_a_package(owner):
             return self._sought & names
         return {one for one in names if not one.startswith("__")} | (self._sought & names)
 
@@ -447,7 +442,7 @@ class Binding(Walker):
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
             space, missing = self.bind(vars(module)), self._sought - vars(module).keys()
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
-            if id(module) in self._whole:
+            if self._makes_names and id(module) in self.handed and not is_of_a_package(module):
                 self.guard(f"len({space}) != {len(vars(module))}")
         for cache, found, name, where in self.caches:
             if clear_of_tracers(cache, found):
@@ -456,19 +451,6 @@ class Binding(Walker):
                     "yet; call it outside, and pass what it returns"
                 )
             self.guard(f"{self.bind(fixed_in)}({name}) != {self.bind(fixed_in(cache))}")
-
-
-def _is_raised(error: Exception) -> bool:
-    """Tell whether a statement of the user's has raised an error that knows of no stand-in."""
-    raised = error.__traceback__
-    while raised is not None and raised.tb_next is not None:
-        raised = raised.tb_next
-    if raised is None or error.__context__ is not None:
-        return False
-    frame, held = raised.tb_frame, (error.args, vars(error))
-    is_statement = dis.opname[frame.f_code.co_code[raised.tb_lasti]] == "RAISE_VARARGS"
-    is_users = is_users_module(frame.f_globals.get("__name__"))
-    return is_statement and is_users and next(found_in(held, _STAND_IN), None) is None
 
 
 def _first_of(errors: list[BaseException]) -> BaseException:

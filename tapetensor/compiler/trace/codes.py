@@ -10,6 +10,7 @@ import decimal
 import dis
 import gc
 import inspect
+import io
 import linecache
 import locale
 import os
@@ -77,7 +78,8 @@ _UNREPEATABLE = frozenset(
 )
 _DATES = {"now", "today", "utcnow"}
 # The names of functions that may give another result at every call.
-UNREPEATABLE_NAMES = _DATES.union(["cache_info"], [one.__name__ for one in _UNREPEATABLE])
+_WRITES = {"write", "writelines"}
+UNREPEATABLE_NAMES = _DATES.union(_WRITES, ["cache_info"], [one.__name__ for one in _UNREPEATABLE])
 # The same that is no function of C: attributes of modules.
 SETTINGS: dict[Any, frozenset[str]] = {
     locale: frozenset({"getlocale"}),
@@ -138,7 +140,7 @@ def names_in(code: types.CodeType) -> Names:
     constant: Any = None
     loaded, handed = "", set[str]()
     for one in dis.get_instructions(code):
-        if one.opname not in _ATTRIBUTES or one.argval == "__dict__":
+        if one.opname not in _ATTRIBUTES or one.argval in ("__dict__", "__getattribute__"):
             handed.add(loaded)
         name = one.argval if isinstance(one.argval, str) else ""
         loaded = name if one.opname in _READS else ""
@@ -256,6 +258,10 @@ def is_unrepeatable(value: Any) -> bool:
         return False
     owner = value.__self__
     is_date = isinstance(owner, type) and issubclass(owner, datetime.date)
+    if value.__name__ in _WRITES and isinstance(owner, io.IOBase):
+        # What is told to people, or kept in memory, is no file.
+        is_told = owner in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+        return not (is_told or isinstance(owner, io.StringIO | io.BytesIO))
     is_other = is_date if value.__name__ in _DATES else value.__name__ == "cache_info"
     return is_other or value in _UNREPEATABLE
 

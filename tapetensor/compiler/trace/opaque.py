@@ -7,6 +7,7 @@ import decimal
 import enum
 import functools
 import gc
+import inspect
 import io
 import logging
 import operator
@@ -55,14 +56,14 @@ _UNCHANGING: tuple[Any, ...] = (
     types.UnionType, types.EllipsisType, types.NotImplementedType, re.Pattern, re.Match,
     struct.Struct, np.ufunc, type(np.sum), functools.partial, operator.attrgetter,
     operator.itemgetter, operator.methodcaller, type(threading.Lock()), type(threading.RLock()),
-    threading.Condition, threading.Semaphore, enum.Enum, io.IOBase,
+    threading.Condition, enum.Enum, io.IOBase, inspect.Signature, inspect.Parameter,
+    logging.Handler, logging.LoggerAdapter,
     # These are watched.
     random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Gradients,
     Optimizer, OwnedTape, NoneTape, TensorBase, np.ndarray, *VALUES,
 )  # fmt: skip
-# Classes of these modules describe something, or tell of it; what sends to other processes refuses
-# by itself.
-_WORDS = ("typing", "inspect", "logging", "tapetensor.distributed", "tapetensor.tape.ids")
+# Classes of these modules stand for types; what sends to other processes refuses by itself.
+_WORDS = ("typing", "tapetensor.distributed", "tapetensor.tape.ids")
 _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 
 

@@ -40,7 +40,9 @@ _WITH_ARRAYS = (
     TensorBase, np.ndarray, ArrayTracer, np.random.Generator, Gradients, Module, Optimizer,
 )  # fmt: skip
 # Objects of these rooms refuse by themselves what cannot be traced, or are no values.
-_CLOSED = ("tapetensor.compiler", "tapetensor.distributed", "tapetensor.native", "tapetensor.tape")
+_CLOSED = tuple(
+    f"tapetensor.{room}" for room in ("compiler", "distributed", "native", "tape", "training")
+)
 # Objects of these modules of Python's own are more than what they hold.
 _MACHINERY = frozenset({
     "abc", "asyncio", "concurrent", "contextvars", "email", "functools", "http", "importlib",

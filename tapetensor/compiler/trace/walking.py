@@ -94,6 +94,8 @@ class Walker(Inputs):
         # The user's classes and modules that were found.
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
+        # Those whose names somebody may look up who is handed the module, by their addresses.
+        self.handed: set[int] = set()
         # Attributes that are read by their names.
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
         # What no replay can repeat, by the attribute that it is: code that names that is refused.
@@ -351,6 +353,7 @@ class Walker(Inputs):
             self.add_class(value)
         elif isinstance(value, types.ModuleType):
             self.modules[id(value)] = value, where
+            self.handed.add(id(value))
         elif isinstance(value, types.FunctionType):
             self.add_function(value, name, where)
         else:

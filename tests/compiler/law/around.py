@@ -238,4 +238,32 @@ Config.width_1 = 5.
 W_a = 4.
 Config.width_2 = 7.
 """,
+    "a file that is written to": """
+import tempfile
+file = tempfile.TemporaryFile('w+')
+def f(x, y):
+    file.write('told')
+    return x, file.tell()
+""",
+    "names that a helper makes": """
+import types
+settings = types.ModuleType('settings')
+settings.lr_a = 2.
+def look(where, name):
+    return getattr(where, 'lr_' + name)
+def f(x, y):
+    return x * look(settings, 'a')
+---
+settings.lr_a = 5.
+""",
+    "errors that tell of tensors": """
+class Diverged(Exception): pass
+def f(x, y):
+    loss = tt.from_numpy(x).sum()
+    raise Diverged('loss', loss)
+""",
+    "decompositions as they come": """
+def f(x, y):
+    return np.linalg.eigh(x @ x.T), np.linalg.qr(x), np.linalg.slogdet(x @ x.T)
+""",
 }
