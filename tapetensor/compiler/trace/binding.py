@@ -243,7 +243,7 @@ class Binding(Walker):
         self._walk_namespaces()
         self.walk_parameters()
         for name, told in self.unrepeatable.items():
-            if name in self._named or self._is_dynamic:
+            if name in self._named | self.attributes or self._is_dynamic:
                 places = [place_of_name(one, name) for one in self._entered.values()]
                 with placed(next(filter(None, places), None)):
                     raise trace_error(told)

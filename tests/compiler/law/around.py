@@ -266,4 +266,12 @@ def f(x, y):
 def f(x, y):
     return np.linalg.eigh(x @ x.T), np.linalg.qr(x), np.linalg.slogdet(x @ x.T)
 """,
+    "an iterator by way of an object that names it": """
+import itertools, operator
+class Held: pass
+held, get = Held(), operator.attrgetter('numbers')
+held.numbers = itertools.count(1)
+def f(x, y):
+    return x * next(get(held))
+""",
 }
