@@ -29,11 +29,11 @@ from tapetensor.compiler.trace.program import Backend, Program, errors_raise
 from tapetensor.compiler.trace.refusals import (
     NoPlaceError,
     NotTracedError,
+    Untraced,
     placed,
     trace_error,
 )
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
-from tapetensor.optim.group import Group
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
@@ -72,13 +72,13 @@ class Compiled:
             result = cache.replay(args, kwargs)
             if result is not MISS:
                 return result
-            if not cache.has_room(self._name):
+            if not cache.has_room(_name_of(self._function)):
                 return self._function(*args, **kwargs)
             # Between a trace and its plan the garbage collector may have emptied a weak reference.
             for _ in range(2):
                 plan = self._trace(args, kwargs)
-                if isinstance(plan, tuple):
-                    return self._as_it_is(args, kwargs, *plan)
+                if isinstance(plan, Untraced):
+                    return self._as_it_is(plan, args, kwargs)
                 cache.add(plan)
                 result = cache.replay(args, kwargs)
                 if result is not MISS:
@@ -133,43 +133,30 @@ class Compiled:
         """Bind to an object, as functions in a class do."""
         return self if instance is None else types.MethodType(self, instance)
 
-    @property
-    def _name(self) -> str:
-        """The name of the function; a module or a partial function has none of its own."""
-        name: str = getattr(self._function, "__name__", type(self._function).__name__)
-        return name
-
-    def _as_it_is(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        told: str,
-        held: list[Held],
-        groups: list[Group],
-    ) -> Any:
+    def _as_it_is(self, call: Untraced, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function itself; what it raises leaves all as it was, as in a plan."""
-        saved = [group.saved() for group in groups]
+        saved = [group.saved() for group in call.groups]
         try:
             result = self._function(*args, **kwargs)
         except BaseException:
-            for one in held:
+            for one in call.held:
                 one.put_back()
             for put_back in saved:
                 put_back()
             raise
-        if told:
+        if call.told:
             self._cache.failed += 1
             warnings.warn(
-                f"compile: a {told} was raised while {self._name} was captured, which it does "
-                "not raise itself; calls of this kind run as the plain function does",
+                f"compile: a {call.told} was raised while {_name_of(self._function)} was captured, "
+                "which it does not raise itself; calls of this kind run as the plain function does",
                 stacklevel=3,
             )
         return result
 
     def _trace(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], makes_arrays: bool = False
-    ) -> Plan | tuple[Any, ...]:
-        """Return the plan for a call; what `_as_it_is` takes where there is none."""
+    ) -> Plan | Untraced:
+        """Return the plan for a call, or what is known of one that gets none."""
         started = time.perf_counter()
         program = Program(self._backend, makes_arrays=makes_arrays)
         try:
@@ -179,7 +166,7 @@ class Compiled:
                 with placed(binding.place):
                     writer = write_results(binding, result) if change is None else None
         except NotTracedError as error:
-            return error.args
+            return error.call
         except NoPlaceError:
             if makes_arrays:
                 raise
@@ -231,6 +218,12 @@ class Compiled:
         )
         told = f"compile: {change} is changed, which a replay would not repeat; {cure}"
         return TraceError(f"{place}: {told}" if place else told)
+
+
+def _name_of(function: Any) -> str:
+    """Return the name of a function; a module or a partial function has none of its own."""
+    name: str = getattr(function, "__name__", type(function).__name__)
+    return name
 
 
 def compile(function: F_, *, backend: Backend | None = None) -> F_:

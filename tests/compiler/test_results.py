@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tapetensor as tt
+from tapetensor.errors import TraceError
 
 
 def test_what_leads_to_itself_comes_out_so() -> None:
@@ -25,3 +27,33 @@ def test_what_leads_to_itself_comes_out_so() -> None:
         assert items[1] is table
         assert table["items"] is items
         assert table["self"] is table
+
+
+def _shift(x: Any) -> Any:
+    return x + 1.0
+
+
+def test_a_function_comes_out_unless_it_is_made_inside_with_a_state_of_its_own() -> None:
+    def counting(x: Any) -> Any:
+        count = 0
+
+        def add(number: int) -> int:
+            nonlocal count
+            count += number
+            return count
+
+        return add
+
+    def telling(x: Any) -> Any:
+        told: list[int] = []
+        return lambda number: told.append(number)
+
+    def plain(x: Any, factor: float) -> Any:
+        return _shift, lambda number: number * factor
+
+    for function in (counting, telling):
+        with pytest.raises(TraceError, match="made inside with a state of its own"):
+            tt.compile(function)(np.ones(1))
+    shift, scale = tt.compile(plain)(np.ones(1), 2.0)
+    assert shift is _shift
+    assert scale(3.0) == 6.0

@@ -149,6 +149,17 @@ def reshaped_copies_of_copies(x: Any) -> Any:
     return copied, flat, summed, row
 
 
+def copies_of_copies(x: Any) -> Any:
+    """Write into a copy of a copy of what leaves as it was."""
+    first = x * 2.0
+    np.copyto(first, 2.0)
+    second = first.astype(first.dtype)
+    second[::-1] = first + x
+    third = first.copy().copy()
+    third[:2] = 5.0
+    return first, second, third
+
+
 def test_a_check_of_what_is_written_comes_after_what_reads_it_as_it_was() -> None:
     rng = np.random.default_rng(0)
     x, numbers = tt.normal((5, 4), rng=rng), rng.random(5)
@@ -219,7 +230,7 @@ def test_a_single_number_leaves_as_the_scalar_that_numpy_gives() -> None:
         operand_of_what_is_written, part_of_what_is_written, fractions_into_integers,
         constants_between, index_between, zeros_to_which_they_are_added, zeros_that_are_copied,
         repeated_values_in_place, reshaped_copies, reshaped_views_of_another_order,
-        reshaped_copies_of_copies,
+        reshaped_copies_of_copies, copies_of_copies,
     ],
 )  # fmt: skip
 def test_what_is_written_is_seen_by_those_who_see_it_in_eager_mode(run: Any) -> None:

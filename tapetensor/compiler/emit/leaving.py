@@ -10,16 +10,16 @@ from typing import Any
 
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
-from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.compiler.trace.walking import Walker
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import seen_from_outside
 from tapetensor.tape.origins import ids_since
 from tapetensor.tape.recorder import Recorder
 
 
-def write_results(inputs: Inputs, result: Any) -> ResultWriter:
+def write_results(inputs: Walker, result: Any) -> ResultWriter:
     """Write the results, the lines that store state, and the last guards.
 
     This comes after the function has run, and before what it replaced is put back.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Container, Iterable
@@ -15,7 +16,6 @@ from tapetensor.arrays.array import read_only
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import is_filled
 from tapetensor.compiler.trace.generator import GeneratorTracer
-from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.part import Part
@@ -39,6 +39,7 @@ from tapetensor.compiler.trace.structure import (
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.type_of import TYPE
+from tapetensor.compiler.trace.walking import Walker
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
@@ -83,8 +84,9 @@ class ResultWriter:
         stored: the source of what is assigned to.
     """
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: Walker) -> None:
         self.bind = inputs.bind
+        self._functions = inputs.functions
         self.tapes = inputs.tapes
         came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors.values()]
         self._locals = {tensor.id: local for tensor, local in came_in}
@@ -189,8 +191,21 @@ class ResultWriter:
                     f"a result is {value.__qualname__}, which holds what this call computes; "
                     "return that, and make the function of it outside"
                 )
+            if isinstance(value, types.FunctionType) and self._goes_on(value):
+                raise trace_error(
+                    f"a result is {value.__qualname__}, which is made inside with a state of its "
+                    "own; make it outside"
+                )
             return self.bind(value)
         return self._object(value)
+
+    def _goes_on(self, function: types.FunctionType) -> bool:
+        """Tell whether a function that the call has made may do another thing whenever it runs."""
+        known = self._functions.get(id(function.__code__), ())
+        cells = [cell.cell_contents for cell in function.__closure__ or () if is_filled(cell)]
+        writes = any(one.opname == "STORE_DEREF" for one in dis.get_instructions(function))
+        is_known = any(function is one for one, _ in known)
+        return not is_known and (writes or not all(map(is_plain, cells)))
 
     def _told_apart(self, value: Any) -> None:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""

@@ -127,6 +127,9 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
         is_last = written.isdisjoint((node, owner(source))) and node not in left
         if (is_fresh and readers[source] == 1) or (is_last and source.is_written_to):
             copies[node] = source
+            # What is done to the copy, is done to its source now.
+            written.update({owner(source)} if node in written else ())
+            left.update({owner(source)} if node in left else ())
     # In order, so that a copy of a copy leads to what is kept.
     for node in [node for node in nodes if node in copies]:
         copies[node] = copies.get(copies[node], copies[node])

@@ -43,6 +43,7 @@ from tapetensor.compiler.trace.opaque import DIFFERS, clear_of_tracers, fixed_in
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import (
     NotTracedError,
+    Untraced,
     placed,
     refusals,
     trace_error,
@@ -88,8 +89,6 @@ class Binding(Walker):
         self._imported: set[str] = set()
         # Whether some code looks up names that are made, which may be any text that was walked.
         self._is_dynamic = False
-        # Whether it makes some that were never walked.
-        self._makes_names = False
         self._entered: dict[int, types.CodeType] = {}
         # The attributes that all of it reads or sets, that of installed packages, too.
         self._named: set[str] = set()
@@ -137,8 +136,8 @@ class Binding(Walker):
                 if not self._refused and not isinstance(error, RecursionError | TraceError):
                     # What a tensor owns is spent where the function spends it.
                     held = [one for one in reversed(self.held) if one.read is not nothing]
-                    groups = self.program.groups
-                    raise NotTracedError(type(error).__name__, held, groups) from error
+                    call = Untraced(type(error).__name__, held, self.program.groups)
+                    raise NotTracedError(call) from error
                 # Errors know the frames that know them: nothing here goes on doing so.
                 if error is (self._refused or [error])[0]:
                     self._refused.clear()
@@ -243,7 +242,8 @@ class Binding(Walker):
         self._walk_namespaces()
         self.walk_parameters()
         for name, told in self.unrepeatable.items():
-            if name in self._named | self.attributes or self._is_dynamic:
+            is_dynamic = self._is_dynamic or self.makes_names
+            if is_dynamic or name in self._named or name in self.attributes:
                 places = [place_of_name(one, name) for one in self._entered.values()]
                 with placed(next(filter(None, places), None)):
                     raise trace_error(told)
@@ -273,27 +273,27 @@ class Binding(Walker):
         self.attributes |= names.attributes
         self.texts |= names.texts
         self._is_dynamic |= names.is_dynamic
-        self._makes_names |= names.makes_names
-        for name, module in modules_in(names, scope).items():
+        self.makes_names |= names.makes_names
+        modules = modules_in(names, scope)
+        for name, module in modules.items():
             self.modules[id(module)] = module, module.__name__
             if is_users(module) and self._is_new("import", name):
                 self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
         if names.makes_names:
-            imported = [sys.modules.get(name) for name in modules_in(names, scope)]
-            own = [sys.modules.get(scope.get("__name__", ""))] if "globals" in names.reads else []
-            for one in filter(None, (*imported, *own)):
-                self.modules[id(one)] = one, one.__name__
-                self.handed.add(id(one))
+            own = sys.modules.get(scope.get("__name__", "")) if "globals" in names.reads else None
+            if own is not None:
+                self.modules[id(own)] = own, own.__name__
+            self.handed.update(map(id, (own, *modules.values())))
         self._watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
             if not self._is_new(scope, name):
                 continue
             if name in scope:
-                # To read an attribute of a module is not to hand the module on.
-                was_handed = {*self.handed}
+                value, was_handed = scope[name], id(scope[name]) in self.handed
                 self._walk_name(scope, name, "")
-                if name not in names.handed:
-                    self.handed = was_handed
+                if name not in names.handed and not was_handed:
+                    # To read an attribute of a module is not to hand the module on.
+                    self.handed.discard(id(value))
                 continue
             self.guard(f"{name!r} in {self.bind(scope)}")
             if name == "type":
@@ -325,7 +325,7 @@ class Binding(Walker):
         if not is_users(owner):
             return self.attributes & names
         is_handed = isinstance(owner, type) or id(owner) in self.handed
-        if not (self._makes_names and is_handed) or is_of_a_package(owner):
+        if not (self.makes_names and is_handed) or is_of_a_package(owner):
             return self._sought & names
         return {one for one in names if not one.startswith("__")} | (self._sought & names)
 
@@ -442,7 +442,7 @@ class Binding(Walker):
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
             space, missing = self.bind(vars(module)), self._sought - vars(module).keys()
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
-            if self._makes_names and id(module) in self.handed and not is_of_a_package(module):
+            if self.makes_names and id(module) in self.handed and not is_of_a_package(module):
                 self.guard(f"len({space}) != {len(vars(module))}")
         for cache, found, name, where in self.caches:
             if clear_of_tracers(cache, found):

@@ -159,10 +159,9 @@ class _Lines:
             self.is_found = self.latest is not None and self._change() is not None
         if self.is_found:
             return None
-        caller = frame.f_back
         # What the caller does with the result is on its own line, which is not told again.
-        is_over = event == "return" and caller is not None and _is_users(caller)
-        at = caller if is_over and caller is not None else frame
+        caller = frame.f_back if event == "return" else None
+        at = frame if caller is None or not _is_users(caller) else caller
         self.latest = Place(at.f_code.co_filename, at.f_lineno)
         return self._on_line
 

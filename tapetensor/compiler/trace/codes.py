@@ -43,6 +43,8 @@ _WHOLE = frozenset(
 )  # fmt: skip
 # Code that names one of these may look for a name that is the text of one of its constants.
 _DYNAMIC = _WHOLE.union(_NAME_AT)
+# The same where they have another name.
+LOOKUPS = frozenset({getattr, hasattr, setattr, globals, vars, dir, eval, exec})
 # Code that names one of these may look for a module by a text.
 _IMPORTING = frozenset({"import_module", "__import__"})
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
@@ -77,8 +79,8 @@ _UNREPEATABLE = frozenset(
     if isinstance(one := getattr(owner, name, None), types.BuiltinFunctionType)
 )
 _DATES = {"now", "today", "utcnow"}
-# The names of functions that may give another result at every call.
 _WRITES = {"write", "writelines"}
+# The names of functions that may give another result, or have to do something, at every call.
 UNREPEATABLE_NAMES = _DATES.union(_WRITES, ["cache_info"], [one.__name__ for one in _UNREPEATABLE])
 # The same that is no function of C: attributes of modules.
 SETTINGS: dict[Any, frozenset[str]] = {
@@ -253,7 +255,7 @@ def _names_passed(code: types.CodeType, offset: int) -> tuple[str, ...]:
 
 
 def is_unrepeatable(value: Any) -> bool:
-    """Tell whether a value is a function of C that may give another result at every call."""
+    """Tell whether a function of C may give another result, or has to act, at every call."""
     if not isinstance(value, types.BuiltinFunctionType):
         return False
     owner = value.__self__

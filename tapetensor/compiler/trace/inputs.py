@@ -27,7 +27,7 @@ from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import NotTracedError, trace_error
+from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, trace_error
 from tapetensor.compiler.trace.structure import content, is_set
 from tapetensor.compiler.trace.tapes import Tapes
 from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -186,7 +186,7 @@ class Inputs(GuardWriter):
                     self._computed.append((tensor.origins, f"{local}.origins"))
         data = ARRAY.__get__(tensor)
         if isinstance(data, Recorded):
-            raise NotTracedError
+            raise NotTracedError(Untraced())
         library = library_of(data)
         if library != "numpy":
             raise ArgumentTypeError(
@@ -268,11 +268,9 @@ class Inputs(GuardWriter):
             optimizer, held = self._optimizers.pop()
             for position, group in enumerate(optimizer.groups):
                 for place, tensor in enumerate(group.tensors):
+                    known = self.tensors.get(id(tensor))
                     # What is an argument may be another one at the next call.
-                    if (
-                        id(tensor) not in self.tensors
-                        or self.tensors[id(tensor)][1] not in self.fields
-                    ):
+                    if known is None or known[1] not in self.fields:
                         expression = f"{held}['groups'][{position}].tensors[{place}]"
                         self.walk_tensor(tensor, expression, "a parameter")
 
@@ -335,8 +333,8 @@ class Inputs(GuardWriter):
 
 
 def _put_back(array: Any, before: Any) -> None:
-    """Write into an array what it held, unless it still does."""
-    if elements(array) != before:
+    """Write into an array what it held, unless it still does, or nobody can by way of it."""
+    if array.flags.writeable and elements(array) != before:
         shape, _, held = before
         array.shape = shape
         array[...] = np.frombuffer(held, array.dtype).reshape(shape)

@@ -45,7 +45,9 @@ def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., A
                 "a complex number and a number that is not known yet cannot be computed; return "
                 "the number and compute it outside"
             )
-        if not all(isinstance(one, NumberTracer | int | float) for one in operands):
+        # numpy's scalars are numbers of Python's, too, but compute by their own rules.
+        is_numpys = any(isinstance(one, CapturedArray | np.generic) for one in operands)
+        if is_numpys or not all(isinstance(one, NumberTracer | int | float) for one in operands):
             return NotImplemented
         ordered = operands[::-1] if is_reflected else operands
         is_floating = ufunc is np.divide or any(isinstance(one, float) for one in operands)

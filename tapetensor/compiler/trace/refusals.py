@@ -5,28 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapetensor.errors import TraceError
 from tapetensor.pictures import Place, users_place
 
 
+class Untraced(NamedTuple):
+    """A call that is not captured but run as it is.
+
+    Attributes:
+        told: the name of the error that its capture raised; empty if there was none.
+        held: what the function may change before it raises an error again.
+        groups: the groups of parameters of the optimizers that came in.
+    """
+
+    told: str = ""
+    held: Sequence[Any] = ()
+    groups: Sequence[Any] = ()
+
+
 class NotTracedError(Exception):
-    """Raised where a call is not captured but run as it is.
+    """Raised where a call is run as it is.
 
     That is so where recorded arrays come in, and where the function raises an error: what it raises
     for arrays counts, and not what it raises for what stands for them.
 
     Args:
-        told: the name of that error; empty if there was none.
-        held: what the function may change before it raises the error again.
-        groups: the groups of parameters of the optimizers that came in.
+        call: what is known of it.
     """
 
-    def __init__(
-        self, told: str = "", held: Sequence[Any] = (), groups: Sequence[Any] = ()
-    ) -> None:
-        super().__init__(told, held, groups)
+    def __init__(self, call: Untraced) -> None:
+        super().__init__()
+        self.call = call
 
 
 class NoAttributeError(TraceError, AttributeError):

@@ -26,6 +26,7 @@ from typing_extensions import override
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
 from tapetensor.compiler.trace.changes import members, parts, shown
+from tapetensor.compiler.trace.codes import LOOKUPS
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.opaque import (
@@ -96,6 +97,8 @@ class Walker(Inputs):
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
         # Those whose names somebody may look up who is handed the module, by their addresses.
         self.handed: set[int] = set()
+        # Whether some code looks up names that were never walked.
+        self.makes_names = False
         # Attributes that are read by their names.
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
         # What no replay can repeat, by the attribute that it is: code that names that is refused.
@@ -259,6 +262,7 @@ class Walker(Inputs):
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
         is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
         if is_bound and not is_users(value):
+            self.makes_names |= value in LOOKUPS
             self.guard(f"{expression} is not {self.bind(value)}")
             return value
         return self.walk(value, expression, where)
@@ -342,6 +346,10 @@ class Walker(Inputs):
         if name != expression:
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
+        # Under a name of the user's nobody sees what they are called with.
+        is_lookup = isinstance(value, types.BuiltinFunctionType) and value in LOOKUPS
+        is_bound = isinstance(value, types.MethodWrapperType)
+        self.makes_names |= is_lookup or (is_bound and value.__name__ == "__getattribute__")
         self.add_class(value.__class__)
         if is_users(value.__class__):
             self.guard(f"{name}.__class__ is not {self.bind(value.__class__)}")

@@ -6,12 +6,6 @@ from __future__ import annotations
 
 # These are planned, and give what the function gives.
 PLANNED = {
-    "one array given twice": """
-def g(a, b):
-    return (a if a is b else a + b), len({id(a), id(b)})
-def f(x, y):
-    return g(x, x)
-""",
     "objects of all kinds that come out": """
 import collections, dataclasses, datetime, decimal, types
 class Loss(dict):
@@ -273,5 +267,44 @@ held, get = Held(), operator.attrgetter('numbers')
 held.numbers = itertools.count(1)
 def f(x, y):
     return x * next(get(held))
+""",
+    "numbers beside scalars": """
+def f(x, y):
+    n = x.sum().item()
+    return n - x[0, 0], n < x.mean(), 2. - x[0, 0], n * np.float64(2.), n / y.max(), n + 1.
+""",
+    "lookups by another name": """
+import functools, types
+class Config:
+    lr_a = 2.
+settings = types.ModuleType('settings')
+settings.lr_a = 2.
+look, path = getattr, ['lr', 'a']
+def default(where, get=getattr):
+    return get(where, '_'.join(path))
+def f(x, y):
+    held = functools.reduce(getattr, ['_'.join(path)], Config)
+    return x * look(Config, '_'.join(path)) * look(settings, '_'.join(path)), default(Config), held
+---
+Config.lr_a = 5.
+settings.lr_a = 3.
+""",
+    "an iterator by a bound method that names it": """
+import itertools
+class Held: pass
+held = Held()
+held.a = itertools.count(1)
+get = held.__getattribute__
+def f(x, y):
+    return x * next(get('a'))
+""",
+    "an array whose view cannot be written to": """
+whole = np.ones(4, np.float32)
+part = whole[1:]
+part.flags.writeable = False
+def f(x, y):
+    z = x[:, 1:] * part
+    whole[2] = 5.
+    return z
 """,
 }
