@@ -144,6 +144,11 @@ def test_what_are_several_arguments_are_not_taken_for_one_that_is_given_again() 
 
     assert compare(_vector(1.0), one, other).item() == 4.0
     assert compare(_vector(1.0), one, one).item() == 3.0
+    one_tuple, other_tuple = (tuple(map(float, (1, 2))) for _ in range(2))
+    scale = tt.compile(lambda x, a, b: x * (a[0] + b[1]))
+    for pair in ((one_tuple, other_tuple), (one_tuple, one_tuple)):
+        assert scale(_vector(1.0), *pair).item() == 3.0
+    assert len(plans(scale)) == 1
     add = tt.compile(lambda a, b: (a * b, a is b))
     for a, b in ((np.ones(1), np.ones(1)), (model.weight.numpy(),) * 2):
         assert add(a, b)[1] is (a is b)
@@ -279,16 +284,20 @@ def test_wrong_labels_are_found_at_every_replay_and_change_nothing() -> None:
 def test_an_error_while_tracing_leaves_the_model_as_it_was() -> None:
     model = _model()
     optimizer = optim.Adam(model)
-    before = _state(model)
+
+    def state() -> dict[str, Any]:
+        arrays = {**_state(model), **optimizer.state_arrays()}
+        return {name: np.copy(array) for name, array in arrays.items()}
 
     def failing(x: Any, labels: Any) -> None:
         train_step(model, optimizer, x, labels)
         raise KeyError("late")
 
+    before = state()
     with pytest.raises(KeyError, match="late"):
         tt.compile(failing)(*_batch())
 
-    for name, array in _state(model).items():
+    for name, array in state().items():
         np.testing.assert_array_equal(array, before[name])
     train_step(model, optimizer, *_batch())
 

@@ -10,11 +10,13 @@ import decimal
 import functools
 import gc
 import io
+import itertools
 import os
 import queue
 import random
 import re
 import sys
+import sysconfig
 import time
 import timeit
 import types
@@ -43,6 +45,34 @@ FOLDER = os.getcwd
 
 def _number(value: float) -> Any:
     return tt.from_numpy([value], shape=(1,))
+
+
+def test_a_refused_draw_leaves_the_generators_that_all_share_as_they_were() -> None:
+    before = random.getstate(), np.random.get_state()[2]  # noqa: NPY002  # what is refused
+
+    with pytest.raises(TraceError, match="the state of random"):
+        tt.compile(lambda x: x * random.random() * np.random.rand())(np.ones(2))  # noqa: NPY002
+
+    assert (random.getstate(), np.random.get_state()[2]) == before  # noqa: NPY002
+
+
+@pytest.mark.parametrize("use", [lambda table: table["a"], lambda table: table[0]["a"]])
+def test_an_array_with_fields_is_refused(use: Any) -> None:
+    table = np.zeros(3, [("a", "f8"), ("b", "i4")])
+
+    with pytest.raises(TraceError, match="an array with fields cannot be traced"):
+        tt.compile(use)(table)
+
+
+def test_an_iterator_is_refused_that_only_code_of_a_package_reads() -> None:
+    package = types.ModuleType("package")
+    source = "class Reader:\n    def next(self): return next(self.numbers)"
+    exec(compile(source, f"{sysconfig.get_path('purelib')}/package.py", "exec"), vars(package))
+    reader: Any = package.Reader()
+    reader.numbers = itertools.count(1)
+
+    with pytest.raises(TraceError, match="reader.numbers is an iterator"):
+        tt.compile(lambda x: x * reader.next())(np.ones(2))
 
 
 def _of_a_caller() -> Any:

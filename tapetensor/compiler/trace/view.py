@@ -138,14 +138,8 @@ def _is_same(array: Array, other: Array) -> bool:
 
 
 def lie_alike(array: Array, other: Array) -> bool:
-    """Tell whether two arrays of a shape lie in the same order in memory, and repeat as little."""
-    is_alike = _repeats(array) is _repeats(other) and _packed(array) == _packed(other)
-    return array.size == 0 or is_alike
-
-
-def _repeats(array: Array) -> bool:
-    """Tell whether some elements of an array are one."""
-    return any(n > 1 and not s for n, s in zip(array.shape, array.strides, strict=True))
+    """Tell whether two arrays of a shape have their axes in the same order in memory."""
+    return array.size == 0 or _packed(array) == _packed(other)
 
 
 def _packed(array: Array) -> tuple[int, ...]:

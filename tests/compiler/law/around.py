@@ -201,11 +201,6 @@ def f(x, y):
 ---
 Layer.register(Mine)
 """,
-    "a table with fields": """
-table = np.zeros(3, [('a', 'f8'), ('b', 'i4')])
-def f(x, y):
-    return table['a'], np.asarray(table)[0]['b']
-""",
     "a number as an array": """
 def f(x, y):
     return np.asarray(x.mean().item()) + 1, np.sum([x.mean().item(), 0.])
@@ -234,7 +229,7 @@ Config.width_2 = 7.
 """,
     "a file that is written to": """
 import tempfile
-file = tempfile.TemporaryFile('w+')
+file = tempfile.TemporaryFile('w')
 def f(x, y):
     file.write('told')
     return x, file.tell()
@@ -303,8 +298,35 @@ whole = np.ones(4, np.float32)
 part = whole[1:]
 part.flags.writeable = False
 def f(x, y):
-    z = x[:, 1:] * part
+    z = whole.sum() + x[:, 1:] * part
     whole[2] = 5.
     return z
+""",
+    "a lookup by another name": """
+class Config:
+    lr_a = 2.
+look, name = getattr, ['lr', 'a']
+def f(x, y):
+    return x * look(Config, '_'.join(name))
+---
+Config.lr_a = 5.
+""",
+    "names that come to a module": """
+import types
+settings = types.ModuleType('settings')
+settings.lr_a = 2.
+def f(x, y):
+    return x * sum(one for name, one in vars(settings).items() if name.startswith('lr'))
+---
+settings.lr_b = 3.
+""",
+    "an object that answers nothing": """
+class Bag:
+    def __getattribute__(self, name): raise AttributeError(name)
+class Held: pass
+held = Held()
+held.bag, held.a = Bag(), 2.
+def f(x, y):
+    return x * held.a * (held.bag is None)
 """,
 }
