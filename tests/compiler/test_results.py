@@ -48,10 +48,16 @@ def test_a_function_comes_out_unless_it_is_made_inside_with_a_state_of_its_own()
         told: list[int] = []
         return lambda number: told.append(number)
 
+    def keeping(x: Any) -> Any:
+        def keep(number: int, seen: list[int] = []) -> list[int]:  # noqa: B006 (what is refused)
+            return [*seen, number]
+
+        return keep
+
     def plain(x: Any, factor: float) -> Any:
         return _shift, lambda number: number * factor
 
-    for function in (counting, telling):
+    for function in (counting, telling, keeping):
         with pytest.raises(TraceError, match="made inside with a state of its own"):
             tt.compile(function)(np.ones(1))
     shift, scale = tt.compile(plain)(np.ones(1), 2.0)

@@ -202,10 +202,11 @@ class ResultWriter:
     def _goes_on(self, function: types.FunctionType) -> bool:
         """Tell whether a function that the call has made may do another thing whenever it runs."""
         known = self._functions.get(id(function.__code__), ())
-        cells = [cell.cell_contents for cell in function.__closure__ or () if is_filled(cell)]
+        held = [cell.cell_contents for cell in function.__closure__ or () if is_filled(cell)]
+        held += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         writes = any(one.opname == "STORE_DEREF" for one in dis.get_instructions(function))
         is_known = any(function is one for one, _ in known)
-        return not is_known and (writes or not all(map(is_plain, cells)))
+        return not is_known and (writes or not all(map(is_plain, held)))
 
     def _told_apart(self, value: Any) -> None:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
