@@ -342,6 +342,8 @@ class Binding(Walker):
         # In a class nothing is replaced.
         if isinstance(held, dict) and replaced is not value:
             held[name] = self._watched[id(held)].expected[name] = replaced
+        elif value is type:
+            raise trace_error(f"{where}{name} is type under another name; write type there")
 
     def _watch_namespace(self, owner: Any, where: str) -> None:
         """Watch all names of a class or of a module's dict; put back what the function changes."""

@@ -58,6 +58,7 @@ from tapetensor.compiler.trace.structure import (
     slots_of,
     storage,
 )
+from tapetensor.compiler.trace.type_of import TYPE
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.gradients import Gradients
@@ -125,6 +126,9 @@ class Walker(Inputs):
                 self.add_class(value.__class__)
             self.guard_plain(value, expression)
             return value
+        if value is type:
+            self.guard(f"{expression} is not {self.bind(type)}")
+            return TYPE
         if id(value) in self.seen:
             stands_for, source = self.seen[id(value)]
             self.guard(f"{expression} is not {source}")

@@ -53,6 +53,15 @@ def f(x, y):
     counted = kinds[type(int)], type(int) in (type, Meta), type(type(x)) is type, type == type(int)
     return is_class, counted, type.__module__, type(x).__name__, type
 """,
+    "type under another name": """
+kind, kinds = type, [type]
+class Box:
+    def __init__(self): self.kind = type
+box, inner = Box(), (lambda one: (lambda x: one(x)))(type)
+def f(x, y, of=type):
+    are = [one(x) is np.ndarray for one in (kind, kinds[0], box.kind, inner, of)]
+    return are, kind, kind is type, box.kind
+""",
     "what Python says of itself": """
 import sys, logging, inspect, threading
 log = logging.LoggerAdapter(logging.getLogger('law'), {})
@@ -120,6 +129,12 @@ def f(x, y):
     optimizer = optim.Sgd(model, lr=0.1, momentum=0.9)
     optimizer.step(model(tt.from_numpy(x).trace()).square().sum().backward(wrt=model))
     return model.weight
+""",
+    "type as an attribute of a class": """
+class Of:
+    kind = type
+def f(x, y):
+    return x if Of.kind(x) is np.ndarray else y
 """,
     "events, locks and what will be": """
 import concurrent.futures, multiprocessing, threading
