@@ -171,4 +171,7 @@ def _argument(parameter: Parameter, code: Code) -> tuple[str, Any] | None:
 
 def _bound(array: Array, code: Code) -> tuple[str, Any]:
     """Return the source of an array that is known, and its type."""
-    return code.bind(array), numba().typeof(array)
+    is_seen = array.flags.c_contiguous and array.flags.writeable
+    # To tell a type, numba loads more of numpy.
+    kind = seen(array.dtype, array.ndim) if is_seen else numba().typeof(array)
+    return code.bind(array), kind

@@ -97,12 +97,14 @@ def _run(
     workers = threads.count() if first.size >= SMALLEST_FOR_THREADS else 1
     rows = starts.shape[1]
     # No channel knows of another.
-    shares = [
+    pairs = [
         (*of_rows, *of_blocks)
         for of_rows in threads.shares(rows, workers if rows >= workers else 1)
         for of_blocks in threads.shares(blocks, 1 if rows >= workers else workers)
     ]
-    given = width, first.shape[-2], starts, strides, *[one[0] for one in flat]
+    shares = [(*pair, number) for number, pair in enumerate(pairs)]
+    scratch = np.empty((len(shares), first.shape[-1] + width), first.dtype)
+    given = width, first.shape[-2], starts, strides, scratch, *[one[0] for one in flat]
     run_shares(source, shares, *given)
 
 
@@ -145,8 +147,8 @@ def _source(
     blocks = "range(stop - 1, start - 1, -1)" if is_backwards else "range(start, stop)"
     memory = ", ".join([f"{name}_" for name in names])
     return f"""
-def loop(first, last, start, stop, n, steps, starts, strides, {memory}):
-    states, totals = np.empty(stop * n, {names[0]}_.dtype), np.empty(n, {names[0]}_.dtype)
+def loop(first, last, start, stop, share, n, steps, starts, strides, scratch, {memory}):
+    states, totals = scratch[share, : stop * n], scratch[share, stop * n :]
     for row in range(first, last):
         # Unlike 0.0, it changes nothing that it is added to.
         states[:] = -0.0
