@@ -236,6 +236,21 @@ def test_a_plan_adds_with_numpys_functions_as_numpy_does() -> None:
 
 
 @pytest.mark.parametrize(
+    "repeated",
+    [
+        lambda x: np.broadcast_to(x[:, None], (40, 9)), lambda x: np.broadcast_to(x, (9, 40)),
+        lambda x: np.broadcast_to(x.reshape(5, 1, 8), (5, 9, 8)).transpose(1, 2, 0),
+    ],
+)  # fmt: skip
+def test_a_plan_adds_elements_that_are_repeated_bit_by_bit(repeated: Any) -> None:
+    def run(x: Any) -> Any:
+        y = repeated(x)
+        return [one.sum(axis) for one in (y, y.T, y.T * 2) for axis in (0, 1, -1, None)]
+
+    _assert_same_bits(run, _random(40).numpy())
+
+
+@pytest.mark.parametrize(
     "loss",
     [
         losses.mse, losses.rmse, losses.mae, lambda x, y: losses.huber(x, y, delta=0.5),

@@ -224,8 +224,12 @@ def reduced(
     if not array.size:
         ufunc.reduce(np.empty(array.shape, array.dtype), axis, dtype)
     axes = tuple([one for one, size in enumerate(tried.shape) if size == 1])
-    array.repeat_nothing()
-    node = self.program.reduce(ufunc, array.ordered(), axes, tried.dtype, tuple(options.items()))
+    added = array
+    if _repeats(array.laid_out()) and array.dtype.kind in "fc":
+        # Numpy leaves axes along which elements are repeated where they are.
+        added = self.wrap(array.fresh(), np.asarray(computed_like((array,), array.shape)))
+    added.repeat_nothing()
+    node = self.program.reduce(ufunc, added.ordered(), axes, tried.dtype, tuple(options.items()))
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)
@@ -233,6 +237,11 @@ def reduced(
     if not zeros.flags.c_contiguous:
         like = ufunc.reduce(zeros, axes, dtype, keepdims=keepdims)
     return self.wrap(node, like)
+
+
+def _repeats(array: Array) -> bool:
+    """Tell whether an array has elements at more than one index."""
+    return any(n > 1 and not stride for n, stride in zip(array.shape, array.strides, strict=True))
 
 
 @cache
