@@ -15,7 +15,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import is_captured
 from tapetensor.kernels.numerics.grouped import are_small, convolved, spread, summed_products
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.sums import is_in_order, sum_over, without_repeats
+from tapetensor.kernels.numerics.sums import is_in_order, sum_over
 from tapetensor.kernels.numerics.windows import (
     Sizes,
     Window,
@@ -216,7 +216,7 @@ def _in_order(matrices: Array) -> Array:
     if type(matrices) is np.ndarray:
         # The cotangent of a sum is one number repeated, which numpy multiplies without the BLAS.
         return np.ascontiguousarray(matrices)
-    return without_repeats(matrices)
+    return matrices if is_in_order(matrices) else matrices.copy()
 
 
 def _by_rows(lhs: Array, rhs: Array) -> Array:

@@ -186,6 +186,12 @@ def _centred(y: Any) -> Any:
     return (values - others.mean()).mean(axis=0)
 
 
+def _of_sequences(x: Any) -> list[Any]:
+    x, weight = x.astype(np.float64), _random(5, 3, 3).astype(np.float64)
+    highest = nn.AdaptiveMaxPool1d(2).forward(tt.conv1d(x, weight.trace(), padding=1))
+    return [highest.square().sum().backward()[weight]]
+
+
 READINGS: dict[str, tuple[Callable[[Any], list[Any]], tuple[int, ...]]] = {
     "means of some channels": (_of_images(lambda y: y[:, :4].mean(axis=(2, 3))), (32, 3, 16, 16)),
     "means inside": (_of_images(lambda y: y[:, :, 1:-1, 1:-1].mean(axis=(2, 3))), (8, 3, 16, 16)),
@@ -196,6 +202,7 @@ READINGS: dict[str, tuple[Callable[[Any], list[Any]], tuple[int, ...]]] = {
     "a mean along rows": (_of_rows(lambda y: y.mean(axis=1)), (128, 16)),
     "a sum along rows": (_of_rows(lambda y: y.sum(axis=1)), (500, 7)),
     "the mean taken away": (_of_rows(_centred), (600, 16)),
+    "the highest parts of sequences": (_of_sequences, (4, 3, 17)),
 }  # fmt: skip
 
 
