@@ -10,6 +10,7 @@ import array
 import contextlib
 import decimal
 import functools
+import importlib
 import operator
 import os
 import sys
@@ -269,7 +270,7 @@ def test_what_an_object_holds_is_never_stale(name: str, way: str) -> None:
         np.testing.assert_array_equal(compiled(_number(5.0), *rest).numpy(), expected)
 
 
-@pytest.mark.parametrize("way", ["from import", "import"])
+@pytest.mark.parametrize("way", ["from import", "import", "import_module"])
 def test_what_a_function_imports_is_read_at_every_call(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,8 +282,9 @@ def test_what_a_function_imports_is_read_at_every_call(
     lines = {
         "from import": f"    from {name} import SCALE\n    return x * SCALE\n",
         "import": f"    import {name} as settings\n    return x * settings.SCALE\n",
+        "import_module": f"    return x * import_module({name[:4]!r} + {name[4:]!r} * x.ndim).SCALE\n",
     }
-    scope: dict[str, Any] = {"__name__": "users"}
+    scope: dict[str, Any] = {"__name__": "users", "import_module": importlib.import_module}
     exec(f"def run(x):\n{lines[way]}", scope)
     compiled = tt.compile(scope["run"])
     assert compiled(_number(1.0)).item() == 2.0

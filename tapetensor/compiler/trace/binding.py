@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import abc
 import gc
+import importlib
+import importlib.util
 import logging
 import operator
 import os
@@ -63,8 +65,9 @@ _READING = {
     for one in (*vars(type(os.environ)).values(), logging.Logger.isEnabledFor)
     if isinstance(one, types.FunctionType)
 }
-_SPECIAL = {id(one) for one in (_SEED, *_READING)}
-_SPECIAL_FILES = {one.co_filename for one in (_SEED, *_READING)}
+_IMPORT = importlib.import_module.__code__
+_SPECIAL = {id(one) for one in (_SEED, _IMPORT, *_READING)}
+_SPECIAL_FILES = {one.co_filename for one in (_SEED, _IMPORT, *_READING)}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
@@ -267,6 +270,19 @@ class Binding(Walker):
             self.walk(held, self.bind(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
             raise trace_error(_UNSEEDED)
+        elif code is _IMPORT:
+            name, package = [frame.f_locals[one] for one in ("name", "package")]
+            found = importlib.util.resolve_name(name, package)
+            if found in sys.modules:
+                self._note_module(found, sys.modules[found])
+                self._walk_namespaces()
+                self.walk_parameters()
+
+    def _note_module(self, name: str, module: types.ModuleType) -> None:
+        """Note a module whose names somebody may read; guard that it is there under its own."""
+        self.modules[id(module)] = module, module.__name__
+        if is_users(module) and self._is_new("import", name):
+            self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)
@@ -276,9 +292,7 @@ class Binding(Walker):
         self.makes_names |= names.makes_names
         modules = modules_in(names, scope)
         for name, module in modules.items():
-            self.modules[id(module)] = module, module.__name__
-            if is_users(module) and self._is_new("import", name):
-                self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
+            self._note_module(name, module)
         if names.makes_names:
             own = sys.modules.get(scope.get("__name__", "")) if "globals" in names.reads else None
             if own is not None:
