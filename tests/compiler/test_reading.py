@@ -282,9 +282,9 @@ def test_what_a_function_imports_is_read_at_every_call(
     lines = {
         "from import": f"    from {name} import SCALE\n    return x * SCALE\n",
         "import": f"    import {name} as settings\n    return x * settings.SCALE\n",
-        "import_module": f"    return x * import_module({name[:4]!r} + {name[4:]!r} * x.ndim).SCALE\n",
+        "import_module": f"    return x * find({name[:4]!r} + {name[4:]!r} * x.ndim).SCALE\n",
     }
-    scope: dict[str, Any] = {"__name__": "users", "import_module": importlib.import_module}
+    scope: dict[str, Any] = {"__name__": "users", "find": importlib.import_module}
     exec(f"def run(x):\n{lines[way]}", scope)
     compiled = tt.compile(scope["run"])
     assert compiled(_number(1.0)).item() == 2.0
