@@ -37,8 +37,8 @@ from tapetensor.compiler.trace.structure import (
     refill,
     storage,
 )
+from tapetensor.compiler.trace.telling import BEHIND
 from tapetensor.compiler.trace.tracer import ArrayTracer
-from tapetensor.compiler.trace.type_of import TYPE
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
@@ -150,7 +150,7 @@ class ResultWriter:
 
     def write(self, value: Any) -> str:
         """Return the source of a result."""
-        value = type if value is TYPE else value
+        value = BEHIND.get(id(value), value)
         known = self._known.get(id(value))
         if known is not None:
             self._circular |= {known} & self._begun

@@ -51,7 +51,7 @@ from tapetensor.compiler.trace.refusals import (
     trace_error,
 )
 from tapetensor.compiler.trace.structure import is_plain, is_users
-from tapetensor.compiler.trace.type_of import TYPE
+from tapetensor.compiler.trace.telling import BY_ID, BY_NAME
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
@@ -310,8 +310,8 @@ class Binding(Walker):
                     self.handed.discard(id(value))
                 continue
             self.guard(f"{name!r} in {self.bind(scope)}")
-            if name == "type":
-                scope[name] = self._watched[id(scope)].expected[name] = TYPE
+            if name in BY_NAME:
+                scope[name] = self._watched[id(scope)].expected[name] = BY_NAME[name]
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""
@@ -356,8 +356,9 @@ class Binding(Walker):
         # In a class nothing is replaced.
         if isinstance(held, dict) and replaced is not value:
             held[name] = self._watched[id(held)].expected[name] = replaced
-        elif value is type:
-            raise trace_error(f"{where}{name} is type under another name; write type there")
+        elif id(value) in BY_ID:
+            known = value.__name__
+            raise trace_error(f"{where}{name} is {known} under another name; write {known} there")
 
     def _watch_namespace(self, owner: Any, where: str) -> None:
         """Watch all names of a class or of a module's dict; put back what the function changes."""

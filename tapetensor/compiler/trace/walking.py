@@ -58,7 +58,7 @@ from tapetensor.compiler.trace.structure import (
     slots_of,
     storage,
 )
-from tapetensor.compiler.trace.type_of import TYPE
+from tapetensor.compiler.trace.telling import BY_ID
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.gradients import Gradients
@@ -126,9 +126,10 @@ class Walker(Inputs):
                 self.add_class(value.__class__)
             self.guard_plain(value, expression)
             return value
-        if value is type:
-            self.guard(f"{expression} is not {self.bind(type)}")
-            return TYPE
+        if id(value) in BY_ID:
+            self.makes_names |= value in LOOKUPS
+            self.guard(f"{expression} is not {self.bind(value)}")
+            return BY_ID[id(value)]
         if id(value) in self.seen:
             stands_for, source = self.seen[id(value)]
             self.guard(f"{expression} is not {source}")
@@ -265,7 +266,7 @@ class Walker(Inputs):
             return value
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
         is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
-        if is_bound and not is_users(value):
+        if is_bound and not is_users(value) and id(value) not in BY_ID:
             self.makes_names |= value in LOOKUPS
             self.guard(f"{expression} is not {self.bind(value)}")
             return value

@@ -62,6 +62,17 @@ def f(x, y, of=type):
     are = [one(x) is np.ndarray for one in (kind, kinds[0], box.kind, inner, of)]
     return are, kind, kind is type, box.kind
 """,
+    "what arrays, scalars and numbers are and have": """
+from collections.abc import Collection, Container, Hashable, Iterable, Sized
+kinds, is_one = (Iterable, Sized, Container, Collection, np.ndarray, np.generic, float), isinstance
+names = '__len__', '__iter__', '__contains__', '__setitem__', '__iadd__', '__index__', '__round__'
+def f(x, y):
+    asked = x, x[0], x.sum(), x.sum().item(), np.sum(x, keepdims=True).reshape(())
+    are = [[isinstance(one, kind) for kind in kinds] for one in asked]
+    have = [[hasattr(one, name) for name in names] for one in asked]
+    others = [is_one(one, Sized) for one in asked], isinstance(f, Hashable), isinstance is is_one
+    return are, have, others, [np.iterable(one) for one in asked], isinstance, hasattr
+""",
     "what Python says of itself": """
 import sys, logging, inspect, threading
 log = logging.LoggerAdapter(logging.getLogger('law'), {})

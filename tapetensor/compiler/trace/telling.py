@@ -1,12 +1,14 @@
-"""What the name ``type`` stands for while a function is captured."""
+"""What tells the kind of an object, as it answers while a function is captured."""
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
+from tapetensor.compiler.trace.number import dummy
 
 
 class _TypeOf(type):
@@ -43,3 +45,21 @@ class _TypeOf(type):
 
 
 TYPE: Any = _TypeOf("type", (type,), {"__module__": "builtins"})
+
+
+@wraps(isinstance)
+def _is_instance(value: Any, kinds: Any) -> bool:
+    # What stands for a scalar has a length to classes that ask for one.
+    return isinstance(dummy(value), kinds)
+
+
+@wraps(hasattr)
+def _has_attribute(value: Any, name: str) -> bool:
+    return hasattr(dummy(value), name)
+
+
+_PAIRS = [(type, TYPE), (isinstance, _is_instance), (hasattr, _has_attribute)]
+# What stands for a built-in function, by its name and by its address, and the function behind it.
+BY_NAME: dict[str, Any] = {one.__name__: other for one, other in _PAIRS}
+BY_ID: dict[int, Any] = {id(one): other for one, other in _PAIRS}
+BEHIND: dict[int, Any] = {id(other): one for one, other in _PAIRS}
