@@ -73,6 +73,13 @@ _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 _ABSENT = object()
+# What Python itself puts there now and then.
+_PYTHONS = {
+    "__abstractmethods__", "__annotations__", "__annotations_cache__", "__builtins__",
+    "__slotnames__", "__warningregistry__",
+}  # fmt: skip
+# Code that names one of these may ask whether a class is registered with an ABC.
+_ASKING = {"isinstance", "issubclass"}
 _UNSEEDED = (
     "a random generator without a seed is made, or a RandomState, or random bytes are drawn, which "
     "a replay would not repeat; make the generator outside, and pass it as an argument"
@@ -213,7 +220,9 @@ class Binding(Walker):
         one: types.FrameType | None = frame
         while one is not None:
             module = one.f_globals.get("__name__") or ""
-            is_setting = one is not frame and called.__module__ in ("gc", "sys")
+            is_setting = one is not frame and (
+                called.__module__ in ("gc", "sys") or called.__name__ == "__subclasses__"
+            )
             is_apart = _is_imported(one) or one.f_code in self._collecting
             if is_setting or is_apart or module.startswith(_TELLERS):
                 return
@@ -286,6 +295,12 @@ class Binding(Walker):
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)
+        for name in names.kinds:
+            with placed(place_of_name(code, name)):
+                raise trace_error(
+                    f"{name} is set, which a replay would not repeat; do so outside, or make "
+                    "another object"
+                )
         self.attributes |= names.attributes
         self.texts |= names.texts
         self._is_dynamic |= names.is_dynamic
@@ -370,10 +385,9 @@ class Binding(Walker):
         drop: Any = type.__delattr__ if is_class else dict.__delitem__
 
         def read() -> dict[str, Any]:
-            # Python itself keeps a few things there.
             return {
                 name: one for name, one in held.items()
-                if not (name.startswith("__") or isinstance(one, types.ModuleType))
+                if name not in _PYTHONS and not isinstance(one, types.ModuleType)
             }  # fmt: skip
 
         def write(originals: dict[str, Any]) -> None:
@@ -445,7 +459,9 @@ class Binding(Walker):
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
-        if any(isinstance(one, abc.ABCMeta) for one in self.classes):
+        reads = [names_in(code).reads for code in self._entered.values()]
+        asks = any(not _ASKING.isdisjoint(names) for names in reads)
+        if asks or any(isinstance(one, abc.ABCMeta) for one in self.classes):
             # Somebody may register a class that it has not.
             token = f"{self.bind(abc.get_cache_token)}()"
             self.guard(f"{token} != {self.bind(abc.get_cache_token())}")

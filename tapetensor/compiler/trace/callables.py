@@ -42,6 +42,8 @@ def wrapped_in(value: Any) -> Iterator[Any]:
             waiting.append(one.__func__)
         elif isinstance(one, _WRAPPERS):
             waiting.append(one.func)
+        elif isinstance(one, functools.singledispatchmethod):
+            waiting += [one.func, one.dispatcher]
 
 
 def place_of(function: Any) -> Place | None:

@@ -56,7 +56,7 @@ class Held:
         for part in (*self.expected, *now):
             if not self.same(now.get(part, _NOTHING), self.expected.get(part, _NOTHING)):
                 return f"{self.where}{part}"
-        return None
+        return None if [*now] == [*self.expected] else f"the order of {self.where.rstrip('.')}"
 
     def put_back(self) -> None:
         """Make it hold again what it held."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import ast
+import atexit
 import builtins
 import datetime
 import decimal
@@ -13,7 +14,10 @@ import inspect
 import io
 import linecache
 import locale
+import logging
+import operator
 import os
+import signal
 import sys
 import sysconfig
 import textwrap
@@ -28,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapetensor.pictures import Place
+from tapetensor.pictures.places import is_users_module
 
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
@@ -35,7 +40,7 @@ _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 # What looks up a name, and which of its arguments that is.
 _NAME_AT = {
     "getattr": 1, "hasattr": 1, "setattr": 1, "attrgetter": 0, "methodcaller": 0,
-    "__getattribute__": -1,
+    "getattr_static": 1, "__getattribute__": -1,
 }  # fmt: skip
 # What looks up all that there are.
 _WHOLE = frozenset(
@@ -44,7 +49,12 @@ _WHOLE = frozenset(
 # Code that names one of these may look for a name that is the text of one of its constants.
 _DYNAMIC = _WHOLE.union(_NAME_AT)
 # The same where they have another name.
-LOOKUPS = frozenset({getattr, hasattr, setattr, globals, vars, dir, eval, exec})
+LOOKUPS: tuple[Any, ...] = (
+    getattr, hasattr, setattr, globals, vars, dir, eval, exec, operator.attrgetter,
+    operator.methodcaller,
+)  # fmt: skip
+# What says what an object is, or what a function does: a replay would not set it again.
+_KINDS = {"__bases__", "__class__", "__code__", "__defaults__", "__kwdefaults__"}
 # Code that names one of these may look for a module by a text.
 _IMPORTING = frozenset({"import_module", "__import__"})
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
@@ -52,23 +62,24 @@ _NOCLOCKS = {"sleep", "mktime", "strptime"}
 # files. And threads, in which nobody sees what runs.
 _OWNERS: dict[Any, frozenset[str]] = {
     _thread: frozenset({"start_joinable_thread", "start_new_thread"}),
+    atexit: frozenset({"register", "unregister"}),
     builtins: frozenset({"input", "open"}),
     decimal: frozenset({"getcontext", "localcontext"}),
     gc: frozenset(
-        {"disable", "enable", "freeze", "get_count", "get_debug", "get_objects", "get_threshold",
-         "isenabled", "set_debug", "set_threshold", "unfreeze"}
+        {"disable", "enable", "freeze", "get_count", "get_debug", "get_objects", "get_referents",
+         "get_referrers", "get_threshold", "isenabled", "set_debug", "set_threshold", "unfreeze"}
     ),
     locale: frozenset({"localeconv"}),
     np: frozenset({"fromfile"}),
     os: frozenset(
         {"access", "chdir", "chmod", "getcwd", "getcwdb", "getloadavg", "getpid", "getppid", "kill",
          "link", "listdir", "lstat", "mkdir", "open", "remove", "rename", "replace",
-         "rmdir", "scandir", "stat", "symlink", "system", "times", "truncate", "unlink",
+         "rmdir", "scandir", "stat", "symlink", "system", "times", "truncate", "umask", "unlink",
          "urandom", "utime", "write"}
     ),
     sys: frozenset(
-        {"getallocatedblocks", "getrecursionlimit", "getrefcount", "getswitchinterval",
-         "setrecursionlimit", "setswitchinterval"}
+        {"_getframe", "exc_info", "getallocatedblocks", "getrecursionlimit", "getrefcount",
+         "getswitchinterval", "setrecursionlimit", "setswitchinterval"}
     ),
     time: frozenset(vars(time)) - _NOCLOCKS,
 }  # fmt: skip
@@ -81,16 +92,25 @@ _UNREPEATABLE = frozenset(
 _DATES = {"now", "today", "utcnow"}
 _WRITES = {"write", "writelines"}
 # The names of functions that may give another result, or have to do something, at every call.
-UNREPEATABLE_NAMES = _DATES.union(_WRITES, ["cache_info"], [one.__name__ for one in _UNREPEATABLE])
+UNREPEATABLE_NAMES = _DATES.union(
+    _WRITES, ["cache_info", "__subclasses__"], [one.__name__ for one in _UNREPEATABLE]
+)
 # The same that is no function of C: attributes of modules.
 SETTINGS: dict[Any, frozenset[str]] = {
-    locale: frozenset({"getlocale"}),
-    np: frozenset({"get_printoptions", "geterr", "geterrcall"}),
+    locale: frozenset({"getlocale", "setlocale"}),
+    logging: frozenset({"disable"}),
+    np: frozenset(
+        {"get_printoptions", "getbufsize", "geterr", "geterrcall", "set_printoptions", "setbufsize",
+         "seterr", "seterrcall"}
+    ),
     np.random: frozenset({"get_state"}),
+    signal: frozenset({"signal"}),
     sys: frozenset({"argv", "modules", "path", "stdin"}),
-    threading: frozenset({"active_count", "enumerate"}),
+    threading: frozenset(
+        {"active_count", "current_thread", "enumerate", "get_ident", "get_native_id"}
+    ),
     warnings: frozenset({"filters"}),
-}
+}  # fmt: skip
 
 
 _INSTALLED = tuple({sysconfig.get_path(one) for one in ("purelib", "platlib")})
@@ -119,6 +139,7 @@ class Names(NamedTuple):
         handed: globals that it hands on, or whose dict it reads, and not only their attributes.
         imports: modules that it imports.
         modules: its constants that could name modules, if it may look some up.
+        kinds: attributes it sets that say what an object is.
     """
 
     reads: tuple[str, ...]
@@ -129,6 +150,7 @@ class Names(NamedTuple):
     handed: frozenset[str]
     imports: tuple[tuple[str, int], ...]
     modules: tuple[str, ...]
+    kinds: tuple[str, ...]
 
 
 @lru_cache(maxsize=1024)
@@ -141,6 +163,7 @@ def names_in(code: types.CodeType) -> Names:
     level = 0
     constant: Any = None
     loaded, handed = "", set[str]()
+    kinds: list[str] = []
     for one in dis.get_instructions(code):
         if one.opname not in _ATTRIBUTES or one.argval in ("__dict__", "__getattribute__"):
             handed.add(loaded)
@@ -150,6 +173,8 @@ def names_in(code: types.CodeType) -> Names:
             reads[name] = None
         elif one.opcode in dis.hasname:
             attributes.add(name)
+        if one.opname in ("STORE_ATTR", "DELETE_ATTR") and name in _KINDS:
+            kinds.append(name)
         if one.opname == "IMPORT_NAME":
             imports.append((name, level))
         elif one.opname == "MATCH_CLASS":
@@ -172,6 +197,7 @@ def names_in(code: types.CodeType) -> Names:
         frozenset(handed),
         tuple(imports),
         tuple(consts if _IMPORTING & named else ()),
+        tuple(kinds),
     )
 
 
@@ -264,6 +290,8 @@ def is_unrepeatable(value: Any) -> bool:
         # What is told to people, or kept in memory, is no file.
         is_told = owner in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
         return not (is_told or isinstance(owner, io.StringIO | io.BytesIO))
+    if value.__name__ == "__subclasses__":
+        return isinstance(owner, type) and is_users_module(owner.__module__)
     is_other = is_date if value.__name__ in _DATES else value.__name__ == "cache_info"
     return is_other or value in _UNREPEATABLE
 

@@ -148,6 +148,8 @@ class Inputs(GuardWriter):
         if not self.is_around:
             tracer = self.input(array, local, where)
             tracer.fixed_as = where
+            if not array.shape:
+                self.guard(f"isinstance({local}, {self.bind(np.generic)})")
             self.seen[id(array)] = tracer, local
             return tracer
         if array.dtype.hasobject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import decimal
 import enum
@@ -62,7 +61,9 @@ def is_plain(value: Any) -> bool:
 
 def is_dataclass_instance(value: Any) -> bool:
     """Tell whether `value` is an instance of a dataclass, and no module."""
-    return dataclasses.is_dataclass(value) and not isinstance(value, type | Module)
+    # To ask for the attribute may run code of a metaclass.
+    is_one = any("__dataclass_fields__" in vars(one) for one in value.__class__.__mro__)
+    return is_one and not isinstance(value, type | Module)
 
 
 def is_users(value: Any) -> bool:
@@ -174,20 +175,28 @@ def fields_of(value: Any) -> dict[str, Any]:
 def content(base: type, value: Any) -> Any:
     """Return a dict or a list of what an instance of a subclass of a container holds."""
     opened: Any = base
-    if issubclass(base, dict):
+    if issubclass(base, OrderedDict):
         return dict(opened.items(value))
+    if issubclass(base, dict):
+        # It asks no key for its hash.
+        return dict.copy(value)
     return list(opened.__iter__(value))
 
 
 def refill(base: Any, value: Any, items: Any) -> None:
     """Put back what a container has held, unless it still does."""
     now = content(base, value)
-    if [*map(id, now)] != [*map(id, items)]:
+    has_same = [*map(id, now)] == [*map(id, items)]
+    if not has_same:
         base.clear(value)
-        if not isinstance(items, dict):
+    if not isinstance(items, dict):
+        if not has_same:
             (base.update if base is set else base.extend)(value, items)
-    if isinstance(items, dict):
-        for key, item in items.items():
+        return
+    # To look for a key runs its methods.
+    others = now.values() if has_same else (None,) * len(items)
+    for (key, item), other in zip(items.items(), others, strict=True):
+        if not has_same or other is not item:
             base.__setitem__(value, key, item)
 
 

@@ -58,7 +58,11 @@ def _has_attribute(value: Any, name: str) -> bool:
     return hasattr(dummy(value), name)
 
 
-_PAIRS: list[tuple[Any, Any]] = [(type, TYPE), (isinstance, _is_instance), (hasattr, _has_attribute)]
+_PAIRS: list[tuple[Any, Any]] = [
+    (type, TYPE),
+    (isinstance, _is_instance),
+    (hasattr, _has_attribute),
+]
 # What stands for a built-in function, by its name and by its address, and the function behind it.
 BY_NAME: dict[str, Any] = {one.__name__: other for one, other in _PAIRS}
 BY_ID: dict[int, Any] = {id(one): other for one, other in _PAIRS}

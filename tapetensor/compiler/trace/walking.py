@@ -67,6 +67,8 @@ from tapetensor.tensor.base import TensorBase
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _ABSENT = object()
+# What `functools.singledispatch` has found before it does not look for again: that is no state.
+_FOUND_BY_CLASS = "_clear_cache"
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
@@ -122,9 +124,9 @@ class Walker(Inputs):
         if is_plain(value) or isinstance(value, VALUES):
             if value.__class__ is str:
                 self.texts.add(value)
-            elif isinstance(value, VALUES):
-                self.add_class(value.__class__)
             self.guard_plain(value, expression)
+            if isinstance(value, VALUES):
+                self._walk_value_of_a_class(value, expression, where)
             return value
         if id(value) in BY_ID:
             self.makes_names |= value in LOOKUPS
@@ -163,6 +165,18 @@ class Walker(Inputs):
             self.guard(f"{spelled}({local}) != {opened.__repr__(value)!r}")
         self._walk_attributes(value, local, where, lasts=False)
         return value
+
+    def _walk_value_of_a_class(self, value: Any, expression: str, where: str) -> None:
+        """Walk what a date, a number or the like has beside its value."""
+        self.add_class(value.__class__)
+        if id(value) in self.walked:
+            return
+        self.walked[id(value)] = value
+        zone = getattr(value, "tzinfo", None)
+        if isinstance(zone, VALUES):
+            self.walk(zone, f"{expression}.tzinfo", f"{where}.tzinfo")
+        if is_users(value.__class__):
+            self._walk_attributes(value, self.local(expression), where, lasts=False)
 
     def _is_kept(self, value: Any, base: type) -> bool:
         """Tell whether the next call has to bring the very same object.
@@ -249,14 +263,15 @@ class Walker(Inputs):
             if id(cell) in self.walked:
                 continue
             self.walked[id(cell)] = cell
-            if not is_filled(cell):
-                continue
             fixed = source.startswith("k")
             held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
             name = function.__code__.co_freevars[position]
-            write: Any = partial(setattr, cell, "cell_contents")
-            watched = self.hold(name, partial(_in_cell, cell), write)
-            write(self.walk_value(watched.before, f"{held}.cell_contents", name))
+            watched = self.hold(name, partial(_in_cell, cell), partial(_put_in_cell, cell))
+            if not is_filled(cell):
+                self.guard(f"{self.bind(is_filled)}({held})")
+                continue
+            replaced = self.walk_value(watched.before, f"{held}.cell_contents", name)
+            cell.cell_contents = replaced
             watched.settle()
 
     def walk_value(self, value: Any, expression: str, where: str) -> Any:
@@ -288,6 +303,7 @@ class Walker(Inputs):
             self.walk(value.__self__, f"{local}.__self__", f"{where}.__self__")
             return value
         function = self.walk(value.func, f"{local}.func", where)
+        self._walk_attributes(value, local, where, lasts=False)
         args = self.walk(value.args, f"{local}.args", f"an argument of {where}")
         named = self.walk(value.keywords, f"{local}.keywords", where)
         if self.is_around or value.__class__ is not partial:
@@ -352,9 +368,10 @@ class Walker(Inputs):
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         # Under a name of the user's nobody sees what they are called with.
-        is_lookup = isinstance(value, types.BuiltinFunctionType) and value in LOOKUPS
-        is_bound = isinstance(value, types.MethodWrapperType)
-        self.makes_names |= is_lookup or (is_bound and value.__name__ == "__getattribute__")
+        is_method = isinstance(value, types.MethodWrapperType | types.WrapperDescriptorType)
+        self.makes_names |= any(value is one for one in LOOKUPS) or (
+            is_method and value.__name__ == "__getattribute__"
+        )
         self.add_class(value.__class__)
         if is_users(value.__class__):
             self.guard(f"{name}.__class__ is not {self.bind(value.__class__)}")
@@ -364,6 +381,9 @@ class Walker(Inputs):
             self.walk_optimizer(value, where)
         elif isinstance(value, type):
             self.add_class(value)
+            if isinstance(value, enum.EnumMeta):
+                for member in vars(value)["_member_map_"].values():
+                    self.walk(member, self.bind(member), f"{where}.{member._name_}")
         elif isinstance(value, types.ModuleType):
             self.modules[id(value)] = value, where
             self.handed.add(id(value))
@@ -398,7 +418,7 @@ class Walker(Inputs):
         for one in wrapped_in(value):
             if one is not value:
                 self.walk(one, self.bind(one), where)
-        if is_users(value.__class__) or isinstance(value, BaseException):
+        if is_users(value.__class__) or is_cache(value) or isinstance(value, BaseException):
             self._walk_attributes(value, name, where, lasts=True)
 
     def _walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
@@ -423,13 +443,15 @@ class Walker(Inputs):
                 slot.__set__(value, self._walk_attribute(name, item, source, where))
             watched.settle()
         if fields is not None:
-            read, write = partial(in_dict, value), partial(refill, dict, fields)
+            read, write = partial(in_dict, value), partial(_put_in_fields, value, fields)
             watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
             source = f"{local}.__dict__"
             held = self.bind(fields, "d") if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard(f"len({held}) != {len(fields)}{moved}")
             for name, item in watched.before.items():
+                if name == _FOUND_BY_CLASS and isinstance(value, types.FunctionType):
+                    continue
                 expression = f"{held}[{name!r}]"
                 is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
                 if lasts and is_new and item.tape is None:
@@ -456,6 +478,19 @@ def _is_or_are_tensors(one: Any, other: Any) -> bool:
     return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
 
 
+def _put_in_fields(value: Any, fields: dict[str, Any], held: dict[str, Any]) -> None:
+    refill(dict, fields, held)
+    if dict_of(value) is not fields:
+        object.__setattr__(value, "__dict__", fields)
+
+
 def _in_cell(cell: types.CellType) -> Any:
     """Return what is in a closure cell, if anything is."""
     return cell.cell_contents if is_filled(cell) else _ABSENT
+
+
+def _put_in_cell(cell: types.CellType, value: Any) -> None:
+    if value is not _ABSENT:
+        cell.cell_contents = value
+    elif is_filled(cell):
+        del cell.cell_contents

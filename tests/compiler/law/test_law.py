@@ -11,13 +11,18 @@ import tapetensor as tt
 from tests.compiler.law.around import LAWFUL, PLANNED
 from tests.compiler.law.harness import verdict
 from tests.compiler.law.programs import scenarios
+from tests.compiler.law.state import KEPT, SEEN
 from tests.compiler.law.surroundings import surroundings
 from tests.compiler.law.training import RIGHT, TRAINING
 
-LAW = {**scenarios(), **LAWFUL}
+LAW = {**scenarios(), **LAWFUL, **KEPT}
 NEVER_REFUSED = {
     f"{subject}: {name}": text
-    for subject, table in (("training", TRAINING), ("right programs", RIGHT), ("around", PLANNED))
+    for subject, table in (
+        ("training", TRAINING),
+        ("right programs", RIGHT),
+        ("around", PLANNED | SEEN),
+    )
     for name, text in table.items()
 }
 

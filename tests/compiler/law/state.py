@@ -1,0 +1,221 @@
+"""Programs on what objects, classes and modules keep beside what a function plainly reads."""
+
+# As in `around`, what follows the line ``---`` runs between the calls.
+
+from __future__ import annotations
+
+# These are planned, and give what the function gives.
+SEEN = {
+    "members of an enumeration": """
+import enum
+class Rate(enum.Enum):
+    LOW = [1.]
+    HIGH = [2.]
+def f(x, y):
+    return x * sum(one.value[0] for one in Rate) * Rate['LOW'].value[0]
+---
+Rate.HIGH.value[0] = 5.
+""",
+    "values with a state of their own": """
+import datetime, decimal
+class Zone(datetime.tzinfo):
+    def __init__(self, hours): self.hours = hours
+    def utcoffset(self, when): return datetime.timedelta(hours=self.hours)
+class Price(decimal.Decimal): pass
+zone, price = Zone(1), Price(2)
+price.factor = 3.
+def f(x, y):
+    return x * datetime.datetime(2020, 1, 1, tzinfo=zone).utcoffset().seconds * price.factor
+---
+zone.hours, price.factor = 2, 4.
+""",
+    "functions by the class of an argument": """
+import functools
+@functools.singledispatch
+def of(value): return 1.
+of.register(np.ndarray, lambda value: value * 2)
+class Reader:
+    @functools.singledispatchmethod
+    def of(self, value): return 1.
+Reader.of.register(np.ndarray)(lambda self, value: value * 2)
+reader = Reader()
+def f(x, y):
+    return of(x), of('a'), reader.of(x), reader.of(1)
+---
+of.register(str, lambda value: 5.)
+Reader.__dict__['of'].register(int)(lambda self, value: 7.)
+""",
+    "attributes of what wraps functions": """
+import functools
+@functools.lru_cache
+def one(): return 1.
+part = functools.partial(max, 1.)
+one.factor = part.factor = 2.
+def f(x, y):
+    return x * one.factor * part.factor
+---
+one.factor, part.factor = 3., 5.
+""",
+    "a class that is registered with a class of Python's": """
+import numbers
+class Own: pass
+own = Own()
+def f(x, y):
+    return x if isinstance(own, numbers.Number) else y
+---
+numbers.Number.register(Own)
+""",
+    "a lookup under another name": """
+from operator import attrgetter as ag
+class Config:
+    lr_a = 2.
+get, name = object.__getattribute__, ['lr', 'a']
+config = Config()
+def f(x, y):
+    return x * ag('_'.join(name))(Config) * get(config, '_'.join(name))
+---
+Config.lr_a = 5.
+""",
+    "a class that answers for its attributes": """
+class Meta(type):
+    def __getattr__(cls, name): return cls.table[name]
+class Config(metaclass=Meta):
+    table = {'w': 2.}
+def f(x, y):
+    return x * Config.w
+""",
+}
+# These give what the function gives, or are refused, and leave nothing behind.
+KEPT = {
+    "a variable that is empty at first": """
+def made():
+    def write(x):
+        nonlocal kept
+        kept = x * 2
+        return x
+    def read(): return kept
+    if False: kept = 0
+    return write, read
+write, read = made()
+def f(x, y):
+    return write(x)
+---
+described = str(read()) if write.__closure__[0].cell_contents is not None else ''
+""",
+    "a variable that is filled later": """
+def made():
+    def read(x):
+        try: return x * kept
+        except NameError: return x
+    def fill(value):
+        nonlocal kept
+        kept = value
+    if False: kept = 0
+    return read, fill
+read, fill = made()
+def f(x, y):
+    return read(x)
+---
+fill(3.)
+""",
+    "a name with two underscores": """
+__n = 0
+held = []
+def f(x, y):
+    global __n
+    __n = __n + 1
+    return x
+---
+held.append(__n)
+""",
+    "a method that a class gets": """
+class Called:
+    def __call__(self, x): return x
+called, held = Called(), []
+def f(x, y):
+    made = called(x)
+    Called.__call__ = lambda self, x: x * 2
+    return made
+---
+held.append(called(1.))
+""",
+    "the order of a dict": """
+import collections
+kept, order = collections.OrderedDict(a=1., b=2.), []
+def f(x, y):
+    kept.move_to_end('a')
+    return x * kept['a']
+---
+order.append(list(kept))
+kept.move_to_end('b')
+""",
+    "keys that change": """
+class Key:
+    asked = 0
+    def __init__(self, number): self.number = number
+    def __hash__(self):
+        Key.asked += 0 if self.number else 1
+        return self.number
+key = Key(1)
+table = {key: 2.}
+key.number = 2
+def f(x, y):
+    return x * sum(table.values())
+""",
+    "the attributes of an object, all at once": """
+class Box: pass
+box = Box()
+box.a = 1.
+def f(x, y):
+    box.__dict__ = {'a': 2.}
+    return x
+""",
+    "the class of an object": """
+class Box: factor = 1.
+class Other(Box): factor = 2.
+box = Box()
+def f(x, y):
+    made = x * box.factor
+    box.__class__ = Other
+    return made
+""",
+    "the code of a function": """
+def one(): return 1.
+def two(): return 2.
+def f(x, y):
+    made = x * one()
+    one.__code__ = two.__code__
+    return made
+""",
+    "the classes below a class": """
+class Base: factor = 1.
+class Below(Base): pass
+def f(x, y):
+    return x * sum(one.factor for one in Base.__subclasses__())
+---
+Below.factor = 5.
+""",
+    "settings of numpy": """
+held = []
+def f(x, y):
+    np.seterr(divide='ignore')
+    return x
+---
+held.append(np.geterr()['divide'])
+np.seterr(divide='warn')
+""",
+    "who calls": """
+import sys, threading
+def f(x, y):
+    return x * len(sys._getframe(1).f_code.co_name) * (threading.get_ident() > 0)
+""",
+    "an array without axes, then a scalar": """
+numbers = [np.array(1), np.int64(1)]
+kinds = []
+def g(k): return k
+def f(x, y):
+    return x
+---
+kinds.append(type(g(numbers[len(kinds) % 2])).__name__)
+""",
+}
