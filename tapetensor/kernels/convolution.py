@@ -216,7 +216,7 @@ def _in_order(matrices: Array) -> Array:
     if type(matrices) is np.ndarray:
         # The cotangent of a sum is one number repeated, which numpy multiplies without the BLAS.
         return np.ascontiguousarray(matrices)
-    return matrices if is_in_order(matrices) else matrices.copy()
+    return matrices.copy() if is_captured(matrices) and not is_in_order(matrices) else matrices
 
 
 def _by_rows(lhs: Array, rhs: Array) -> Array:

@@ -9,8 +9,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arrays.array import Array, is_numpys
+from tapetensor.checkpointing.fingerprints import Fingerprinted
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.plan.storage import made_of
@@ -21,7 +23,7 @@ from tapetensor.errors import HigherOrderError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 
-class BackwardPlan:
+class BackwardPlan(Fingerprinted):
     """A plan that leads from the cotangent of a result to the gradients of the inputs.
 
     Args:
@@ -51,6 +53,12 @@ class BackwardPlan:
         # The plans that do not run now. Each runs once at a time, so another thread, or a handler
         # of signals, may need one more.
         self._free: dict[Needed, list[Plan]] = {}
+
+    @property
+    @override
+    def fingerprint(self) -> object:
+        """Itself: it goes on computing the same."""
+        return id(self)
 
     def pullbacks(self, *residuals: Array) -> JointPullbacks:
         """Return the pullbacks of one call, given what its forward pass has kept."""

@@ -318,8 +318,12 @@ class Inputs(GuardWriter):
             known = self.bind(lacking(lacked, fixed, ids))
             self.guard(f"lacking({store}.incomplete, {told}) != {known}")
         if fixed and self._direct:
-            ids_of = "".join([f"{local}._id, " for local in self._direct])
+            # A tensor may come in beside the model that it is a parameter of.
+            known = {local: tensor.id for tensor, local in came_in if tensor.id in fixed}
+            ids_of = "".join([f"{one}._id, " for one in self._direct if one not in known])
             self.guard(f"not {self.bind(fixed)}.isdisjoint(({ids_of}))")
+            for local in [one for one in self._direct if one in known]:
+                self.guard(f"{local}._id != {known[local]}")
 
     def guard_distinct(self) -> None:
         """Write guards: what are several objects are several at the next call, too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
+from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import is_basic, with_dots
 from tapetensor.compiler.trace.methods import ArrayMethods, known_place
@@ -196,6 +198,9 @@ class ArrayTracer(ArrayMethods):
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
         self._check_no_fields()
+        frame = sys._getframe(1)
+        if name_called(frame.f_code, frame.f_lasti) == "shuffle":
+            raise self.refusal("shuffle exchanges parts of an array; write x[rng.permutation(n)]")
         index = replaced(index, known_place)
         is_plain = is_basic(index) and value.__class__ in (bool, int, float)
         if self.is_scalar or not is_plain:

@@ -133,8 +133,22 @@ def capture_by_trial(
         function = copied(function)
     if function in _PRODUCTS:
         told_apart(found)
+    given = [one for one in found_in((args, options), np.ndarray) if type(one) is np.ndarray]
+    known = _given_back(name, listed, given)
     made = self.capture_step(function, args, options, results)
+    if known:
+        parts = [known.get(place, one) for place, one in enumerate(made if many else [made])]
+        return results.__class__(parts) if many else parts[0]
     return NumberTracer(made) if results.__class__ in (bool, int, float) else made
+
+
+def _given_back(name: str, results: list[Any], given: list[Array]) -> dict[int, Array]:
+    """Return the results that are arrays of numpy's which a function was given, by place."""
+    found = {place: one for place, one in enumerate(results) if any(one is each for each in given)}
+    for place, one in enumerate(results):
+        if place not in found and any(np.may_share_memory(one, each) for each in given):
+            raise trace_error(f"{name} gives a view of an array that is no argument; copy that")
+    return found
 
 
 def _refuse_order(name: str, tracers: list[tuple[ArrayTracer, Array]]) -> None:

@@ -264,7 +264,7 @@ def are_rows_in(array: Array) -> bool:
 def are_rows(lhs: Node, rhs: Node) -> bool:
     """Tell whether two arrays are rows that the BLAS multiplies pair by pair."""
     is_alike = lhs.shape == rhs.shape and lhs.dtype == rhs.dtype
-    return is_alike and lhs.shape != () and lhs.dtype in PRODUCT_DTYPES
+    return is_alike and 0 not in lhs.shape[-1:] and lhs.shape != () and lhs.dtype in PRODUCT_DTYPES
 
 
 def product_shape(lhs: Shape, rhs: Shape) -> Shape:

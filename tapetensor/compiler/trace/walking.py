@@ -345,9 +345,14 @@ class Walker(Inputs):
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
             return value
         changed: dict[Any, Any] = {}
-        for key, item in held.items() if isinstance(held, dict) else enumerate(held):
-            source = repr(key) if key.__class__ in (int, str) else self.bind(key)
-            replaced = self.walk(item, f"{local}[{source}]", f"{where}[{shown(key)}]")
+        # To look for a key of the user's would run its methods.
+        is_listed = isinstance(held, dict) and not all(map(is_plain, held))
+        listed = self.local(f"[*{local}.values()]") if is_listed else local
+        pairs = held.items() if isinstance(held, dict) else enumerate(held)
+        for position, (key, item) in enumerate(pairs):
+            is_written = key.__class__ in (int, str)
+            source = position if is_listed else repr(key) if is_written else self.bind(key)
+            replaced = self.walk(item, f"{listed}[{source}]", f"{where}[{shown(key)}]")
             if replaced is not item and not is_set_of:
                 changed[key] = replaced
         if base is tuple and changed:

@@ -151,11 +151,9 @@ kept.move_to_end('b')
 """,
     "keys that change": """
 class Key:
-    asked = 0
     def __init__(self, number): self.number = number
-    def __hash__(self):
-        Key.asked += 0 if self.number else 1
-        return self.number
+    def __hash__(self): return self.number
+    def __repr__(self): return 'a key'
 key = Key(1)
 table = {key: 2.}
 key.number = 2
