@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.trace.codes import name_called
+from tapetensor.compiler.trace.methods import CONVERSIONS
 from tapetensor.compiler.trace.node import found_in
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
@@ -26,8 +27,6 @@ _NEW = (
     "arange", "copy", "empty", "empty_like", "eye", "full", "full_like", "identity", "linspace",
     "ones", "ones_like", "tri", "zeros", "zeros_like",
 )  # fmt: skip
-# What makes an array of a nest of lists, and asks none of the arrays in it how.
-_OF_NESTS = ("array", "asanyarray", "asarray", "ascontiguousarray")
 
 
 @contextmanager
@@ -36,7 +35,7 @@ def arrays_made_of_tracers(program: Program) -> Iterator[None]:
 
     What is computed can be written into those, while an array of numpy's has no place for it.
     """
-    before = {name: getattr(np, name) for name in (*_NEW, *_OF_NESTS)}
+    before = {name: getattr(np, name) for name in (*_NEW, *CONVERSIONS)}
     try:
         for name, function in before.items():
             setattr(np, name, _traced(program, function, get_ident()))
@@ -58,7 +57,7 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
         )
         if not is_users:
             return function(*args, **options)
-        if function.__name__ in _OF_NESTS and not options.keys() - {"dtype", "copy"}:
+        if function.__name__ in CONVERSIONS and not options.keys() - {"dtype", "copy"}:
             tracers = [*found_in(args[:1], ArrayTracer), *found_in(args[:1], NumberTracer)]
             if tracers:
                 options.setdefault("copy", True if function.__name__ == "array" else None)
@@ -96,4 +95,6 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
         whole = nest.copy("K") if copy else nest
     if name == "ascontiguousarray":
         whole = np.atleast_1d(whole).astype(whole.dtype, order="C", copy=False)
+    if name == "asfortranarray":
+        whole = whole.astype(whole.dtype, order="F", copy=False)
     return whole if dtype is None else whole.astype(dtype, copy=False)

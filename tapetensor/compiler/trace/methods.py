@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import sys
+import types
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -16,6 +18,7 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.functions import METHODS
 from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
@@ -23,6 +26,9 @@ from tapetensor.compiler.trace.operations import scalar_power
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 from tapetensor.compiler.trace.ufuncs import written
+
+# What gives an array as it is, if that is one of the wanted kind.
+CONVERSIONS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray")
 
 
 class ArrayMethods(CapturedArray):
@@ -254,7 +260,8 @@ class ArrayMethods(CapturedArray):
 
     def __array__(self, dtype: Any = None, **_: object) -> Array:
         """Return the values of a constant; refuse those of anything else."""
-        if self.node.kind is Kind.CONSTANT:
+        frame = sys._getframe(1)
+        if self.node.kind is Kind.CONSTANT and not _gives_itself(frame):
             return np.array(self.node.detail, dtype)
         raise trace_error(
             "the values of a tensor are read (by printing it, float(), a numpy function without "
@@ -267,6 +274,14 @@ class ArrayMethods(CapturedArray):
     def read(self) -> Any:
         """Return the values of a constant as numpy has them, a scalar perhaps."""
         return self.__array__()[() if self.is_scalar else ...]
+
+
+def _gives_itself(frame: types.FrameType) -> bool:
+    """Tell whether a frame asks for an array that is to be the very same, and may be written to."""
+    module: str = frame.f_globals.get("__name__") or ""
+    if module.startswith("numpy."):
+        return not module.endswith(".arrayprint")
+    return name_called(frame.f_code, frame.f_lasti) in CONVERSIONS
 
 
 def _fast_powers() -> dict[Any, Any]:

@@ -112,6 +112,23 @@ def f(x, y):
     optimizer.step(loss.backward(wrt=part))
     return value, net.l1(tt.from_numpy(y[None]))
 """,
+    "arrays that are asked for themselves": """
+def f(x, y):
+    a, b = np.zeros_like(x), np.full_like(y, 2.)
+    c, d, e = np.asarray(a), np.ascontiguousarray(b), np.array(a)
+    c += y
+    d[0], e[1] = 1., 7.
+    np.asanyarray(a)[2] = 5.
+    return a, b, c, d, e, c is a, d is b
+""",
+    "edges that are given back": """
+edges = np.linspace(-3., 3., 4)
+def f(x, y):
+    own = np.linspace(-2., 2., 3)
+    counts, same = np.histogram(x, bins=own)
+    same *= 2
+    return counts, own, same, same is own, np.histogram(y, edges)[1] is edges
+""",
     "circles that come out": """
 class Node:
     def __init__(self, value, parent=None):
@@ -124,6 +141,19 @@ def f(x, y):
 }
 # These give what the function gives, or are refused.
 LAWFUL = {
+    "an array that numpy asks for itself": """
+def f(x, y):
+    a, b = np.zeros(3), np.ones_like(x)
+    c, d = np.require(a), np.asarray_chkfinite(b)
+    a[0], d[0] = x[0, 0], 2.
+    return a, b, c, d
+""",
+    "rows that are shuffled": """
+def f(x, y):
+    z = x.copy()
+    np.random.default_rng(0).shuffle(z)
+    return z
+""",
     "an optimizer that is made inside": """
 import copy
 model = nn.Linear(4, 2, rng=np.random.default_rng(0))
