@@ -192,6 +192,7 @@ class Compiled:
             generators=binding.generators,
             stored=writer.stored,
             function=self._function,
+            ignored=binding.program.ignored,
         )
 
     def _side_effect(

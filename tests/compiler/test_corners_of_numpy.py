@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -342,3 +343,17 @@ def test_a_corner_of_numpy_is_what_it_is_in_eager_mode(name: str, dtype: Any) ->
 def test_what_a_plan_cannot_do_is_refused_with_its_line(name: str) -> None:
     with pytest.raises(TraceError, match=r"test_corners_of_numpy.py:\d+: .*; "):
         tt.compile(_REFUSED[name])(np.ones((3, 4)))
+
+
+def test_no_call_warns_of_what_the_function_has_numpy_ignore() -> None:
+    def run(x: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return np.log(x)
+
+    compiled = tt.compile(run)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            assert compiled(np.zeros(2)).tolist() == [-np.inf, -np.inf]
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        tt.compile(np.log)(np.zeros(2))

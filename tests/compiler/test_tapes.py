@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, optim
+from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import (
     MissingGradientError,
@@ -201,3 +201,30 @@ def test_grad_differentiates_through_a_compiled_function() -> None:
     assert tt.grad(cubed, x).numpy().tolist() == [3.0, 12.0]
     twice = tt.grad(lambda x: tt.grad(cubed, x).sum(), x)
     assert twice.numpy().tolist() == [6.0, 12.0]
+
+
+def test_a_parameter_comes_in_beside_the_model_that_the_function_closes_over() -> None:
+    model = nn.Linear(5, 3, rng=np.random.default_rng(0))
+
+    def loss_of(weight: Any, x: Any) -> Any:
+        return (x @ weight.transpose() + model.bias).square().sum()
+
+    compiled, x = tt.compile(loss_of), tt.ones((4, 5))
+    others = tt.ones((3, 5))
+    for weight in (model.weight, others, model.weight):
+        found, wanted = [one(weight.trace(), x).backward()[weight] for one in (compiled, loss_of)]
+        assert np.array_equal(found.numpy(), wanted.numpy())
+        assert compiled(weight, x).item() == loss_of(weight, x).item()
+
+
+def test_a_checkpoint_of_a_compiled_function_gives_the_gradients_without() -> None:
+    rng = np.random.default_rng(0)
+    layers = [one for _ in range(8) for one in (nn.Linear(5, 5, rng=rng), nn.ReLU())]
+    model, x = nn.Sequential(*layers), tt.ones((4, 5))
+    compiled = tt.compile(lambda x: model.forward(x))
+
+    found = tt.checkpoint(compiled, x.trace()).sum().backward(wrt=model)
+
+    wanted = model.forward(x.trace()).sum().backward(wrt=model)
+    for parameter in model.parameters().values():
+        assert np.array_equal(found[parameter].numpy(), wanted[parameter].numpy())

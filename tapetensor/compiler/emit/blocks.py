@@ -31,6 +31,7 @@ BLOCK = 1 << 17
 _ROWS_TOGETHER = 16
 
 
+_FLOAT_BYTES = 4
 # Of numbers with a point these give another last digit where they begin elsewhere.
 _INEXACT = frozenset({np.add, np.multiply})
 
@@ -60,10 +61,10 @@ class BlockLoops:
         return len(steps) > 1 and is_large and group.rows > _rows_of_block(group)
 
     def prepared(self, schedule: list[Node]) -> list[Node]:
-        """Return the schedule as it is; sums that something is computed from are left whole.
+        """Return the schedule as it is; sums that arrays are computed from are left whole.
 
         Block by block they have other last digits than in eager mode, which a loss may have that
-        only leaves.
+        only leaves. So are sums of few digits.
         """
         readers = readers_of(schedule)
         self._whole = {
@@ -73,7 +74,7 @@ class BlockLoops:
             and 0 in node.detail[0]
             and node.function in _INEXACT
             and node.dtype.kind in "fc"
-            and _is_computed_from(node, readers)
+            and (node.dtype.itemsize < _FLOAT_BYTES or _is_computed_from(node, readers))
         }
         return schedule
 

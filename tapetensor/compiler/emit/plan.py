@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from textwrap import indent
 from typing import Any
+
+import numpy as np
 
 from tapetensor.compiler.emit.code import indented
 from tapetensor.compiler.emit.picture import graph_of_plan
@@ -38,6 +40,7 @@ class Plan:
         generators: the variables of the generators that the steps draw from.
         stored: what the lines behind the steps assign to.
         function: what is planned; None where it cannot be run in place of the plan.
+        ignored: the errors of floating-point numbers that numpy does not warn of meanwhile.
 
     Attributes:
         steps: what it does, in order.
@@ -58,6 +61,7 @@ class Plan:
         generators: Sequence[str] = (),
         stored: Sequence[str] = (),
         function: Callable[..., Any] | None = None,
+        ignored: Collection[str] = (),
     ) -> None:
         self.steps = planner.code.steps
         self.step_seconds: list[float] | None = None
@@ -74,6 +78,9 @@ class Plan:
         names["__name__"] = __name__
         names["saved"] = partial(Update.saved, *[node.function for node in self._updates])
         names["function"], names["too_late"] = function, _TOO_LATE
+        self._ignored = ignored
+        answers: dict[str, Any] = dict.fromkeys(ignored, "ignore")
+        names["ignoring"] = partial(np.errstate, **answers)
         self.source = self._source([step.line for step in self.steps])
         # It takes the arguments of a call; the result is MISS if the plan is for another kind.
         self.run: Any = _made(self.source, names)
@@ -160,6 +167,8 @@ class Plan:
         return graph_of_plan(title, self.steps, self.step_seconds)
 
     def _source(self, lines: list[str]) -> str:
+        if self._ignored:
+            lines = ["with ignoring():", *indented(lines)]
         steps = [*lines, *self._after]
         if self._names["function"] is not None and lines:
             steps = self._recovering(lines)

@@ -319,11 +319,11 @@ class Inputs(GuardWriter):
             self.guard(f"lacking({store}.incomplete, {told}) != {known}")
         if fixed and self._direct:
             # A tensor may come in beside the model that it is a parameter of.
-            known = {local: tensor.id for tensor, local in came_in if tensor.id in fixed}
-            ids_of = "".join([f"{one}._id, " for one in self._direct if one not in known])
+            meeting = {local: tensor.id for tensor, local in came_in if tensor.id in fixed}
+            ids_of = "".join([f"{one}._id, " for one in self._direct if one not in meeting])
             self.guard(f"not {self.bind(fixed)}.isdisjoint(({ids_of}))")
-            for local in [one for one in self._direct if one in known]:
-                self.guard(f"{local}._id != {known[local]}")
+            for local in [one for one in self._direct if one in meeting]:
+                self.guard(f"{local}._id != {meeting[local]}")
 
     def guard_distinct(self) -> None:
         """Write guards: what are several objects are several at the next call, too."""

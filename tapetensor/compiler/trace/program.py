@@ -41,6 +41,7 @@ class Program:
     Attributes:
         nodes: what was captured, in order.
         groups: the groups of parameters of the optimizers that came in.
+        ignored: the errors of floating-point numbers that the function has numpy not warn of.
     """
 
     def __init__(
@@ -54,6 +55,9 @@ class Program:
         self.makes_arrays = makes_arrays
         self._thread = get_ident()
         self._filters, self._warned = warnings.filters, _warnings_as_they_are()
+        self._errors = _state_of_errors()
+        self._answers = _answers()
+        self.ignored: set[str] = set()
         self.nodes: list[Node] = []
         self.groups: list[Any] = []
         self._known: dict[Hashable, Node] = {}
@@ -89,6 +93,10 @@ class Program:
                 "np.errstate, or np.seterr, changes within the function what raises an error, "
                 "which a replay would not repeat; put it around the call"
             )
+        if self._errors is None or self._errors is not _state_of_errors():
+            answers = _answers().items()
+            before = self._answers
+            self.ignored |= {one for one, answer in answers if answer == "ignore" != before[one]}
         if warnings.filters is not self._filters and _warnings_as_they_are() != self._warned:
             raise trace_error(
                 "within the function warnings are made errors, or are recorded, which a replay "
@@ -244,12 +252,21 @@ class Program:
 
 # Within np.errstate it gives another object. To ask np.geterr would take 20 times as long.
 _error_state: Any = getattr(umath, "_extobj_contextvar", None)
-_USUAL_STATE = None if _error_state is None else _error_state.get()
+_USUAL_STATE: Any = None if _error_state is None else _error_state.get()
+
+
+def _state_of_errors() -> Any:
+    """Return the object that says how numpy answers errors; None if it says it in another way."""
+    return None if _error_state is None else _error_state.get()
+
+
+def _answers() -> dict[str, object]:
+    return dict(np.geterr().items())
 
 
 def errors_raise() -> bool:
     """Tell whether errors of floating-point numbers raise, or call a function."""
-    if _error_state is not None and _error_state.get() is _USUAL_STATE:
+    if _USUAL_STATE is not None and _state_of_errors() is _USUAL_STATE:
         return False
     return any(answer in ("raise", "call") for answer in np.geterr().values())
 
