@@ -11,6 +11,7 @@ from tapetensor.compiler.trace.structure import dict_of
 from tapetensor.pictures import Place
 from tapetensor.pictures.places import is_users_module
 
+_EMPTY = object()
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
 
 
@@ -62,3 +63,16 @@ def is_filled(cell: types.CellType) -> bool:
     except ValueError:
         return False
     return True
+
+
+def in_cell(cell: types.CellType) -> Any:
+    """Return what is in a closure cell, if anything is."""
+    return cell.cell_contents if is_filled(cell) else _EMPTY
+
+
+def put_in_cell(cell: types.CellType, value: Any) -> None:
+    """Put back what was in a closure cell, or nothing."""
+    if value is not _EMPTY:
+        cell.cell_contents = value
+    elif is_filled(cell):
+        del cell.cell_contents

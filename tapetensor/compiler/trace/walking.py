@@ -24,7 +24,13 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
+from tapetensor.compiler.trace.callables import (
+    functions_in,
+    in_cell,
+    is_filled,
+    put_in_cell,
+    wrapped_in,
+)
 from tapetensor.compiler.trace.changes import members, parts, shown
 from tapetensor.compiler.trace.codes import LOOKUPS
 from tapetensor.compiler.trace.guards import spelling
@@ -66,7 +72,6 @@ from tapetensor.tensor.base import TensorBase
 
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
-_ABSENT = object()
 # What `functools.singledispatch` has found before it does not look for again: that is no state.
 _FOUND_BY_CLASS = "_clear_cache"
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
@@ -266,7 +271,7 @@ class Walker(Inputs):
             fixed = source.startswith("k")
             held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
             name = function.__code__.co_freevars[position]
-            watched = self.hold(name, partial(_in_cell, cell), partial(_put_in_cell, cell))
+            watched = self.hold(name, partial(in_cell, cell), partial(put_in_cell, cell))
             if not is_filled(cell):
                 self.guard(f"{self.bind(is_filled)}({held})")
                 continue
@@ -487,15 +492,3 @@ def _put_in_fields(value: Any, fields: dict[str, Any], held: dict[str, Any]) -> 
     refill(dict, fields, held)
     if dict_of(value) is not fields:
         object.__setattr__(value, "__dict__", fields)
-
-
-def _in_cell(cell: types.CellType) -> Any:
-    """Return what is in a closure cell, if anything is."""
-    return cell.cell_contents if is_filled(cell) else _ABSENT
-
-
-def _put_in_cell(cell: types.CellType, value: Any) -> None:
-    if value is not _ABSENT:
-        cell.cell_contents = value
-    elif is_filled(cell):
-        del cell.cell_contents

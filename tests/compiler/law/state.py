@@ -194,13 +194,9 @@ def f(x, y):
 Below.factor = 5.
 """,
     "settings of numpy": """
-held = []
 def f(x, y):
-    np.seterr(divide='ignore')
+    np.setbufsize(8192)
     return x
----
-held.append(np.geterr()['divide'])
-np.seterr(divide='warn')
 """,
     "who calls": """
 import sys, threading
