@@ -106,10 +106,9 @@ class ArrayMethods(CapturedArray):
 
     def fill(self, value: Any) -> None:
         """Write one value everywhere; numpy writes that of a scalar into a copy."""
-        if self.is_scalar:
-            # This raises what numpy raises.
-            np.zeros((), self.dtype).fill(dummy(value))
-        else:
+        # This raises what numpy raises.
+        np.zeros((), self.dtype).fill(dummy(value))
+        if not self.is_scalar:
             self[...] = value
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:

@@ -148,6 +148,12 @@ def f(x, y):
     a[0], d[0] = x[0, 0], 2.
     return a, b, c, d
 """,
+    "a number that does not fit": """
+def f(x, y):
+    z = (x > 0).astype(np.uint8)
+    z.fill(-1)
+    return x
+""",
     "rows that are shuffled": """
 def f(x, y):
     z = x.copy()
