@@ -198,7 +198,8 @@ def captured_among(args: Iterable[object]) -> CapturedArray | None:
 
 def run_check(function: Callable[..., None], first: Any, *args: Any) -> None:
     """Run a function that raises where values are wrong; a program runs it at each replay."""
-    if type(first) is not np.ndarray and isinstance(first, Captured):
-        first.array.capture_check(function, (first, *args))
+    value = plain(first)
+    if type(value) is not np.ndarray and isinstance(value, Captured):
+        value.array.capture_check(function, (value, *map(plain, args)))
     else:
         function(first, *args)

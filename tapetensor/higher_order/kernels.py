@@ -10,7 +10,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array, is_array, is_numpys
 from tapetensor.arrays.libraries import to_numpy
-from tapetensor.arrays.stand_ins import Recorded, UnrecordedError
+from tapetensor.arrays.stand_ins import Recorded, UnrecordedError, captured_among
 from tapetensor.kernels import indexing, shape
 from tapetensor.kernels.numerics.broadcasting import sum_to, unchanged
 from tapetensor.kernels.numerics.recurrence import run_recurrence
@@ -105,6 +105,14 @@ def check_written_once(shape: tuple[int, ...], index: Any) -> None:
     if not has_arrays(index):
         return
     parts = index if isinstance(index, tuple) else (index,)
+    captured = captured_among(parts)
+    if captured is None:
+        _check_places(shape, *parts)
+    else:
+        captured.capture_check(_check_places, (shape, *parts))
+
+
+def _check_places(shape: tuple[int, ...], *parts: Any) -> None:
     places = tuple([to_numpy(part) if is_array(part) else part for part in parts])
     written = np.full(shape, -1)
     numbers = np.arange(written[places].size).reshape(written[places].shape)

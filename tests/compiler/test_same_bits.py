@@ -305,3 +305,28 @@ def _under_this_kernel() -> None:
 
 if __name__ == "__main__":
     _under_this_kernel()
+
+
+LABELS, SHARES = tt.from_numpy(np.array([0, 1, 2, 1])), _random(4, 3).sigmoid()
+TWICE: dict[str, Callable[[Any], Any]] = {
+    "cross entropy": lambda x: losses.cross_entropy(x, LABELS),
+    "cross entropy with probabilities": (
+        lambda x: losses.cross_entropy_with_probabilities(x, SHARES.softmax())
+    ),
+    "negative log-likelihood": lambda x: losses.nll(x.log_softmax(), LABELS),
+    "binary cross entropy": lambda x: losses.binary_cross_entropy(x.sigmoid(), SHARES),
+    "with logits": lambda x: losses.binary_cross_entropy_with_logits(x, SHARES),
+    "absolute errors": lambda x: losses.mae(x, SHARES),
+    "the root of squares": lambda x: losses.rmse(x, SHARES),
+    "divergence": lambda x: losses.kl_div(x.log_softmax(), SHARES.softmax()),
+    "margins": lambda x: losses.multi_margin(x, LABELS),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_a_plan_computes_the_second_derivatives_of_a_loss_bit_by_bit(name: str) -> None:
+    def run(x: Any) -> Any:
+        slope = tt.grad(TWICE[name], x.trace())
+        return [slope.square().sum().backward(wrt=x)[x]]
+
+    _assert_same_bits(run, _random(4, 3))

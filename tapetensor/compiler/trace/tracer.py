@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
+from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import is_basic, with_dots
@@ -375,7 +376,9 @@ class ArrayTracer(ArrayMethods):
     @override
     @unseen
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Capture a ufunc."""
+        """Capture a ufunc; leave it to what records, which calls it again on what it holds."""
+        if any(isinstance(one, Recorded) for one in inputs):
+            return NotImplemented
         return captured(self, ufunc, method, inputs, options)
 
     @unseen
@@ -383,6 +386,8 @@ class ArrayTracer(ArrayMethods):
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any
     ) -> Any:
         """Capture one of numpy's functions that are no ufuncs."""
+        if any(issubclass(one, Recorded) for one in types):
+            return NotImplemented
         self.program.check_thread()
         return capture_function(self, function, args, options)
 
