@@ -50,7 +50,7 @@ from tapetensor.compiler.trace.refusals import (
     refusals,
     trace_error,
 )
-from tapetensor.compiler.trace.structure import is_plain, is_users
+from tapetensor.compiler.trace.structure import is_plain, is_read_by_python, is_users
 from tapetensor.compiler.trace.telling import BY_ID, BY_NAME
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.errors import TraceError
@@ -354,7 +354,8 @@ class Binding(Walker):
         if not is_users(owner):
             return self.attributes & names
         is_handed = isinstance(owner, type) or id(owner) in self.handed
-        if not (self.makes_names and is_handed) or is_of_a_package(owner):
+        is_asked = isinstance(owner, type) and is_read_by_python(owner)
+        if not (is_asked or (self.makes_names and is_handed)) or is_of_a_package(owner):
             return self._sought & names
         return {one for one in names if not one.startswith("__")} | (self._sought & names)
 

@@ -49,6 +49,11 @@ _MACHINERY = frozenset({
     "sys", "tempfile", "threading", "typing", "unittest", "warnings",
 })  # fmt: skip
 _ONLY_ATTRIBUTES = (types.SimpleNamespace, threading.local)
+# Classes of these modules read no attributes but their own, or are looked through.
+_READS_NOTHING = {
+    "abc", "builtins", "collections", "contextlib", "dataclasses", "enum", "functools", "numpy",
+    "tapetensor", "types", "typing", "typing_extensions",
+}  # fmt: skip
 _IS_HEAP_TYPE, _IS_IMMUTABLE = 1 << 9, 1 << 8
 
 
@@ -71,6 +76,13 @@ def is_users(value: Any) -> bool:
     name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
     # Some functions that are written in C have no text there.
     return name is None or (isinstance(name, str) and is_users_module(name))
+
+
+def is_read_by_python(cls: type) -> bool:
+    """Tell whether Python's own code reads attributes of a class, as `json` does of an encoder."""
+    pythons = [one for one in cls.__mro__ if not is_users(one)]
+    roots = {str(one.__module__).split(".", maxsplit=1)[0] for one in pythons}
+    return not roots <= _READS_NOTHING
 
 
 def storage(cls: type) -> type:

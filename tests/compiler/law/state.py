@@ -76,6 +76,15 @@ def f(x, y):
 ---
 Config.lr_a = 5.
 """,
+    "a class whose attributes Python reads": """
+import json
+class Encoder(json.JSONEncoder):
+    item_separator = ','
+def f(x, y):
+    return x * len(Encoder().encode([1, 2]))
+---
+Encoder.item_separator = ',    '
+""",
     "a class that answers for its attributes": """
 class Meta(type):
     def __getattr__(cls, name): return cls.table[name]
