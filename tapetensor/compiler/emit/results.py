@@ -255,6 +255,7 @@ class ResultWriter:
         cls = value.__class__
         base, place = storage(cls), len(self._containers)
         is_made = base is not object or is_users_object(value)
+        is_made = is_made and dict_of(value) is not value
         if base not in _MADE or not is_made or (base is frozenset and cls is not frozenset):
             raise trace_error(
                 f"a result is a {cls.__name__}, which a replay cannot make again; return tensors, "

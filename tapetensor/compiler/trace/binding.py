@@ -51,7 +51,7 @@ from tapetensor.compiler.trace.refusals import (
     trace_error,
 )
 from tapetensor.compiler.trace.structure import is_plain, is_read_by_python, is_users
-from tapetensor.compiler.trace.telling import BY_ID, BY_NAME
+from tapetensor.compiler.trace.telling import ABCS, BY_ID, BY_NAME
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
@@ -78,8 +78,6 @@ _PYTHONS = {
     "__abstractmethods__", "__annotations__", "__annotations_cache__", "__builtins__",
     "__slotnames__", "__warningregistry__",
 }  # fmt: skip
-# Code that names one of these may ask whether a class is registered with an ABC.
-_ASKING = {"isinstance", "issubclass"}
 _UNSEEDED = (
     "a random generator without a seed is made, or a RandomState, or random bytes are drawn, which "
     "a replay would not repeat; make the generator outside, and pass it as an argument"
@@ -132,7 +130,7 @@ class Binding(Walker):
     def run(self, function: Callable[[], Any]) -> Any:
         """Run the function, and walk what each part of it may read before it runs."""
         self.walk_parameters()
-        self.is_around = True
+        self.is_around, ABCS.asked = True, False
         made = arrays_made_of_tracers(self.program) if self.program.makes_arrays else nullcontext()
         with (
             self._covered(),
@@ -220,7 +218,7 @@ class Binding(Walker):
         one: types.FrameType | None = frame
         while one is not None:
             module = one.f_globals.get("__name__") or ""
-            is_setting = one is not frame and (
+            is_setting = (one is not frame or is_installed(frame.f_code)) and (
                 called.__module__ in ("gc", "sys") or called.__name__ == "__subclasses__"
             )
             is_apart = _is_imported(one) or one.f_code in self._collecting
@@ -460,9 +458,8 @@ class Binding(Walker):
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
-        reads = [names_in(code).reads for code in self._entered.values()]
-        asks = any(not _ASKING.isdisjoint(names) for names in reads)
-        if asks or any(isinstance(one, abc.ABCMeta) for one in self.classes):
+        asks = any("issubclass" in names_in(code).reads for code in self._entered.values())
+        if ABCS.asked or asks or any(isinstance(one, abc.ABCMeta) for one in self.classes):
             # Somebody may register a class that it has not.
             token = f"{self.bind(abc.get_cache_token)}()"
             self.guard(f"{token} != {self.bind(abc.get_cache_token())}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Iterator
 from functools import wraps
+from types import SimpleNamespace, UnionType
 from typing import Any
 
 from typing_extensions import override
@@ -44,13 +47,28 @@ class _TypeOf(type):
         return issubclass(subclass, type) if cls is TYPE else super().__subclasscheck__(subclass)
 
 
+# Whether a function that is captured has asked for classes of `abc`, of which somebody may have
+# further ones registered.
+ABCS = SimpleNamespace(asked=False)
 TYPE: Any = _TypeOf("type", (type,), {"__module__": "builtins"})
 
 
 @wraps(isinstance)
 def _is_instance(value: Any, kinds: Any) -> bool:
+    if any(isinstance(one, abc.ABCMeta) for one in _all_of(kinds)):
+        ABCS.asked = True
     # What stands for a scalar has a length to classes that ask for one.
     return isinstance(dummy(value), kinds)
+
+
+def _all_of(kinds: Any) -> Iterator[Any]:
+    """Yield the classes in a nest of tuples and unions."""
+    inner = kinds.__args__ if isinstance(kinds, UnionType) else kinds
+    if isinstance(inner, tuple):
+        for one in inner:
+            yield from _all_of(one)
+    else:
+        yield kinds
 
 
 @wraps(hasattr)

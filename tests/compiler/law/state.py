@@ -76,6 +76,14 @@ def f(x, y):
 ---
 Config.lr_a = 5.
 """,
+    "a generic class with its parameter": """
+from typing import Generic, TypeVar
+T = TypeVar('T')
+class Box(Generic[T]):
+    def __init__(self, value): self.value = value
+def f(x, y):
+    return x * Box[float](2.).value
+""",
     "a class whose attributes Python reads": """
 import json
 class Encoder(json.JSONEncoder):
@@ -206,6 +214,14 @@ Below.factor = 5.
 def f(x, y):
     np.setbufsize(8192)
     return x
+""",
+    "a dict that is its own attributes": """
+class Own(dict):
+    def __init__(self, **items):
+        super().__init__(**items)
+        self.__dict__ = self
+def f(x, y):
+    return Own(y=x * 2), len(Own(y=x).y)
 """,
     "who calls": """
 import sys, threading
