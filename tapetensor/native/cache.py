@@ -152,7 +152,7 @@ def _read(name: str, text: str) -> Any:
     path = folder() / f"{name}.py"
     if not _is_sound(name):
         _remove(name)
-    if not path.exists() or path.read_text() != text:
+    if not path.exists() or path.read_bytes() != text.encode():
         _write(path, text)
     spec = importlib.util.spec_from_file_location(f"tapetensor_native_{name}", path)
     assert spec is not None
@@ -160,10 +160,17 @@ def _read(name: str, text: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     # By that name numba finds the globals of cached code.
     sys.modules[module.__name__] = module
-    spec.loader.exec_module(module)
-    loop: Any = module.loop
-    if _OLDEST <= numba().version_info.short <= _NEWEST:
-        loop._cache = _reader()(loop.py_func)  # noqa: SLF001  # numba has no public name for it
+    config: Any = importlib.import_module("numba.core.config")
+    before = config.CACHE_DIR
+    # What numba keeps for others elsewhere is not sealed.
+    config.CACHE_DIR = ""
+    try:
+        spec.loader.exec_module(module)
+        loop: Any = module.loop
+        if _OLDEST <= numba().version_info.short <= _NEWEST:
+            loop._cache = _reader()(loop.py_func)  # noqa: SLF001  # numba has no public name for it
+    finally:
+        config.CACHE_DIR = before
     return loop
 
 

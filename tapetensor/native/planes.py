@@ -131,12 +131,15 @@ class Frame(NamedTuple):
 def frame_of(sizes: Sizes, window: Window) -> Frame:
     """Return the frame of planes, which windows of two axes read.
 
-    The padding at the end of a row is that at the beginning of the next.
+    The padding at the end of a row is that at the beginning of the next. Behind the last row of a
+    part is the next part, which begins with further columns: so there is a row of nothing between.
     """
     down, right = window.counts(sizes)
     tall = -(-(sizes[0] + 2 * window.padding[0]) // window.stride[0])
     # Windows may stand in padding alone, and then a row of them is longer.
     across = max(-(-(sizes[1] + window.padding[1]) // window.stride[1]), right)
+    if window.stride[1] > 1 and across * window.stride[1] < sizes[1] + 2 * window.padding[1]:
+        tall += 1
     return Frame((tall, across), (down - 1) * across + right)
 
 

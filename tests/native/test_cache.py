@@ -67,6 +67,26 @@ assert "numba.np.arraymath" in sys.modules
     assert subprocess.run([sys.executable, "-c", program], check=True).returncode == 0
 
 
+def test_a_source_of_other_bytes_is_made_again(folder: Path) -> None:
+    _run()
+    (source,) = folder.glob("loop_*.py")
+    written = source.read_bytes()
+    source.write_bytes(b"\xff\xfe")
+
+    _run()
+
+    assert source.read_bytes() == written
+
+
+def test_machine_code_lies_in_the_folder_where_numba_is_told_another(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "other"))
+
+    assert [_run(), _run()] == [0, 1]
+    assert [*folder.glob("__pycache__/*.nbc")]
+
+
 def test_the_folder_is_the_users_alone(folder: Path) -> None:
     assert cache.folder() == folder
     assert folder.stat().st_mode & 0o777 == 0o700

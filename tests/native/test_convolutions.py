@@ -25,11 +25,14 @@ WINDOWS = [
     Window((1, 3), (3, 1), (0, 2), (1, 2)),
     # Windows in which not every part of a frame is read, and those that read padding alone.
     Window((1, 1), (2, 3), (1, 2), (1, 1)),
+    # One whose last element is padding behind the last row.
+    Window((3, 3), (1, 2), (0, 1), (1, 1)),
 ]
 ROWS = [
     Window((3,), (1,), (1,), (1,)),
     Window((5,), (2,), (2,), (1,)),
     Window((2,), (3,), (0,), (2,)),
+    Window((3,), (2,), (1,), (1,)),
 ]
 # The shape of what is convolved, groups, and channels of the result.
 LAYOUTS = [
