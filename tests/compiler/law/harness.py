@@ -11,6 +11,7 @@ import io
 import itertools
 import linecache
 import re
+import sqlite3
 import sys
 import types
 import warnings
@@ -53,6 +54,9 @@ class World:
         self.results: list[Any] = []
 
     def close(self) -> None:
+        bases = [one for one in vars(self.module).values() if isinstance(one, sqlite3.Connection)]
+        for base in bases:
+            base.close()
         del sys.modules[self.name], linecache.cache[self.file]
 
     def between(self, line: str) -> None:
