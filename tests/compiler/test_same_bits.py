@@ -308,6 +308,7 @@ if __name__ == "__main__":
 
 
 LABELS, SHARES = tt.from_numpy(np.array([0, 1, 2, 1])), _random(4, 3).sigmoid()
+SIGNS = tt.from_numpy(np.where(np.arange(12).reshape(4, 3) % 3, 1, -1))
 TWICE: dict[str, Callable[[Any], Any]] = {
     "cross entropy": lambda x: losses.cross_entropy(x, LABELS),
     "cross entropy with probabilities": (
@@ -319,7 +320,17 @@ TWICE: dict[str, Callable[[Any], Any]] = {
     "absolute errors": lambda x: losses.mae(x, SHARES),
     "the root of squares": lambda x: losses.rmse(x, SHARES),
     "divergence": lambda x: losses.kl_div(x.log_softmax(), SHARES.softmax()),
-    "margins": lambda x: losses.multi_margin(x, LABELS),
+    "margins of classes": lambda x: losses.multi_margin(x, LABELS),
+    "margins of triplets": lambda x: losses.triplet_margin(x, SHARES, -SHARES),
+    "margins of ranks": lambda x: losses.margin_ranking(x, SHARES, SIGNS),
+    "margins of hinges": lambda x: losses.hinge_embedding(x, SIGNS),
+    "soft margins": lambda x: losses.soft_margin(x, SIGNS),
+    "normal": lambda x: losses.gaussian_nll(x, SHARES, SHARES),
+    "counts": lambda x: losses.poisson_nll(x, SHARES),
+    "angles": lambda x: losses.cosine_embedding(x, SHARES, SIGNS[:, 0]),
+    "squares": lambda x: losses.mse(x, SHARES),
+    "squares near 0": lambda x: losses.huber(x, SHARES),
+    "squares nearer to 0": lambda x: losses.smooth_l1(x, SHARES),
 }
 
 

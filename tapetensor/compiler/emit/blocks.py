@@ -30,7 +30,7 @@ BLOCK = 1 << 17
 # of whole ones the sums are those of all rows at once.
 _ROWS_TOGETHER = 16
 
-
+# Fewer bytes to a number leave few digits.
 _FLOAT_BYTES = 4
 # Of numbers with a point these give another last digit where they begin elsewhere.
 _INEXACT = frozenset({np.add, np.multiply})

@@ -293,10 +293,11 @@ class Binding(Walker):
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)
-        for name in names.kinds:
-            with placed(place_of_name(code, name)):
+        if names.kinds:
+            kind = names.kinds[0]
+            with placed(place_of_name(code, kind)):
                 raise trace_error(
-                    f"{name} is set, which a replay would not repeat; do so outside, or make "
+                    f"{kind} is set, which a replay would not repeat; do so outside, or make "
                     "another object"
                 )
         self.attributes |= names.attributes
