@@ -69,12 +69,31 @@ numbers.Number.register(Own)
 from operator import attrgetter as ag
 class Config:
     lr_a = 2.
-get, name = object.__getattribute__, ['lr', 'a']
-config = Config()
+name = ['lr', 'a']
 def f(x, y):
-    return x * ag('_'.join(name))(Config) * get(config, '_'.join(name))
+    return x * ag('_'.join(name))(Config)
 ---
 Config.lr_a = 5.
+""",
+    "a lookup by a method of Python's": """
+class Config:
+    lr_a = 2.
+get, name, config = object.__getattribute__, ['lr', 'a'], Config()
+def f(x, y):
+    return x * get(config, '_'.join(name))
+---
+Config.lr_a = 5.
+""",
+    "keys that count who asks": """
+class Key:
+    asked = 0
+    def __hash__(self):
+        Key.asked += 1
+        return 1
+    def __repr__(self): return 'a key'
+table = {Key(): 2.}
+def f(x, y):
+    return x * sum(table.values())
 """,
     "a generic class with its parameter": """
 from typing import Generic, TypeVar
