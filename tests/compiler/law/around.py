@@ -121,6 +121,13 @@ def f(x, y):
     np.asanyarray(a)[2] = 5.
     return a, b, c, d, e, c is a, d is b
 """,
+    "an array that is asked for itself and written to": """
+def f(x, y):
+    a = np.zeros_like(x)
+    b = np.asarray(a)
+    b += 1
+    return a
+""",
     "edges that are given back": """
 edges = np.linspace(-3., 3., 4)
 def f(x, y):
