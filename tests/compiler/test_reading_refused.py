@@ -18,6 +18,7 @@ import random
 import re
 import sys
 import sysconfig
+import threading
 import time
 import timeit
 import types
@@ -115,6 +116,12 @@ def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]
         "clock of a module of Python's": (lambda x: x * timeit.default_timer(), "perf_counter"),
         "filters": (lambda x: x * len(warnings.filters), "warnings.filters"),
         "collector": (lambda x: x * gc.isenabled(), "gc.isenabled"),
+        "who calls": (lambda x: x * len(sys._getframe(1).f_code.co_name), "sys._getframe"),
+        "an error": (lambda x: x * len(sys.exc_info()), "sys.exc_info"),
+        "a thread": (lambda x: x * len(threading.current_thread().name), "current_thread"),
+        "its number": (lambda x: x * threading.get_ident(), "threading.get_ident"),
+        "buffers": (lambda x: x * (np.setbufsize(8192) or 1), "setbufsize"),
+        "classes below": (lambda x: x * len(Day.__subclasses__()), "__subclasses__"),
     }
 
 

@@ -63,3 +63,17 @@ def test_a_function_comes_out_unless_it_is_made_inside_with_a_state_of_its_own()
     shift, scale = tt.compile(plain)(np.ones(1), 2.0)
     assert shift is _shift
     assert scale(3.0) == 6.0
+
+
+class Own(dict[str, Any]):
+    """A dict whose items are its attributes."""
+
+    def __init__(self, **items: Any) -> None:
+        super().__init__(**items)
+        self.__dict__ = self
+
+
+def test_a_dict_that_is_its_own_attributes_is_refused_as_a_result() -> None:
+    with pytest.raises(TraceError, match="a result is a Own, which a replay cannot make again"):
+        tt.compile(lambda x: Own(y=x * 2.0))(np.ones(1))
+    assert tt.compile(lambda x: x * len(Own(y=x).y))(np.ones(3)).tolist() == [3.0, 3.0, 3.0]

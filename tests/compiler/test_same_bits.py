@@ -257,6 +257,13 @@ def test_a_plan_adds_elements_that_are_repeated_bit_by_bit(repeated: Any) -> Non
     _assert_same_bits(run, _random(40).numpy())
 
 
+def test_a_plan_adds_numbers_of_few_digits_as_numpy_does() -> None:
+    def run(x: Any) -> Any:
+        return [(x.astype(np.float16) * 2).sum()]
+
+    _assert_same_bits(run, _random(600_000).numpy())
+
+
 @pytest.mark.parametrize(
     "loss",
     [

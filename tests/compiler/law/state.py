@@ -128,6 +128,14 @@ def f(x, y):
 ---
 Encoder.item_separator = ',    '
 """,
+    "known arrays as text": """
+def f(x, y):
+    return x * len(str(np.zeros_like(x))) + len(f'{np.arange(3)}')
+""",
+    "products of rows of nothing": """
+def f(x, y):
+    return np.vecdot(x[:, :0], y[:, :0]), np.vecdot(x, y)
+""",
     "a class that answers for its attributes": """
 class Meta(type):
     def __getattr__(cls, name): return cls.table[name]
@@ -244,23 +252,5 @@ def f(x, y):
     return x * sum(one.factor for one in Base.__subclasses__())
 ---
 Below.factor = 5.
-""",
-    "settings of numpy": """
-def f(x, y):
-    np.setbufsize(8192)
-    return x
-""",
-    "a dict that is its own attributes": """
-class Own(dict):
-    def __init__(self, **items):
-        super().__init__(**items)
-        self.__dict__ = self
-def f(x, y):
-    return Own(y=x * 2), len(Own(y=x).y)
-""",
-    "who calls": """
-import sys, threading
-def f(x, y):
-    return x * len(sys._getframe(1).f_code.co_name) * (threading.get_ident() > 0)
 """,
 }
