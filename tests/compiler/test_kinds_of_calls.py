@@ -146,7 +146,9 @@ def test_a_plan_keeps_no_object_alive_whose_method_was_called() -> None:
 
 
 def test_a_scalar_of_numpys_is_of_another_kind_than_an_array_without_axes() -> None:
-    compiled = tt.compile(lambda number: number)
+    def same(number: Any) -> Any:
+        return number
 
+    compiled = tt.compile(same)
     for number in (np.array(1), np.int64(1), np.array(1)):
         assert type(compiled(number)) is type(number)

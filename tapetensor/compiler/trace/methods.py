@@ -278,9 +278,7 @@ class ArrayMethods(CapturedArray):
 def _gives_itself(frame: types.FrameType) -> bool:
     """Tell whether a frame asks for an array that is to be the very same, and may be written to."""
     module: str = frame.f_globals.get("__name__") or ""
-    if module.startswith("numpy."):
-        return not module.endswith(".arrayprint")
-    return name_called(frame.f_code, frame.f_lasti) in CONVERSIONS
+    return module.startswith("numpy.") or name_called(frame.f_code, frame.f_lasti) in CONVERSIONS
 
 
 def _fast_powers() -> dict[Any, Any]:

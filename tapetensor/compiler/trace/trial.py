@@ -144,10 +144,11 @@ def capture_by_trial(
 
 def _given_back(name: str, results: list[Any], given: list[Array]) -> dict[int, Array]:
     """Return the results that are arrays of numpy's which a function was given, by place."""
-    found = {place: one for place, one in enumerate(results) if any(one is each for each in given)}
-    for place, one in enumerate(results):
-        if place not in found and any(np.may_share_memory(one, each) for each in given):
-            raise trace_error(f"{name} gives a view of an array that is no argument; copy that")
+    known = {id(one) for one in given}
+    found = {place: one for place, one in enumerate(results) if id(one) in known}
+    others = [one for one in results if id(one) not in known]
+    if any(np.may_share_memory(one, each) for one in others for each in given):
+        raise trace_error(f"{name} gives a view of an array that is no argument; copy that")
     return found
 
 
