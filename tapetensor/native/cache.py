@@ -222,10 +222,8 @@ def _seal(name: str) -> None:
 
 
 def _is_sound(name: str) -> bool:
-    """Tell whether the machine code of an entry is what was written, or there is none.
-
-    It is looked for by name: in a folder of many entries that takes a tenth of the time.
-    """
+    """Tell whether the machine code of an entry is what was written, or there is none."""
+    # It is looked for by name, for a folder may have thousands of entries.
     try:
         sealed: Any = json.loads((folder() / f"{name}.json").read_text())
         known = [(folder() / "__pycache__" / file, total) for file, total in sealed.items()]
