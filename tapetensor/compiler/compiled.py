@@ -183,11 +183,12 @@ class Compiled:
         if writer is None:
             raise self._side_effect(change, held, args, kwargs, makes_arrays)
         planner = planned(binding.program, binding.expressions, writer.leaving)
+        after = writer.lines(planner.leaving_expressions())
         return Plan(
             planner,
             names=binding.names,
-            guards=binding.guards,
-            after=writer.lines(planner.leaving_expressions()),
+            guards=binding.guards_before([*binding.expressions.values(), *after]),
+            after=after,
             started=started,
             generators=binding.generators,
             stored=writer.stored,

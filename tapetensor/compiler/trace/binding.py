@@ -17,7 +17,7 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial, partialmethod
 from typing import Any
@@ -38,14 +38,16 @@ from tapetensor.compiler.trace.codes import (
     names_in,
     place_of_name,
 )
-from tapetensor.compiler.trace.frames import watched
+from tapetensor.compiler.trace.frames import is_imported, watched
 from tapetensor.compiler.trace.inputs import ARRAY, nothing
 from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
 from tapetensor.compiler.trace.opaque import DIFFERS, clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.reading import STATIC, look_up
 from tapetensor.compiler.trace.refusals import (
     NotTracedError,
     Untraced,
+    first_of,
     placed,
     refusals,
     trace_error,
@@ -108,6 +110,7 @@ class Binding(Walker):
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
         self.hold("the state of ", global_randomness, set_global_randomness, dict, operator.eq)
+        self.hold("", nothing, lambda _: self.reading.stop())
         # They run whenever Python likes to, and are no part of the function.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
         self._counts.update({id(code): 0 for code in self._collecting})
@@ -136,6 +139,7 @@ class Binding(Walker):
             self._covered(),
             refusals(self._refused),
             made,
+            self.reading.watched(),
             watched(self._enter, self._call, _PASSED),
         ):
             try:
@@ -150,15 +154,22 @@ class Binding(Walker):
                 if error is (self._refused or [error])[0]:
                     self._refused.clear()
                     raise
-                raise _first_of(self._refused) from error
+                raise first_of(self._refused) from error
             finally:
                 self.is_around = False
         if self._refused:
             # The function has caught it, and has gone on without what was refused.
-            raise _first_of(self._refused)
+            raise first_of(self._refused)
         with placed(self.place):
             self._guard_what_ran()
         return result
+
+    def guards_before(self, rest: Iterable[str]) -> list[str]:
+        """Return the guards; `rest` is the source that comes after them."""
+        unread = self.reading.unread(self._named | self._sought)
+        self.guard_distinct(self.leave_out(unread, rest))
+        self.guard_against_errors()
+        return self.guards
 
     @contextmanager
     def _covered(self) -> Iterator[None]:
@@ -201,7 +212,7 @@ class Binding(Walker):
                 self._enter_special(frame)
             else:
                 self._counts[id(code)] = 0
-        elif _is_imported(frame):
+        elif is_imported(frame):
             self._imported.add(module)
         else:
             try:
@@ -221,7 +232,7 @@ class Binding(Walker):
             is_setting = (one is not frame or is_installed(frame.f_code)) and (
                 called.__module__ in ("gc", "sys") or called.__name__ == "__subclasses__"
             )
-            is_apart = _is_imported(one) or one.f_code in self._collecting
+            is_apart = is_imported(one) or one.f_code in self._collecting
             if is_setting or is_apart or module.startswith(_TELLERS):
                 return
             if is_users_module(module):
@@ -241,7 +252,10 @@ class Binding(Walker):
         if id(code) not in self._entered:
             self._find_function(code)
             self._entered[id(code)] = code
-            self._named |= names_in(code).attributes
+            names = names_in(code)
+            self._named |= names.attributes
+            if names.makes_names or not names.attributes.isdisjoint(STATIC):
+                self.reading.give_up()
             if is_installed(code):
                 self._read_values(code, scope)
             else:
@@ -388,6 +402,7 @@ class Binding(Walker):
             return {
                 name: one for name, one in held.items()
                 if name not in _PYTHONS and not isinstance(one, types.ModuleType)
+                and one is not look_up
             }  # fmt: skip
 
         def write(originals: dict[str, Any]) -> None:
@@ -483,15 +498,3 @@ class Binding(Walker):
                     "yet; call it outside, and pass what it returns"
                 )
             self.guard(f"{self.bind(fixed_in)}({name}) != {self.bind(fixed_in(cache))}")
-
-
-def _first_of(errors: list[BaseException]) -> BaseException:
-    """Return the first of some errors, and forget all of them."""
-    first = errors[0]
-    errors.clear()
-    return first
-
-
-def _is_imported(frame: types.FrameType) -> bool:
-    """Tell whether the module of a frame is being imported."""
-    return getattr(frame.f_globals.get("__spec__"), "_initializing", False)

@@ -92,3 +92,8 @@ def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
             sys.settrace(watch)
 
     return run
+
+
+def is_imported(frame: FrameType) -> bool:
+    """Tell whether the module of a frame is being imported."""
+    return getattr(frame.f_globals.get("__spec__"), "_initializing", False)

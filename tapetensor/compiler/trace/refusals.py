@@ -94,3 +94,10 @@ def refusals(refused: list[BaseException]) -> Iterator[None]:
         yield
     finally:
         _REFUSED.reset(token)
+
+
+def first_of(errors: list[BaseException]) -> BaseException:
+    """Return the first of some errors, and forget all of them."""
+    first = errors[0]
+    errors.clear()
+    return first

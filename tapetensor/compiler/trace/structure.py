@@ -212,6 +212,13 @@ def refill(base: Any, value: Any, items: Any) -> None:
             base.__setitem__(value, key, item)
 
 
+def refill_fields(value: Any, fields: dict[str, Any], held: dict[str, Any]) -> None:
+    """Put back the dict of the attributes of an object, and what it has held."""
+    refill(dict, fields, held)
+    if dict_of(value) is not fields:
+        object.__setattr__(value, "__dict__", fields)
+
+
 def holds_arrays(value: Any) -> bool:
     """Tell whether there are arrays, or what has arrays, in a nest of containers."""
     held: Iterable[Any] = ()

@@ -44,6 +44,7 @@ from tapetensor.compiler.trace.opaque import (
     precision,
 )
 from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.reading import Attribute, Reading, can_tell
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.structure import (
     DICTS,
@@ -61,6 +62,7 @@ from tapetensor.compiler.trace.structure import (
     is_plain,
     is_users,
     refill,
+    refill_fields,
     slots_of,
     storage,
 )
@@ -109,6 +111,7 @@ class Walker(Inputs):
         self.makes_names = False
         # Attributes that are read by their names.
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
+        self.reading = Reading()
         # What no replay can repeat, by the attribute that it is: code that names that is refused.
         self.unrepeatable: dict[str, str] = {}
         # Texts that were found, which may be names that the function looks up.
@@ -453,16 +456,17 @@ class Walker(Inputs):
                 slot.__set__(value, self._walk_attribute(name, item, source, where))
             watched.settle()
         if fields is not None:
-            read, write = partial(in_dict, value), partial(_put_in_fields, value, fields)
+            read, write = partial(in_dict, value), partial(refill_fields, value, fields)
             watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
             source = f"{local}.__dict__"
             held = self.bind(fields, "d") if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard(f"len({held}) != {len(fields)}{moved}")
+            is_told = can_tell(value)
             for name, item in watched.before.items():
                 if name == _FOUND_BY_CLASS and isinstance(value, types.FunctionType):
                     continue
-                expression = f"{held}[{name!r}]"
+                expression, begin = f"{held}[{name!r}]", len(self.guards)
                 is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
                 if lasts and is_new and item.tape is None:
                     field = self.local(expression)
@@ -470,6 +474,9 @@ class Walker(Inputs):
                     self.walk_tensor(item, field, f"{where}.{name}")
                 else:
                     fields[name] = self._walk_attribute(name, item, expression, where)
+                if is_told:
+                    lines = range(begin, len(self.guards))
+                    self.reading.note(Attribute(value, name, held, lines), item)
             self.states.append((held, fields, dict(fields)))
             watched.settle()
 
@@ -486,9 +493,3 @@ class Walker(Inputs):
 def _is_or_are_tensors(one: Any, other: Any) -> bool:
     """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
     return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
-
-
-def _put_in_fields(value: Any, fields: dict[str, Any], held: dict[str, Any]) -> None:
-    refill(dict, fields, held)
-    if dict_of(value) is not fields:
-        object.__setattr__(value, "__dict__", fields)

@@ -54,9 +54,9 @@ class World:
         self.results: list[Any] = []
 
     def close(self) -> None:
-        bases = [one for one in vars(self.module).values() if isinstance(one, sqlite3.Connection)]
-        for base in bases:
-            base.close()
+        for one in vars(self.module).values():
+            if isinstance(one, (sqlite3.Connection, io.IOBase)):
+                one.close()
         del sys.modules[self.name], linecache.cache[self.file]
 
     def between(self, line: str) -> None:

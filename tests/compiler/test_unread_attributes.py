@@ -1,0 +1,347 @@
+"""Attributes of objects that a function does not read make no kind; those it reads do."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import dataclasses
+import functools
+import inspect
+import operator
+import pickle
+import pprint
+import sysconfig
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn, optim
+from tapetensor.compiler import plans
+from tapetensor.errors import TraceError
+from tests.compiler.law.harness import verdict
+
+
+class Trainer:
+    count: Any = 100
+
+    def __init__(self) -> None:
+        self.model = nn.Linear(2, 2, rng=np.random.default_rng(0))
+        self.optimizer = optim.Sgd(self.model, lr=0.1)
+        self.count = 0
+        self.history: list[float] = []
+        self.notes: dict[str, Any] = {"best": 1.0, "last": [1.0]}
+        self.scale = 1.0
+
+    def plain_step(self, x: Any) -> Any:
+        loss = (self.model.forward(x.trace()) * self.scale).mean()
+        self.optimizer.step(loss.backward(wrt=self.model))
+        return loss
+
+    step = tt.compile(plain_step)
+
+
+def test_a_trainer_that_counts_has_one_plan_and_trains_as_one_that_is_not_compiled() -> None:
+    planned, plain = Trainer(), Trainer()
+    for turn in range(5):
+        losses = [one(tt.ones((3, 2))).item() for one in (planned.step, plain.plain_step)]
+        for trainer in (planned, plain):
+            trainer.count += 1
+            trainer.history.append(losses[-1])
+            trainer.notes["best"] = trainer.notes["last"][0] = float(turn)
+        assert losses[0] == losses[1]
+    assert len(plans(Trainer.step)) == 1
+
+    planned.scale = plain.scale = 2.0
+    assert planned.step(tt.ones((3, 2))).item() == plain.plain_step(tt.ones((3, 2))).item()
+    assert "__getattribute__" not in vars(Trainer)
+
+
+@dataclasses.dataclass
+class Counter:
+    count: Any = 1.0
+    other: Any = 2.0
+    items: list[float] = dataclasses.field(default_factory=lambda: [1.0])
+
+
+class Plain:
+    """Nothing but `Counter` names its attribute."""
+
+    def __init__(self) -> None:
+        vars(self)["count"] = 1.0
+
+
+def _by_pattern(one: Any) -> Any:
+    match one:
+        case Counter(count=count):
+            return count
+
+
+_TEMPLATE = "{.count}"
+# Each of them tells a change of the count, or of what stands in its place.
+_READS: list[Callable[[Any], Any]] = [
+    lambda one: one.count,
+    lambda one: getattr(one, "cou" + "nt"),
+    lambda one: operator.attrgetter("count")(one),
+    lambda one: vars(one)["cou" + "nt"],
+    lambda one: one.__dict__["count"],
+    lambda one: object.__getattribute__(one, "count"),
+    lambda one: inspect.getattr_static(one, "count"),
+    lambda one: dataclasses.asdict(one)["count"],
+    lambda one: dataclasses.astuple(one)[0],
+    lambda one: dataclasses.replace(one, other=1.0) == Counter(1.0, 1.0),
+    lambda one: copy.copy(one).__dict__["count"],
+    lambda one: copy.deepcopy(one) == Counter(),
+    lambda one: pickle.loads(pickle.dumps(one)) == Counter(),
+    lambda one: one == Counter(),
+    lambda one: len(repr(one)),
+    lambda one: len(pprint.pformat(one)),
+    lambda one: float(f"{one.count:.1f}"),
+    lambda one: float(_TEMPLATE.format(one)),
+    _by_pattern,
+]
+
+
+@pytest.mark.parametrize("read", _READS, ids=range(len(_READS)))
+def test_a_read_is_seen_whoever_reads(read: Callable[[Any], Any]) -> None:
+    one = Counter()
+    compiled: Any = tt.compile(lambda x: x * float(read(one)))
+    for value in (1.0, 22.5):
+        one.count = value
+        assert compiled(np.ones(2)).tolist() == [float(read(one))] * 2
+
+    assert "__getattribute__" not in vars(Counter)
+
+
+# Modules whose function does not read `own.count` plainly; then what their caller does.
+_SCENARIOS = {
+    "an attribute that stands before one of the class": """
+class Own:
+    pass
+Own.rate = 2.
+own = Own(); own.count = 1
+def f(x, y):
+    return x * own.rate
+---
+del own.count; own.rate = 3.
+""",
+    "a missing attribute that the class makes up": """
+class Own:
+    def __getattr__(self, name): return 2.
+own = Own(); own.count = 1
+def f(x, y):
+    return x * own.rate
+---
+del own.count; own.rate = 3.
+""",
+    "an attribute that is set to what it is": """
+class Own: pass
+own = Own(); own.count = 1
+def f(x, y):
+    own.count = 1
+    return x
+---
+own.count = 2
+""",
+    "an attribute that is set by a name that is made": """
+class Own: pass
+own = Own(); own.count = 1
+def f(x, y):
+    setattr(own, ''.join(['cou', 'nt']), 1)
+    return x
+---
+own.count = 2
+""",
+    "an attribute that is set by a name in a text": """
+class Own: pass
+own = Own(); own.count = 1
+def f(x, y):
+    setattr(own, 'count', 1)
+    return x
+---
+own.count = 2
+""",
+    "a list that is found in another place, too": """
+class Own: pass
+own = Own(); own.count = [1., 2.]; own.rate = 2.
+again = own.count
+def f(x, y):
+    return own.rate * x * len(again)
+---
+own.count.append(3.)
+again = [1.]
+own.count = again
+own.count = []
+again.append(2.)
+""",
+    "two lists, one of which nobody reads": """
+class Own: pass
+own = Own(); own.count = [1.]; own.other = [1.]
+more = [1.]
+def f(x, y):
+    return x * (more is own.other)
+---
+own.count = own.other
+own.other = more
+own.count = more
+""",
+    "a class whose names are counted": """
+class Own: pass
+own = Own(); own.count = 1
+def f(x, y):
+    own
+    return x * len(vars(Own))
+---
+own.count = 2
+""",
+    "a lookup that nobody is told of": """
+class Own: pass
+own = Own(); own.count = 1
+def f(x, y):
+    return x * own.__getattribute__('count') * ('__getattribute__' in Own.__dict__)
+---
+own.count = 2
+""",
+    "what an object is as text": """
+import types
+class Own(types.SimpleNamespace): pass
+own = Own(count=1)
+def f(x, y):
+    return x * len(repr(own)) * (own == Own(count=1))
+---
+own.count = 22
+own.count = 3
+""",
+    "a lookup of its own": """
+class Own:
+    def __getattribute__(self, name):
+        return object.__getattribute__(self, 'count' if name == 'anything' else name)
+own = Own(); own.count = 1
+def f(x, y):
+    return x * own.anything
+---
+own.count = 2
+""",
+    "a lookup of a base class": """
+class Base:
+    def __getattribute__(self, name):
+        return super().__getattribute__('count' if name == 'any' else name)
+class Own(Base): pass
+own = Own(); own.count = 1
+def f(x, y):
+    return x * own.any
+---
+own.count = 2
+""",
+    "objects of a class and of its subclass": """
+class Base: pass
+class Own(Base): pass
+base = Base(); own = Own(); own.count = base.count = 1
+def f(x, y):
+    return x * getattr(own, 'count') * len(str(vars(base)))
+---
+own.count = 2
+base.count = 33
+""",
+    "an object that a called function lists": """
+import json
+class Own: pass
+own = Own(); own.count = 1
+def f(x, y):
+    return x * len(json.dumps(own, default=vars))
+---
+own.count = 22
+""",
+    "an error about what is not there": """
+class Own: pass
+own = Own(); own.count = 1
+def f(x, y):
+    try:
+        return x * own.rate
+    except AttributeError as error:
+        return x * len(str(error)) * (error.obj is own)
+---
+own.count = 2
+own.rate = 2.
+""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _SCENARIOS)
+def test_a_scenario_with_an_attribute_gives_the_functions_own_answer(name: str) -> None:
+    found, why = verdict(_SCENARIOS[name])
+    assert found in ("same", "refused"), why
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda one: sum(pickle.dumps(one)),
+        lambda one: sum(pickle.dumps(one, 0)),
+        lambda one: sum(pickle.dumps(copy.copy(one))),
+        lambda one: sum(pickle.dumps(copy.deepcopy(one))),
+        lambda one: next(iter(one.__reduce_ex__(2)[2].values())),
+        lambda one: next(iter(one.__getstate__().values())),
+        lambda one: float(_TEMPLATE.format(one)),
+    ],
+)
+def test_a_read_of_what_no_code_names_is_seen(read: Callable[[Any], Any]) -> None:
+    one: Any = Plain()
+    compiled: Any = tt.compile(lambda x: x * float(read(one)))
+    for value in (1.0, 22.5):
+        vars(one)["count"] = value
+        assert compiled(np.ones(2)).tolist() == [float(read(one))] * 2
+
+
+def test_what_code_of_a_package_sets_is_no_unread_attribute() -> None:
+    package = types.ModuleType("package")
+    source = "def reset(one): one.count = 1"
+    exec(compile(source, f"{sysconfig.get_path('purelib')}/package.py", "exec"), vars(package))
+    one: Any = Plain()
+
+    def reset(x: Any) -> Any:
+        package.reset(one)
+        return x
+
+    compiled: Any = tt.compile(reset)
+    vars(one)["count"] = 1
+    compiled(np.ones(2))
+    vars(one)["count"] = 2
+    with pytest.raises(TraceError, match=r"one\.count is changed"):
+        compiled(np.ones(2))
+
+
+def test_classes_of_pythons_own_are_left_alone() -> None:
+    one = argparse.Namespace(count=1.0, other=2.0)
+    compiled: Any = tt.compile(lambda x: x * one.other * len(vars(argparse.Namespace)))
+    assert compiled(np.ones(1)).tolist() == [2.0 * len(vars(argparse.Namespace))]
+
+
+def test_a_property_that_fails_leaves_the_class_as_it_was() -> None:
+    class Own:
+        def __init__(self) -> None:
+            self.count = 1
+
+        @functools.cached_property
+        def rate(self) -> float:
+            raise ValueError("no rate")
+
+    one = Own()
+    with pytest.raises(ValueError, match="no rate"):
+        tt.compile(lambda x: x * one.rate)(np.ones(2))
+    assert "__getattribute__" not in vars(Own)
+
+
+def test_a_capture_within_a_capture_leaves_the_class_as_it_was() -> None:
+    one = Counter()
+    inner: Any = tt.compile(lambda x: x * one.other)
+    outer: Any = tt.compile(lambda x: inner(x) * one.other)
+    for count in (1.0, 2.0):
+        one.count = count
+        assert outer(np.ones(2)).tolist() == [4.0, 4.0]
+
+    assert len(plans(outer)) == 1
+    assert "__getattribute__" not in vars(Counter)
