@@ -36,12 +36,13 @@ from tapetensor.compiler.trace.codes import (
     is_of_a_package,
     modules_in,
     names_in,
+    names_in_texts,
     place_of_name,
 )
 from tapetensor.compiler.trace.frames import is_imported, watched
 from tapetensor.compiler.trace.inputs import ARRAY, nothing
 from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
-from tapetensor.compiler.trace.opaque import DIFFERS, clear_of_tracers, fixed_in, is_cache
+from tapetensor.compiler.trace.opaque import DIFFERS, UNSEEDED, clear_of_tracers, fixed_in, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.reading import STATIC, look_up
 from tapetensor.compiler.trace.refusals import (
@@ -80,10 +81,6 @@ _PYTHONS = {
     "__abstractmethods__", "__annotations__", "__annotations_cache__", "__builtins__",
     "__slotnames__", "__warningregistry__",
 }  # fmt: skip
-_UNSEEDED = (
-    "a random generator without a seed is made, or a RandomState, or random bytes are drawn, which "
-    "a replay would not repeat; make the generator outside, and pass it as an argument"
-)
 
 
 class Binding(Walker):
@@ -244,7 +241,7 @@ class Binding(Walker):
                 f"{name} begins a thread, in which nobody sees what runs; begin it outside"
             )
         if called is os.urandom and one is not frame:
-            raise trace_error(_UNSEEDED)
+            raise trace_error(UNSEEDED)
         raise trace_error(f"{name} {DIFFERS}")
 
     def _walk_frame(self, code: types.CodeType, scope: dict[str, Any]) -> None:
@@ -290,7 +287,7 @@ class Binding(Walker):
             held = frame.f_locals["self"]
             self.walk(held, self.bind(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
-            raise trace_error(_UNSEEDED)
+            raise trace_error(UNSEEDED)
         elif code is _IMPORT:
             name, package = [frame.f_locals[one] for one in ("name", "package")]
             found = importlib.util.resolve_name(name, package)
@@ -359,7 +356,7 @@ class Binding(Walker):
     @property
     def _sought(self) -> set[str]:
         """The names of attributes that code reads, or may make of texts."""
-        return self.attributes | (self.texts if self._is_dynamic else set())
+        return self.attributes | (names_in_texts(self.texts) if self._is_dynamic else set())
 
     def _sought_in(self, owner: Any) -> set[str]:
         """Return the names that code may look up in a class or a module."""

@@ -17,6 +17,7 @@ import locale
 import logging
 import operator
 import os
+import re
 import signal
 import sys
 import sysconfig
@@ -26,6 +27,7 @@ import time
 import tokenize
 import types
 import warnings
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -46,8 +48,10 @@ _NAME_AT = {
 _WHOLE = frozenset(
     {"globals", "vars", "dir", "eval", "exec", "__dict__", "getmembers", "resolve_name"}
 )  # fmt: skip
-# Code that names one of these may look for a name that is the text of one of its constants.
-_DYNAMIC = _WHOLE.union(_NAME_AT)
+# Code that names one of these may look for a name that is, or stands in, one of its texts.
+_DYNAMIC = _WHOLE.union(_NAME_AT, ["format", "format_map"])
+# An attribute in a text that is formatted, as in ``"{0.rate}"``.
+_FORMATTED = re.compile(r"\.([^\W\d]\w*)")
 # The same where they have another name.
 LOOKUPS: tuple[Any, ...] = (
     getattr, hasattr, setattr, globals, vars, dir, eval, exec, operator.attrgetter,
@@ -186,12 +190,11 @@ def names_in(code: types.CodeType) -> Names:
             level = one.argval if one.opname in _CONSTANTS else level
         constant = one.argval
     consts = [one for one in code.co_consts if isinstance(one, str)]
-    texts = [one for one in consts if one.isidentifier()]
     named = {*code.co_names}
     return Names(
         tuple(reads),
         frozenset(attributes),
-        frozenset(texts if is_dynamic else ()),
+        frozenset(names_in_texts(consts) if is_dynamic else ()),
         is_dynamic,
         is_dynamic and _makes_names(code),
         frozenset(handed),
@@ -199,6 +202,13 @@ def names_in(code: types.CodeType) -> Names:
         tuple(consts if _IMPORTING & named else ()),
         tuple(kinds),
     )
+
+
+def names_in_texts(texts: Iterable[str]) -> set[str]:
+    """Return the names that texts are, or that they have where they are formatted."""
+    listed = [*texts]
+    formatted = [name for text in listed if "{" in text for name in _FORMATTED.findall(text)]
+    return {*[text for text in listed if text.isidentifier()], *formatted}
 
 
 def _makes_names(code: types.CodeType) -> bool:

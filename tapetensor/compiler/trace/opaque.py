@@ -49,6 +49,10 @@ DIFFERS = (
     "is read or called, which may give, or has to do, something at every call; do so outside, and "
     "pass what depends on it as an argument"
 )
+UNSEEDED = (
+    "a random generator without a seed is made, or a RandomState, or random bytes are drawn, which "
+    "a replay would not repeat; make the generator outside, and pass it as an argument"
+)
 _ABSENT = object()
 # What objects of these classes are does not change. Whether a lock is held, only a call tells.
 _UNCHANGING: tuple[Any, ...] = (

@@ -53,6 +53,15 @@ def f(x, y):
 of.register(str, lambda value: 5.)
 Reader.__dict__['of'].register(int)(lambda self, value: 7.)
 """,
+    "an attribute of a class in a text that is formatted": """
+class Config: rate = 2.; width = 3.
+class Held: template = '{.width}'
+def f(x, y):
+    return x * float('{0.rate}'.format(Config)) * float(Held.template.format(Config))
+---
+Config.rate = 4.
+Config.width = 5.
+""",
     "attributes of a cached function": """
 import functools
 @functools.lru_cache
