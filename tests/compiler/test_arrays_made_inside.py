@@ -79,6 +79,15 @@ def collected(x: Any) -> Any:
     return pair, np.array((x, WEIGHTS)), np.asarray([x.argmax(), 2], np.int32), np.array(x.max())
 
 
+def reduced(x: Any) -> Any:
+    """Reduce lists and tuples of what is computed."""
+    rows, numbers = [x, x * 2], (x.sum(), 2, x.max().item())
+    lines = np.mean(rows), np.max(rows, axis=0), np.std(rows, 1, keepdims=True), np.any(rows)
+    out = np.zeros(3)
+    np.sum(rows, axis=0, out=out)
+    return *lines, np.mean(numbers), np.median(numbers), np.argmin([*numbers, [3][0]]), out
+
+
 def refused_by_numpy(x: Any) -> Any:
     """Expect the errors that numpy raises."""
     out, told = np.zeros(3, np.int64), []
@@ -103,7 +112,8 @@ def drawn(x: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "run", [rows, total, outs, views, recurrence, one_hot, collected, refused_by_numpy, drawn]
+    "run",
+    [rows, total, outs, views, recurrence, one_hot, collected, reduced, refused_by_numpy, drawn],
 )
 def test_what_is_written_into_an_array_that_numpy_makes_is_there(run: Callable[..., Any]) -> None:
     compiled = tt.compile(run)

@@ -1,4 +1,7 @@
-"""numpy's functions that make arrays, for functions that write into what those make."""
+"""numpy's functions that make arrays, for functions that write into what those make.
+
+And those that make an array of a list before they compute.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,10 @@ _NEW = (
     "arange", "copy", "empty", "empty_like", "eye", "full", "full_like", "identity", "linspace",
     "ones", "ones_like", "tri", "zeros", "zeros_like",
 )  # fmt: skip
+_REDUCTIONS = (
+    "all", "amax", "amin", "any", "argmax", "argmin", "average", "cumprod", "cumsum", "max", "mean",
+    "median", "min", "percentile", "prod", "ptp", "quantile", "std", "sum", "var",
+)  # fmt: skip
 
 
 @contextmanager
@@ -35,7 +42,7 @@ def arrays_made_of_tracers(program: Program) -> Iterator[None]:
 
     What is computed can be written into those, while an array of numpy's has no place for it.
     """
-    before = {name: getattr(np, name) for name in (*_NEW, *CONVERSIONS)}
+    before = {name: getattr(np, name) for name in (*_NEW, *CONVERSIONS, *_REDUCTIONS)}
     try:
         for name, function in before.items():
             setattr(np, name, _traced(program, function, get_ident()))
@@ -57,11 +64,12 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
         )
         if not is_users:
             return function(*args, **options)
-        if function.__name__ in CONVERSIONS and not options.keys() - {"dtype", "copy"}:
-            tracers = [*found_in(args[:1], ArrayTracer), *found_in(args[:1], NumberTracer)]
-            if tracers:
-                options.setdefault("copy", True if function.__name__ == "array" else None)
-                return _array_of(function.__name__, *args, **options)
+        name, has_tracers = function.__name__, _has_tracers(args[:1])
+        if has_tracers and name in CONVERSIONS and not options.keys() - {"dtype", "copy"}:
+            options.setdefault("copy", True if name == "array" else None)
+            return _array_of(name, *args, **options)
+        if has_tracers and name in _REDUCTIONS and isinstance(args[0], list | tuple):
+            return function(_array_of("asarray", args[0]), *args[1:], **options)
         made = function(*args, **options)
         if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
             return made
@@ -72,6 +80,11 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
 
     vars(make)[STANDS_FOR] = function
     return make
+
+
+def _has_tracers(nest: Any) -> bool:
+    kinds = (ArrayTracer, NumberTracer)
+    return any(True for kind in kinds for _ in found_in(nest, kind))
 
 
 def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
