@@ -357,3 +357,25 @@ def test_no_call_warns_of_what_the_function_has_numpy_ignore() -> None:
             assert compiled(np.zeros(2)).tolist() == [-np.inf, -np.inf]
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         tt.compile(np.log)(np.zeros(2))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.int64])
+@pytest.mark.parametrize("exponent", [0.5, 2, 2.0, -1, -1.0, 1, 1.0, 0, 3, True, np.float32(0.5)])
+def test_powers_are_those_of_numpys_operator_also_in_place(exponent: Any, dtype: Any) -> None:
+    def powers(x: Any) -> Any:
+        whole, part = x.copy(), x.copy()
+        with np.errstate(all="ignore"):
+            whole **= exponent
+            column = part[:, 0]
+            column **= exponent
+            return x**exponent, np.power(x, exponent), whole, part
+
+    x = np.array([[-0.0, 3.0, -2.0, *np.arange(0.3, 7)], np.arange(10)]).astype(dtype)
+    try:
+        expected = powers(x)
+    except (TypeError, ValueError) as error:
+        with pytest.raises(type(error)):
+            tt.compile(powers)(x)
+    else:
+        for one, other in zip(tt.compile(powers)(x), expected, strict=True):
+            assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())

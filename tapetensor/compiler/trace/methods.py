@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import sys
 import types
@@ -23,6 +22,7 @@ from tapetensor.compiler.trace.functions import METHODS
 from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import scalar_power
+from tapetensor.compiler.trace.powers import fast_power
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 from tapetensor.compiler.trace.ufuncs import written
@@ -183,20 +183,14 @@ class ArrayMethods(CapturedArray):
         """Return powers; numpy's operator squares what its function does not."""
         if self._makes_scalar_of(other):
             return self.capture_step(scalar_power, (self, other), {})
-        fast = self._fast_power(other)
+        fast = None if self.is_scalar else fast_power(self.dtype, other, in_place=False)
         return super().__pow__(other) if fast is None else fast(self)
 
     @override
     def __ipow__(self, other: Any) -> Any:
         """Take powers in place, by numpy's operator."""
-        fast = self._fast_power(other)
+        fast = None if self.is_scalar else fast_power(self.dtype, other, in_place=True)
         return super().__ipow__(other) if fast is None else fast(self, out=self)
-
-    def _fast_power(self, other: Any) -> Any:
-        """Return what the operator calls in place of `np.power`, with other last digits."""
-        if self.is_scalar or other.__class__ not in (int, float):
-            return None
-        return _FAST_POWERS.get((self.dtype.kind, other.__class__, other))
 
     @override
     def __rpow__(self, other: Any) -> Any:
@@ -279,28 +273,6 @@ def _gives_itself(frame: types.FrameType) -> bool:
     """Tell whether a frame asks for an array that is to be the very same, and may be written to."""
     module: str = frame.f_globals.get("__name__") or ""
     return module.startswith("numpy.") or name_called(frame.f_code, frame.f_lasti) in CONVERSIONS
-
-
-def _fast_powers() -> dict[Any, Any]:
-    """Return what numpy's operator calls, by the kind of the elements, where it makes a difference.
-
-    Which of Python's numbers are answered so depends on the version of numpy.
-    """
-    found: dict[Any, Any] = {}
-    turns = np.arange(1, 65)
-    for array in (np.array([True, False]), turns * np.exp(1j * turns)):
-        for number in (2, 2.0, 1, 1.0, -1, -1.0, 0.5):
-            with contextlib.suppress(TypeError, ValueError), np.errstate(all="ignore"):
-                fast, made = _FAST[number](array), array**number
-                if (fast.dtype, fast.tobytes()) == (made.dtype, made.tobytes()):
-                    found[array.dtype.kind, number.__class__, number] = _FAST[number]
-    return found
-
-
-_FAST: dict[float, Callable[[Any], Any]] = {
-    2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt
-}  # fmt: skip
-_FAST_POWERS = _fast_powers()
 
 
 def _as_known(one: Any) -> Any:

@@ -13,6 +13,7 @@ from numpy._core import umath
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import AS_PRODUCT, DType, Kind, Node, Shape
+from tapetensor.compiler.trace.powers import fast_within
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.view import View, inverse, is_dense, order_of
 from tapetensor.pictures import users_place
@@ -301,14 +302,12 @@ def _simplified(
     if function is np.power and dtype.kind == "f":
         base, exponent = operands
         if exponent.kind is Kind.CONSTANT and exponent.shape == () and base.dtype == dtype:
-            known = _POWERS.get(exponent.detail.item())
+            known = fast_within(dtype, exponent.detail.item())
             return (function, operands) if known is None else (known, (base,))
     return function, operands
 
 
 _COMMUTATIVE = frozenset({np.add, np.multiply})
-# The operator ``**`` of numpy's arrays computes these powers in another way.
-_POWERS: dict[float, Any] = {2.0: np.square, 0.5: np.sqrt, -1.0: np.reciprocal}
 
 
 def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node | None:
