@@ -128,6 +128,8 @@ def capture_by_trial(
             else:
                 view.is_read_only |= function in _READ_ONLY and not options.get("writeable")
         return results.__class__(views) if many else views[0]
+    # A view of no elements is not told from a copy.
+    is_read_only = function in _READ_ONLY and not results.flags.writeable
     if any(one.is_scalar for one in found) or any(0 in one.strides for _, one in tracers):
         # A plan holds these as whole arrays, which the function might give a view of.
         function = copied(function)
@@ -139,6 +141,8 @@ def capture_by_trial(
     if known:
         parts = [known.get(place, one) for place, one in enumerate(made if many else [made])]
         return results.__class__(parts) if many else parts[0]
+    if is_read_only:
+        return made.read_only()
     return NumberTracer(made) if results.__class__ in (bool, int, float) else made
 
 
