@@ -255,6 +255,231 @@ def f(x, y):
 ---
 own.count = 22
 """,
+    "a base class before another with a lookup of its own": """
+class Base: pass
+class Proxy:
+    def __getattribute__(self, name):
+        return 7. if name == 'rate' else super().__getattribute__(name)
+class Own(Base, Proxy): pass
+base = Base(); base.count = 1; base.rate = 1.
+own = Own(); own.rate = 2.
+def f(x, y):
+    return x * own.rate * base.rate
+---
+base.count = 2
+""",
+    "a base class of a class of what each thread has": """
+import threading
+class Base: pass
+class Own(Base, threading.local): pass
+base = Base(); base.count = 1; base.rate = 1.
+own = Own(); own.rate = 2.
+def f(x, y):
+    return x * own.rate * base.rate
+---
+own.rate = 3.
+""",
+    "a base class of a class of classes": """
+class Base: pass
+class Meta(Base, type): pass
+class Own(metaclass=Meta):
+    def rate(self): return 3.
+base = Base(); base.count = 1; base.rate = 1.
+own = Own()
+def f(x, y):
+    return x * Own.rate(own) * base.rate
+---
+base.count = 2
+""",
+    "a frozen object that sets an attribute": """
+import dataclasses
+@dataclasses.dataclass(frozen=True)
+class Own:
+    rate: float = 1.
+    count: object = None
+    def reset(self): object.__setattr__(self, 'count', None)
+own = Own()
+def f(x, y):
+    own.reset()
+    return x * own.rate
+---
+object.__setattr__(own, 'count', 5.)
+""",
+    "an attribute that is set by a method of the base class": """
+class Own:
+    def __setattr__(self, name, value):
+        super().__setattr__('_' + name, value)
+own = Own(); own.count = 0; vars(own)['rate'] = 1.
+def f(x, y):
+    own.count = 0
+    return x * own.rate
+---
+vars(own)['_count'] = 1
+""",
+    "an attribute that is set by what sets it under another name": """
+import functools
+class Own: pass
+own = Own(); own.count = 1; own.rate = 1.
+put, also = object.__setattr__, functools.partial(setattr, own, 'count')
+def f(x, y):
+    put(own, 'count', 1)
+    also(1)
+    return x * own.rate
+---
+own.count = 2
+""",
+    "an attribute that is set by a method that was bound before": """
+class Own: pass
+own = Own(); own.count = 1; own.rate = 1.
+put = own.__setattr__
+def f(x, y):
+    put('count', 1)
+    return x * own.rate
+---
+own.count = 2
+""",
+    "an attribute that code of Python's sets": """
+from html.parser import HTMLParser
+class Own(HTMLParser): pass
+own = Own(); own.rate = 1.
+def f(x, y):
+    own.reset()
+    return x * own.rate
+---
+own.lineno = 5
+""",
+    "an attribute that code of Python's deletes": """
+import functools
+class Own:
+    @functools.cached_property
+    def count(self): return 2.
+own = Own(); own.rate = 1.; own.count
+def f(x, y):
+    return x * own.rate * own.count
+---
+own.rate = 2.
+del own.count
+""",
+    "the state of an object": """
+class Own: pass
+own = Own(); own.count = 2.; own.rate = 1.
+def f(x, y):
+    return x * sum(object.__getstate__(own).values()) if hasattr(object, '__getstate__') else x
+---
+own.count = 3.
+""",
+    "the state of an object under another name": """
+class Own: pass
+own = Own(); own.count = 2.; own.rate = 1.
+state = own.__getstate__
+def f(x, y):
+    return x * own.rate * state()['count']
+---
+own.count = 3.
+""",
+    "a dict of attributes that a descriptor gives": """
+class Own: pass
+own = Own(); own.count = 2.; own.rate = 1.
+fields = Own.__dict__['__dict__']
+give = fields.__get__
+def f(x, y):
+    return x * own.rate * give(own)['count']
+---
+own.count = 3.
+""",
+    "a lookup under another name": """
+import functools
+class Own: pass
+own = Own(); own.count = 2.; own.rate = 1.
+give = functools.partial(object.__getattribute__, own, 'count')
+def f(x, y):
+    return x * own.rate * give()
+---
+own.count = 3.
+""",
+    "a lookup by a method of that name": """
+import operator
+class Own: pass
+own = Own(); own.count = 2.; own.rate = 1.
+give = operator.methodcaller('__getattribute__', 'count')
+def f(x, y):
+    return x * own.rate * give(own)
+---
+own.count = 3.
+""",
+    "a lookup of Python's that asks nobody": """
+import inspect
+class Own: pass
+own = Own(); own.count = 2.; own.rate = 1.
+class Looks:
+    give = staticmethod(inspect.getattr_static)
+def f(x, y):
+    return x * own.rate * Looks.give(own, 'count')
+---
+own.count = 3.
+""",
+    "a protocol": """
+import typing
+@typing.runtime_checkable
+class Runs(typing.Protocol):
+    def count(self): ...
+class Own: pass
+own = Own(); own.count = 1; own.rate = 1.
+def f(x, y):
+    return x * own.rate * (2. if isinstance(own, Runs) else 3.)
+---
+own.count = None
+""",
+    "the members of a class": """
+import inspect
+class Own:
+    def one(self): pass
+own = Own(); own.count = 2.; own.rate = 1.
+members, is_one = inspect.getmembers, inspect.isfunction
+def f(x, y):
+    return x * own.rate * len(members(Own, is_one))
+---
+own.count = 3.
+""",
+    "what a class has under another name": """
+import operator
+class Own: pass
+own = Own(); own.count = 2.; own.rate = 1.
+names = operator.attrgetter('__dict__')
+def f(x, y):
+    return x * own.rate * len(names(Own))
+---
+own.count = 3.
+""",
+    "a class of what has a lookup of its own": """
+import abc, operator
+names = operator.attrgetter('__dict__')
+class Looks(abc.ABC):
+    @classmethod
+    def __subclasshook__(cls, other): return '__getattribute__' in names(other)
+class Own: pass
+own = Own(); own.count = 2.; own.rate = 1.
+def f(x, y):
+    return x * own.rate * isinstance(own, Looks)
+---
+own.count = 3.
+""",
+    "how many calls an error has left": """
+class Own:
+    @property
+    def wrong(self): raise ValueError('no')
+own = Own(); own.count = 2.; own.rate = 1.
+def f(x, y):
+    try:
+        own.wrong
+    except ValueError as error:
+        trace, count = error.__traceback__, 0
+        while trace is not None:
+            trace, count = trace.tb_next, count + 1
+    return x * own.rate * count
+---
+own.count = 3.
+""",
     "an error about what is not there": """
 class Own: pass
 own = Own(); own.count = 1

@@ -10,6 +10,7 @@ import abc
 import gc
 import importlib
 import importlib.util
+import inspect
 import logging
 import operator
 import os
@@ -19,32 +20,29 @@ import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial, partialmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import (
-    Held,
     global_randomness,
     set_global_randomness,
 )
 from tapetensor.compiler.trace.codes import (
-    SETTINGS,
+    UNTOLD,
     is_installed,
     is_of_a_package,
     modules_in,
     names_in,
-    names_in_texts,
     place_of_name,
 )
 from tapetensor.compiler.trace.frames import is_imported, watched
 from tapetensor.compiler.trace.inputs import ARRAY, nothing
-from tapetensor.compiler.trace.making import STANDS_FOR, arrays_made_of_tracers
-from tapetensor.compiler.trace.opaque import DIFFERS, UNSEEDED, clear_of_tracers, fixed_in, is_cache
+from tapetensor.compiler.trace.making import arrays_made_of_tracers
+from tapetensor.compiler.trace.namespaces import Namespaces
+from tapetensor.compiler.trace.opaque import DIFFERS, UNSEEDED, clear_of_tracers, fixed_in
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.reading import STATIC, look_up
 from tapetensor.compiler.trace.refusals import (
     NotTracedError,
     Untraced,
@@ -53,9 +51,8 @@ from tapetensor.compiler.trace.refusals import (
     refusals,
     trace_error,
 )
-from tapetensor.compiler.trace.structure import is_plain, is_read_by_python, is_users
-from tapetensor.compiler.trace.telling import ABCS, BY_ID, BY_NAME
-from tapetensor.compiler.trace.walking import Walker
+from tapetensor.compiler.trace.structure import is_plain, is_users
+from tapetensor.compiler.trace.telling import ABCS, BY_NAME
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
@@ -69,21 +66,21 @@ _READING = {
     if isinstance(one, types.FunctionType)
 }
 _IMPORT = importlib.import_module.__code__
-_SPECIAL = {id(one) for one in (_SEED, _IMPORT, *_READING)}
-_SPECIAL_FILES = {one.co_filename for one in (_SEED, _IMPORT, *_READING)}
+# What sees what objects and classes have, and reads it untold.
+_LOOKING = {
+    one.__code__
+    for one in (inspect.classify_class_attrs, inspect.getattr_static, inspect.getmembers)
+}
+_SPECIAL = {id(one) for one in (_SEED, _IMPORT, *_READING, *_LOOKING)}
+_SPECIAL_FILES = {one.co_filename for one in (_SEED, _IMPORT, *_READING, *_LOOKING)}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 _ABSENT = object()
-# What Python itself puts there now and then.
-_PYTHONS = {
-    "__abstractmethods__", "__annotations__", "__annotations_cache__", "__builtins__",
-    "__slotnames__", "__warningregistry__",
-}  # fmt: skip
 
 
-class Binding(Walker):
+class Binding(Namespaces):
     """The inputs of one plan, found by walking the first call.
 
     Args:
@@ -94,15 +91,11 @@ class Binding(Walker):
     def __init__(self, program: Program, function: Any) -> None:
         super().__init__(program, function)
         self._imported: set[str] = set()
-        # Whether some code looks up names that are made, which may be any text that was walked.
-        self._is_dynamic = False
         self._entered: dict[int, types.CodeType] = {}
         # The attributes that all of it reads or sets, that of installed packages, too.
         self._named: set[str] = set()
         # How many functions of some code were walked.
         self._counts: dict[int, int] = {}
-        # What the names of each module and class stand for, by the address of it.
-        self._watched: dict[int, Held] = {}
         self._start = next_id()
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
@@ -163,8 +156,7 @@ class Binding(Walker):
 
     def guards_before(self, rest: Iterable[str]) -> list[str]:
         """Return the guards; `rest` is the source that comes after them."""
-        unread = self.reading.unread(self._named | self._sought)
-        self.guard_distinct(self.leave_out(unread, rest))
+        self.guard_distinct(self.leave_out(self.reading.unread(), rest))
         self.guard_against_errors()
         return self.guards
 
@@ -251,7 +243,7 @@ class Binding(Walker):
             self._entered[id(code)] = code
             names = names_in(code)
             self._named |= names.attributes
-            if names.makes_names or not names.attributes.isdisjoint(STATIC):
+            if not UNTOLD.isdisjoint((*names.reads, *names.attributes)):
                 self.reading.give_up()
             if is_installed(code):
                 self._read_values(code, scope)
@@ -260,10 +252,10 @@ class Binding(Walker):
         noted = [] if is_installed(code) else self.functions.get(id(code), [])
         for function, source in noted:
             self.walk_function(function, source)
-        self._walk_namespaces()
+        self.walk_namespaces()
         self.walk_parameters()
         for name, told in self.unrepeatable.items():
-            is_dynamic = self._is_dynamic or self.makes_names
+            is_dynamic = self.is_dynamic or self.makes_names
             if is_dynamic or name in self._named or name in self.attributes:
                 places = [place_of_name(one, name) for one in self._entered.values()]
                 with placed(next(filter(None, places), None)):
@@ -288,18 +280,20 @@ class Binding(Walker):
             self.walk(held, self.bind(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
             raise trace_error(UNSEEDED)
+        elif code in _LOOKING:
+            self.reading.give_up()
         elif code is _IMPORT:
             name, package = [frame.f_locals[one] for one in ("name", "package")]
             found = importlib.util.resolve_name(name, package)
             if found in sys.modules:
                 self._note_module(found, sys.modules[found])
-                self._walk_namespaces()
+                self.walk_namespaces()
                 self.walk_parameters()
 
     def _note_module(self, name: str, module: types.ModuleType) -> None:
         """Note a module whose names somebody may read; guard that it is there under its own."""
         self.modules[id(module)] = module, module.__name__
-        if is_users(module) and self._is_new("import", name):
+        if is_users(module) and self.is_new("import", name):
             self.guard(f"{self.bind(sys.modules)}.get({name!r}) is not {self.bind(module)}")
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
@@ -313,7 +307,7 @@ class Binding(Walker):
                 )
         self.attributes |= names.attributes
         self.texts |= names.texts
-        self._is_dynamic |= names.is_dynamic
+        self.is_dynamic |= names.is_dynamic
         self.makes_names |= names.makes_names
         modules = modules_in(names, scope)
         for name, module in modules.items():
@@ -323,151 +317,28 @@ class Binding(Walker):
             if own is not None:
                 self.modules[id(own)] = own, own.__name__
             self.handed.update(map(id, (own, *modules.values())))
-        self._watch_namespace(scope, "")
+        self.watch_namespace(scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
-            if not self._is_new(scope, name):
+            if not self.is_new(scope, name):
                 continue
             if name in scope:
                 value, was_handed = scope[name], id(scope[name]) in self.handed
-                self._walk_name(scope, name, "")
+                self.walk_name(scope, name, "")
                 if name not in names.handed and not was_handed:
                     # To read an attribute of a module is not to hand the module on.
                     self.handed.discard(id(value))
                 continue
             self.guard(f"{name!r} in {self.bind(scope)}")
             if name in BY_NAME:
-                scope[name] = self._watched[id(scope)].expected[name] = BY_NAME[name]
+                scope[name] = self.watched[id(scope)].expected[name] = BY_NAME[name]
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""
         for name in names_in(code).reads:
             value = scope.get(name, _ABSENT)
             is_value = isinstance(value, TensorBase | np.ndarray) or is_plain(value)
-            if is_value and self._is_new(scope, name):
+            if is_value and self.is_new(scope, name):
                 self.walk(value, f"{self.bind(scope)}[{name!r}]", name)
-
-    def _is_new(self, owner: Any, name: str) -> bool:
-        """Tell whether something is walked for the first time."""
-        key = (id(owner), name)
-        is_new = key not in self.walked
-        self.walked[key] = owner
-        return is_new
-
-    @property
-    def _sought(self) -> set[str]:
-        """The names of attributes that code reads, or may make of texts."""
-        return self.attributes | (names_in_texts(self.texts) if self._is_dynamic else set())
-
-    def _sought_in(self, owner: Any) -> set[str]:
-        """Return the names that code may look up in a class or a module."""
-        names: set[str] = {*vars(owner)}
-        if not is_users(owner):
-            return self.attributes & names
-        is_handed = isinstance(owner, type) or id(owner) in self.handed
-        is_asked = isinstance(owner, type) and is_read_by_python(owner)
-        if not (is_asked or (self.makes_names and is_handed)) or is_of_a_package(owner):
-            return self._sought & names
-        return {one for one in names if not one.startswith("__")} | (self._sought & names)
-
-    def _names_of(self, owner: Any) -> str:
-        """Return the source of the names of a class or of a module's dict."""
-        # Every read of those of a class makes another view.
-        return f"{self.bind(owner)}.__dict__" if isinstance(owner, type) else self.bind(owner)
-
-    def _walk_name(self, owner: Any, name: str, where: str) -> None:
-        """Walk what a class or the dict of a module of the user's has by a name."""
-        held = vars(owner) if isinstance(owner, type) else owner
-        value, expression = held[name], f"{self._names_of(owner)}[{name!r}]"
-        replaced = self.walk_value(value, expression, f"{where}{name}")
-        # In a class nothing is replaced.
-        if isinstance(held, dict) and replaced is not value:
-            held[name] = self._watched[id(held)].expected[name] = replaced
-        elif id(value) in BY_ID:
-            known = value.__name__
-            raise trace_error(f"{where}{name} is {known} under another name; write {known} there")
-
-    def _watch_namespace(self, owner: Any, where: str) -> None:
-        """Watch all names of a class or of a module's dict; put back what the function changes."""
-        if id(owner) in self._watched:
-            return
-        is_class = isinstance(owner, type)
-        held: Any = vars(owner) if is_class else owner
-        put: Any = type.__setattr__ if is_class else dict.__setitem__
-        drop: Any = type.__delattr__ if is_class else dict.__delitem__
-
-        def read() -> dict[str, Any]:
-            return {
-                name: one for name, one in held.items()
-                if name not in _PYTHONS and not isinstance(one, types.ModuleType)
-                and one is not look_up
-            }  # fmt: skip
-
-        def write(originals: dict[str, Any]) -> None:
-            for name in read().keys() - originals.keys():
-                drop(owner, name)
-            for name, one in originals.items():
-                if held.get(name, _ABSENT) is not one:
-                    put(owner, name, one)
-
-        self._watched[id(owner)] = self.hold(where, read, write, dict)
-
-    def _walk_namespaces(self) -> None:
-        """Walk what the code that has run names of the user's modules and classes."""
-        count = -1
-        while count != len(self.walked):
-            count = len(self.walked)
-            for cls in list(self.classes):
-                for one in cls.__mro__:
-                    if is_users(one):
-                        self._walk_namespace(one, one.__name__)
-            for owner, where in list(self.modules.values()):
-                self._walk_namespace(owner, where)
-
-    def _walk_namespace(self, owner: Any, where: str) -> None:
-        """Walk the attributes of a class or a module that some function names."""
-        held = vars(owner)
-        space = owner if isinstance(owner, type) else held
-        if is_users(owner):
-            self._watch_namespace(space, f"{where}.")
-        for name in self._sought_in(owner):
-            if not self._is_new(space, name):
-                continue
-            value, expression = held[name], f"{self._names_of(space)}[{name!r}]"
-            if isinstance(owner, type) and (
-                isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
-                or (
-                    not is_cache(value)
-                    and not isinstance(value, types.MethodType | partial)
-                    and next(functions_in(value), None) is not None
-                )
-            ):
-                self._guard_member(owner, name)
-                for one in wrapped_in(value):
-                    if isinstance(one, types.FunctionType) and vars(one):
-                        self.add_function(one, self.bind(one), f"{where}.{name}")
-                    if isinstance(one, partial | partialmethod):
-                        source = self.bind(one)
-                        self.walk(one.args, f"{source}.args", f"an argument of {where}.{name}")
-                        self.walk(one.keywords, f"{source}.keywords", f"{where}.{name}")
-            elif is_users(owner):
-                self._walk_name(space, name, f"{where}.")
-            elif name in SETTINGS.get(owner, ()):
-                self.unrepeatable[name] = f"{owner.__name__}.{name} {DIFFERS}"
-            elif owner is sys and name in ("stderr", "stdout"):
-                # What is told there is no part of a result.
-                continue
-            elif callable(value) and not isinstance(value, types.FunctionType | type):
-                self.guard(f"{expression} is not {self.bind(value)}")
-            else:
-                # Others may put something else there. What makes arrays does so meanwhile.
-                value = getattr(value, STANDS_FOR, value) if callable(value) else value
-                self.walk_value(value, expression, f"{where}.{name}")
-
-    def _guard_member(self, owner: type, name: str) -> None:
-        """Guard that a class has the very same function, property or the like."""
-        if self._is_new(owner, f"{name} of a class"):
-            known = self.bind(vars(owner)[name])
-            self.guard(f"{self._names_of(owner)}[{name!r}] is not {known}")
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
@@ -479,12 +350,12 @@ class Binding(Walker):
         for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
             # It has the same bases, and no new name, which one of these or nobody had before.
             bases = f"{self.bind(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
-            self.guard(f"len({self._names_of(cls)}) != {len(vars(cls))} or {bases}")
+            self.guard(f"len({self.names_of(cls)}) != {len(vars(cls))} or {bases}")
         for code in self._entered:
             for owner, name in self.members.get(code, ()):
-                self._guard_member(owner, name)
+                self.guard_member(owner, name)
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
-            space, missing = self.bind(vars(module)), self._sought - vars(module).keys()
+            space, missing = self.bind(vars(module)), self.sought - vars(module).keys()
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
             if self.makes_names and id(module) in self.handed and not is_of_a_package(module):
                 self.guard(f"len({space}) != {len(vars(module))}")

@@ -48,6 +48,12 @@ _NAME_AT = {
 _WHOLE = frozenset(
     {"globals", "vars", "dir", "eval", "exec", "__dict__", "getmembers", "resolve_name"}
 )  # fmt: skip
+# Code that names one of these reads or sets attributes in a way that their class is not told of, or
+# sees what classes have, or which functions were called.
+UNTOLD = (_WHOLE - {"globals"}).union(
+    ["__delattr__", "__get__", "__getattribute__", "__getstate__", "__setattr__", "getattr_static"],
+    ["__traceback__", "format_exc"],
+)
 # Code that names one of these may look for a name that is, or stands in, one of its texts.
 _DYNAMIC = _WHOLE.union(_NAME_AT, ["format", "format_map"])
 # An attribute in a text that is formatted, as in ``"{0.rate}"``.

@@ -1,20 +1,20 @@
 """Which attributes of plain objects a function reads: the others may differ at the next call.
 
-While a function is captured, the classes of its objects tell what is looked up in them, whoever
-does that: what copies, pickles or lists a whole object looks up a name with two underscores.
+While a function is captured, the classes of its objects tell what is looked up and set in them,
+whoever does that. What copies or lists a whole object looks up a name with two underscores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+import types
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from tapetensor.compiler.trace.structure import is_plain, is_users
+from tapetensor.compiler.trace.structure import is_plain, is_users, is_written_in_python
 
-_NAME = "__getattribute__"
-# Code that names one of these looks attributes up in a way that nobody is told of.
-STATIC = frozenset({_NAME, "getattr_static"})
+# The methods by which Python looks up and sets attributes.
+_METHODS = ("__getattribute__", "__setattr__", "__delattr__")
 
 
 class Attribute(NamedTuple):
@@ -34,15 +34,15 @@ class Attribute(NamedTuple):
 
 
 class Reading:
-    """What one captured function reads of the attributes of plain objects."""
+    """What one captured function reads, or sets, of the attributes of plain objects."""
 
     def __init__(self) -> None:
         self._found: list[Attribute] = []
-        # What was looked up, by the address of the object.
-        self._reads: dict[int, set[str]] = {}
+        # What was looked up or set, by the address of the object.
+        self._told: dict[int, set[str]] = {}
         self._classes: dict[type, None] = {}
-        # Those that tell now what is looked up.
-        self._telling: list[type] = []
+        # The methods that classes have in order to tell, with their names.
+        self._telling: list[tuple[type, str]] = []
         self._is_on = self._is_over = False
 
     def note(self, attribute: Attribute, value: Any) -> None:
@@ -58,13 +58,14 @@ class Reading:
                 self._have_tell(cls)
 
     def _have_tell(self, cls: type) -> None:
-        if _NAME not in vars(cls):
-            self._telling.append(cls)
-            type.__setattr__(cls, _NAME, look_up)
+        for name in _METHODS:
+            if name not in vars(cls):
+                self._telling.append((cls, name))
+                type.__setattr__(cls, name, _teller(cls, name))
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """See what is looked up meanwhile."""
+        """See what is looked up and set meanwhile."""
         _ACTIVE.append(self)
         try:
             self._is_on = not self._is_over
@@ -79,26 +80,27 @@ class Reading:
         """Leave the classes as they were."""
         self._is_on = False
         while self._telling:
-            if vars(self._telling[-1]).get(_NAME) is look_up:
-                type.__delattr__(self._telling[-1], _NAME)
+            cls, name = self._telling[-1]
+            if is_teller(vars(cls).get(name)):
+                type.__delattr__(cls, name)
             self._telling.pop()
 
     def give_up(self) -> None:
-        """Count all attributes as read: some code may set any, or sees what a class has."""
+        """Count all attributes as read: code may read or set them untold, or looks at classes."""
         self._is_over = True
         self._found.clear()
         self.stop()
 
     def told(self, owner: Any, name: str) -> None:
-        """Note that something is looked up."""
-        self._reads.setdefault(id(owner), set()).add(name)
+        """Note that something is looked up or set."""
+        self._told.setdefault(id(owner), set()).add(name)
 
-    def unread(self, named: Container[str]) -> list[Attribute]:
-        """Return the attributes that nobody has looked up, and that no code names, to set them."""
-        return [one for one in self._found if one.name not in named and not self._is_read(one)]
+    def unread(self) -> list[Attribute]:
+        """Return the attributes that nobody has looked up or set."""
+        return [one for one in self._found if not self._is_read(one)]
 
     def _is_read(self, attribute: Attribute) -> bool:
-        names = self._reads.get(id(attribute.owner), set())
+        names = self._told.get(id(attribute.owner), set())
         is_whole = any(name.startswith("__") and name != "__class__" for name in names)
         return is_whole or attribute.name in names
 
@@ -107,19 +109,32 @@ class Reading:
 _ACTIVE: list[Reading] = []
 
 
-def look_up(value: Any, name: str) -> Any:
-    """Look up an attribute, and tell so."""
-    for reading in _ACTIVE:
-        reading.told(value, name)
-    return object.__getattribute__(value, name)
+def _teller(cls: type, method: str) -> Callable[..., Any]:
+    """Return a method of a class that tells which attribute it is called for."""
+
+    def tell(value: Any, name: str, *args: Any) -> Any:
+        for reading in _ACTIVE:
+            reading.told(value, name)
+        return getattr(super(cls, value), method)(name, *args)
+
+    return tell
+
+
+_CODE = _teller(object, "").__code__
+
+
+def is_teller(value: Any) -> bool:
+    """Tell whether a class has something only in order to tell."""
+    return type(value) is types.FunctionType and value.__code__ is _CODE
 
 
 def can_tell(value: Any) -> bool:
     """Tell whether the class of an object can be made to tell what is looked up in it."""
     cls = type(value)
-    # Classes that are written in C have a lookup of their own.
-    lookups = [vars(one)[_NAME] for one in cls.__mro__[:-1] if _NAME in vars(one)]
-    return is_users(cls) and all(one is look_up for one in lookups)
+    own = [vars(cls)[name] for name in _METHODS if name in vars(cls)]
+    # What is written in C may show all that an object holds.
+    is_in_python = all(map(is_written_in_python, cls.__mro__[:-1]))
+    return is_users(cls) and is_in_python and all(map(is_teller, own))
 
 
 def _is_free(value: Any) -> bool:

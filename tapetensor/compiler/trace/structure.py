@@ -85,10 +85,15 @@ def is_read_by_python(cls: type) -> bool:
     return not roots <= _READS_NOTHING
 
 
+def is_written_in_python(cls: type) -> bool:
+    """Tell whether a class is none that is written in C."""
+    return bool(cls.__flags__ & _IS_HEAP_TYPE) and not cls.__flags__ & _IS_IMMUTABLE
+
+
 def storage(cls: type) -> type:
     """Return the class, written in C, that says what an instance holds besides its attributes."""
     for one in cls.__mro__:
-        if one.__flags__ & _IS_HEAP_TYPE and not one.__flags__ & _IS_IMMUTABLE:
+        if is_written_in_python(one):
             base = one.__base__ or object
             # There may be a dict of attributes and a list of weak references, too.
             if one.__basicsize__ - base.__basicsize__ <= 8 * (len(_slots(one)) + 2):

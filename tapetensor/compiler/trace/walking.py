@@ -24,6 +24,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
+from tapetensor.compiler.trace.attributes import Attributes
 from tapetensor.compiler.trace.callables import (
     functions_in,
     in_cell,
@@ -32,9 +33,8 @@ from tapetensor.compiler.trace.callables import (
     wrapped_in,
 )
 from tapetensor.compiler.trace.changes import members, parts, shown
-from tapetensor.compiler.trace.codes import LOOKUPS
+from tapetensor.compiler.trace.codes import LOOKUPS, UNTOLD
 from tapetensor.compiler.trace.guards import spelling
-from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.opaque import (
     VISIBLE,
     is_cache,
@@ -44,7 +44,6 @@ from tapetensor.compiler.trace.opaque import (
     precision,
 )
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.reading import Attribute, Reading, can_tell
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.structure import (
     DICTS,
@@ -53,17 +52,12 @@ from tapetensor.compiler.trace.structure import (
     VALUES,
     content,
     dict_of,
-    fill_slots,
     holds_arrays,
-    in_dict,
-    in_slots,
     is_dataclass_instance,
     is_looked_through,
     is_plain,
     is_users,
     refill,
-    refill_fields,
-    slots_of,
     storage,
 )
 from tapetensor.compiler.trace.telling import BY_ID
@@ -74,17 +68,20 @@ from tapetensor.tensor.base import TensorBase
 
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
-# What `functools.singledispatch` has found before it does not look for again: that is no state.
-_FOUND_BY_CLASS = "_clear_cache"
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
 # The next call may bring another object of these types.
 _RECOGNIZED = (np.random.Generator, Gradients, types.MethodType, functools.partial)
+# Functions, and methods that are written in C.
+_OF_C = (
+    types.BuiltinFunctionType, types.FunctionType, types.GetSetDescriptorType,
+    types.MethodDescriptorType, types.MethodWrapperType, types.WrapperDescriptorType,
+)  # fmt: skip
 _RANDOM = (random.Random, np.random.RandomState, np.random.BitGenerator)
 
 
-class Walker(Inputs):
+class Walker(Attributes):
     """Walks values.
 
     Args:
@@ -111,9 +108,6 @@ class Walker(Inputs):
         self.makes_names = False
         # Attributes that are read by their names.
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
-        self.reading = Reading()
-        # What no replay can repeat, by the attribute that it is: code that names that is refused.
-        self.unrepeatable: dict[str, str] = {}
         # Texts that were found, which may be names that the function looks up.
         self.texts: set[str] = set()
         # Functions that keep their results, with those that were found, their names and places.
@@ -137,7 +131,7 @@ class Walker(Inputs):
                 self._walk_value_of_a_class(value, expression, where)
             return value
         if id(value) in BY_ID:
-            self.makes_names |= value in LOOKUPS
+            self._note_lookup(value)
             self.guard(f"{expression} is not {self.bind(value)}")
             return BY_ID[id(value)]
         if id(value) in self.seen:
@@ -171,7 +165,7 @@ class Walker(Inputs):
             opened: Any = base
             spelled = self.bind(opened.__repr__)
             self.guard(f"{spelled}({local}) != {opened.__repr__(value)!r}")
-        self._walk_attributes(value, local, where, lasts=False)
+        self.walk_attributes(value, local, where, lasts=False)
         return value
 
     def _walk_value_of_a_class(self, value: Any, expression: str, where: str) -> None:
@@ -184,7 +178,7 @@ class Walker(Inputs):
         if isinstance(zone, VALUES):
             self.walk(zone, f"{expression}.tzinfo", f"{where}.tzinfo")
         if is_users(value.__class__):
-            self._walk_attributes(value, self.local(expression), where, lasts=False)
+            self.walk_attributes(value, self.local(expression), where, lasts=False)
 
     def _is_kept(self, value: Any, base: type) -> bool:
         """Tell whether the next call has to bring the very same object.
@@ -290,10 +284,19 @@ class Walker(Inputs):
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
         is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
         if is_bound and not is_users(value) and id(value) not in BY_ID:
-            self.makes_names |= value in LOOKUPS
+            self._note_lookup(value)
             self.guard(f"{expression} is not {self.bind(value)}")
             return value
         return self.walk(value, expression, where)
+
+    def _note_lookup(self, value: Any) -> None:
+        """Note a function that may look up, or set, names that nobody sees."""
+        # Under a name of the user's nobody sees what it is called with.
+        self.makes_names |= any(value is one for one in LOOKUPS)
+        if isinstance(value, _OF_C):
+            self.makes_names |= value.__name__ == "__getattribute__"
+            if value.__name__ in UNTOLD:
+                self.reading.give_up()
 
     def add_function(self, value: Any, source: str, where: str) -> None:
         """Note a function, and those that it wraps; what they close over is read when they run."""
@@ -301,7 +304,7 @@ class Walker(Inputs):
             name = source if function is value else self.bind(function)
             self.note(function, name)
             if is_users(function):
-                self._walk_attributes(function, name, where, lasts=name.startswith("k"))
+                self.walk_attributes(function, name, where, lasts=name.startswith("k"))
 
     def _walk_bound(self, value: Any, local: str, where: str) -> Any:
         """Walk a bound method or a partial function."""
@@ -311,7 +314,7 @@ class Walker(Inputs):
             self.walk(value.__self__, f"{local}.__self__", f"{where}.__self__")
             return value
         function = self.walk(value.func, f"{local}.func", where)
-        self._walk_attributes(value, local, where, lasts=False)
+        self.walk_attributes(value, local, where, lasts=False)
         args = self.walk(value.args, f"{local}.args", f"an argument of {where}")
         named = self.walk(value.keywords, f"{local}.keywords", where)
         if self.is_around or value.__class__ is not partial:
@@ -325,7 +328,7 @@ class Walker(Inputs):
         """Walk what is in a container, which keeps its identity if it can be written to."""
         cls = value.__class__
         self._recognize(value, local)
-        self._walk_attributes(value, local, where, lasts=False)
+        self.walk_attributes(value, local, where, lasts=False)
         if base is deque or issubclass(base, defaultdict):
             name = "maxlen" if base is deque else "default_factory"
             self.guard(f"{local}.{name} is not {self.bind(getattr(value, name))}")
@@ -380,16 +383,12 @@ class Walker(Inputs):
         if name != expression:
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
-        # Under a name of the user's nobody sees what they are called with.
-        is_method = isinstance(value, types.MethodWrapperType | types.WrapperDescriptorType)
-        self.makes_names |= any(value is one for one in LOOKUPS) or (
-            is_method and value.__name__ == "__getattribute__"
-        )
+        self._note_lookup(value)
         self.add_class(value.__class__)
         if is_users(value.__class__):
             self.guard(f"{name}.__class__ is not {self.bind(value.__class__)}")
         if isinstance(value, enum.Enum) or (base is object and is_looked_through(value)):
-            self._walk_attributes(value, name, where, lasts=True)
+            self.walk_attributes(value, name, where, lasts=True)
         elif isinstance(value, Optimizer):
             self.walk_optimizer(value, where)
         elif isinstance(value, type):
@@ -423,7 +422,10 @@ class Walker(Inputs):
             self.walk(row.read(value), f"{self.bind(row.read)}({name})", f"{where}{row.name}")
         self.is_around = was_around
         if isinstance(value, operator.attrgetter | operator.methodcaller):
-            self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
+            names = ".".join(map(str, value.__reduce__()[1])).split(".")
+            self.attributes.update(names)
+            if not UNTOLD.isdisjoint(names):
+                self.reading.give_up()
         if isinstance(value, _RANDOM):
             self.watch_randomness(value, where)
         if is_cache(value):
@@ -432,64 +434,4 @@ class Walker(Inputs):
             if one is not value:
                 self.walk(one, self.bind(one), where)
         if is_users(value.__class__) or is_cache(value) or isinstance(value, BaseException):
-            self._walk_attributes(value, name, where, lasts=True)
-
-    def _walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
-        """Walk the attributes of an object, in its dict and in its slots.
-
-        Args:
-            value: the object.
-            local: its source.
-            where: what the user calls it.
-            lasts: whether the next call has the same object.
-        """
-        slots, fields = slots_of(value), dict_of(value)
-        if slots:
-            # Before anything is replaced: what comes next may be refused.
-            read, write = partial(in_slots, value), partial(fill_slots, value)
-            watched = self.hold(f"{where}.", read, write, dict)
-            for name, slot in slots.items():
-                if name not in watched.before:
-                    self.guard(f"is_set({self.bind(slot)}, {local})")
-                    continue
-                item, source = watched.before[name], f"{self.bind(slot.__get__)}({local})"
-                slot.__set__(value, self._walk_attribute(name, item, source, where))
-            watched.settle()
-        if fields is not None:
-            read, write = partial(in_dict, value), partial(refill_fields, value, fields)
-            watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
-            source = f"{local}.__dict__"
-            held = self.bind(fields, "d") if lasts else self.local(source)
-            moved = f" or {source} is not {held}" if lasts else ""
-            self.guard(f"len({held}) != {len(fields)}{moved}")
-            is_told = can_tell(value)
-            for name, item in watched.before.items():
-                if name == _FOUND_BY_CLASS and isinstance(value, types.FunctionType):
-                    continue
-                expression, begin = f"{held}[{name!r}]", len(self.guards)
-                is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
-                if lasts and is_new and item.tape is None:
-                    field = self.local(expression)
-                    self.fields[field] = item
-                    self.walk_tensor(item, field, f"{where}.{name}")
-                else:
-                    fields[name] = self._walk_attribute(name, item, expression, where)
-                if is_told:
-                    lines = range(begin, len(self.guards))
-                    self.reading.note(Attribute(value, name, held, lines), item)
-            self.states.append((held, fields, dict(fields)))
-            watched.settle()
-
-    def _walk_attribute(self, name: str, value: Any, expression: str, where: str) -> Any:
-        """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
-        told = never_the_same(value)
-        if not told:
-            return self.walk(value, expression, f"{where}.{name}")
-        self.guard(f"{expression} is not {self.bind(value)}")
-        self.unrepeatable[name] = f"{where}.{name} {told}"
-        return value
-
-
-def _is_or_are_tensors(one: Any, other: Any) -> bool:
-    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
-    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
+            self.walk_attributes(value, name, where, lasts=True)

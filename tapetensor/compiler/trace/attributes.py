@@ -1,0 +1,100 @@
+"""A walk through the attributes of objects."""
+
+from __future__ import annotations
+
+import types
+from functools import partial
+from typing import Any
+
+from tapetensor.compiler.trace.inputs import Inputs
+from tapetensor.compiler.trace.opaque import never_the_same
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.reading import Attribute, Reading, can_tell
+from tapetensor.compiler.trace.structure import (
+    dict_of,
+    fill_slots,
+    in_dict,
+    in_slots,
+    refill_fields,
+    slots_of,
+)
+from tapetensor.tensor.base import TensorBase
+
+# What `functools.singledispatch` has found before it does not look for again: that is no state.
+_FOUND_BY_CLASS = "_clear_cache"
+
+
+class Attributes(Inputs):
+    """Walks attributes.
+
+    Args:
+        program: where the tracers put what they capture.
+        function: what is captured.
+    """
+
+    def __init__(self, program: Program, function: Any) -> None:
+        super().__init__(program, function)
+        # Which of them the function reads.
+        self.reading = Reading()
+        # What no replay can repeat, by the attribute that it is: code that names that is refused.
+        self.unrepeatable: dict[str, str] = {}
+
+    def walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
+        """Walk the attributes of an object, in its dict and in its slots.
+
+        Args:
+            value: the object.
+            local: its source.
+            where: what the user calls it.
+            lasts: whether the next call has the same object.
+        """
+        slots, fields = slots_of(value), dict_of(value)
+        if slots:
+            # Before anything is replaced: what comes next may be refused.
+            read, write = partial(in_slots, value), partial(fill_slots, value)
+            watched = self.hold(f"{where}.", read, write, dict)
+            for name, slot in slots.items():
+                if name not in watched.before:
+                    self.guard(f"is_set({self.bind(slot)}, {local})")
+                    continue
+                item, source = watched.before[name], f"{self.bind(slot.__get__)}({local})"
+                slot.__set__(value, self._walk_attribute(name, item, source, where))
+            watched.settle()
+        if fields is not None:
+            read, write = partial(in_dict, value), partial(refill_fields, value, fields)
+            watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
+            source = f"{local}.__dict__"
+            held = self.bind(fields, "d") if lasts else self.local(source)
+            moved = f" or {source} is not {held}" if lasts else ""
+            self.guard(f"len({held}) != {len(fields)}{moved}")
+            is_told = can_tell(value)
+            for name, item in watched.before.items():
+                if name == _FOUND_BY_CLASS and isinstance(value, types.FunctionType):
+                    continue
+                expression, begin = f"{held}[{name!r}]", len(self.guards)
+                is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
+                if lasts and is_new and item.tape is None:
+                    field = self.local(expression)
+                    self.fields[field] = item
+                    self.walk_tensor(item, field, f"{where}.{name}")
+                else:
+                    fields[name] = self._walk_attribute(name, item, expression, where)
+                if is_told:
+                    lines = range(begin, len(self.guards))
+                    self.reading.note(Attribute(value, name, held, lines), item)
+            self.states.append((held, fields, dict(fields)))
+            watched.settle()
+
+    def _walk_attribute(self, name: str, value: Any, expression: str, where: str) -> Any:
+        """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
+        told = never_the_same(value)
+        if not told:
+            return self.walk(value, expression, f"{where}.{name}")
+        self.guard(f"{expression} is not {self.bind(value)}")
+        self.unrepeatable[name] = f"{where}.{name} {told}"
+        return value
+
+
+def _is_or_are_tensors(one: Any, other: Any) -> bool:
+    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
+    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))

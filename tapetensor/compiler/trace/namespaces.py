@@ -1,0 +1,166 @@
+"""A walk through the names of classes and modules that code looks up."""
+
+from __future__ import annotations
+
+import sys
+import types
+from functools import partial, partialmethod
+from typing import Any
+
+from tapetensor.compiler.trace.callables import functions_in, wrapped_in
+from tapetensor.compiler.trace.changes import Held
+from tapetensor.compiler.trace.codes import SETTINGS, is_of_a_package, names_in_texts
+from tapetensor.compiler.trace.making import STANDS_FOR
+from tapetensor.compiler.trace.opaque import DIFFERS, is_cache
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.reading import is_teller
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.structure import is_read_by_python, is_users
+from tapetensor.compiler.trace.telling import BY_ID
+from tapetensor.compiler.trace.walking import Walker
+
+_ABSENT = object()
+# What Python itself puts there now and then.
+_PYTHONS = {
+    "__abstractmethods__", "__annotations__", "__annotations_cache__", "__builtins__",
+    "__slotnames__", "__warningregistry__",
+}  # fmt: skip
+
+
+class Namespaces(Walker):
+    """Walks what classes and modules have by the names that code looks up.
+
+    Args:
+        program: where the tracers put what they capture.
+        function: what is captured.
+    """
+
+    def __init__(self, program: Program, function: Any) -> None:
+        super().__init__(program, function)
+        # Whether some code looks up names that are made, which may be any text that was walked.
+        self.is_dynamic = False
+        # What the names of each module and class stand for, by the address of it.
+        self.watched: dict[int, Held] = {}
+
+    def is_new(self, owner: Any, name: str) -> bool:
+        """Tell whether something is walked for the first time."""
+        key = (id(owner), name)
+        is_new = key not in self.walked
+        self.walked[key] = owner
+        return is_new
+
+    @property
+    def sought(self) -> set[str]:
+        """The names of attributes that code reads, or may make of texts."""
+        return self.attributes | (names_in_texts(self.texts) if self.is_dynamic else set())
+
+    def _sought_in(self, owner: Any) -> set[str]:
+        """Return the names that code may look up in a class or a module."""
+        names = {name for name, one in vars(owner).items() if not is_teller(one)}
+        if not is_users(owner):
+            return self.attributes & names
+        is_handed = isinstance(owner, type) or id(owner) in self.handed
+        is_asked = isinstance(owner, type) and is_read_by_python(owner)
+        if not (is_asked or (self.makes_names and is_handed)) or is_of_a_package(owner):
+            return self.sought & names
+        return {one for one in names if not one.startswith("__")} | (self.sought & names)
+
+    def names_of(self, owner: Any) -> str:
+        """Return the source of the names of a class or of a module's dict."""
+        # Every read of those of a class makes another view.
+        return f"{self.bind(owner)}.__dict__" if isinstance(owner, type) else self.bind(owner)
+
+    def walk_name(self, owner: Any, name: str, where: str) -> None:
+        """Walk what a class or the dict of a module of the user's has by a name."""
+        held = vars(owner) if isinstance(owner, type) else owner
+        value, expression = held[name], f"{self.names_of(owner)}[{name!r}]"
+        replaced = self.walk_value(value, expression, f"{where}{name}")
+        # In a class nothing is replaced.
+        if isinstance(held, dict) and replaced is not value:
+            held[name] = self.watched[id(held)].expected[name] = replaced
+        elif id(value) in BY_ID:
+            known = value.__name__
+            raise trace_error(f"{where}{name} is {known} under another name; write {known} there")
+
+    def watch_namespace(self, owner: Any, where: str) -> None:
+        """Watch all names of a class or of a module's dict; put back what the function changes."""
+        if id(owner) in self.watched:
+            return
+        is_class = isinstance(owner, type)
+        held: Any = vars(owner) if is_class else owner
+        put: Any = type.__setattr__ if is_class else dict.__setitem__
+        drop: Any = type.__delattr__ if is_class else dict.__delitem__
+
+        def read() -> dict[str, Any]:
+            return {
+                name: one for name, one in held.items()
+                if name not in _PYTHONS and not isinstance(one, types.ModuleType)
+                and not is_teller(one)
+            }  # fmt: skip
+
+        def write(originals: dict[str, Any]) -> None:
+            for name in read().keys() - originals.keys():
+                drop(owner, name)
+            for name, one in originals.items():
+                if held.get(name, _ABSENT) is not one:
+                    put(owner, name, one)
+
+        self.watched[id(owner)] = self.hold(where, read, write, dict)
+
+    def walk_namespaces(self) -> None:
+        """Walk what the code that has run names of the user's modules and classes."""
+        count = -1
+        while count != len(self.walked):
+            count = len(self.walked)
+            for cls in list(self.classes):
+                for one in cls.__mro__:
+                    if is_users(one):
+                        self._walk_namespace(one, one.__name__)
+            for owner, where in list(self.modules.values()):
+                self._walk_namespace(owner, where)
+
+    def _walk_namespace(self, owner: Any, where: str) -> None:
+        """Walk the attributes of a class or a module that some function names."""
+        held = vars(owner)
+        space = owner if isinstance(owner, type) else held
+        if is_users(owner):
+            self.watch_namespace(space, f"{where}.")
+        for name in self._sought_in(owner):
+            if not self.is_new(space, name):
+                continue
+            value, expression = held[name], f"{self.names_of(space)}[{name!r}]"
+            if isinstance(owner, type) and (
+                isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
+                or (
+                    not is_cache(value)
+                    and not isinstance(value, types.MethodType | partial)
+                    and next(functions_in(value), None) is not None
+                )
+            ):
+                self.guard_member(owner, name)
+                for one in wrapped_in(value):
+                    if isinstance(one, types.FunctionType) and vars(one):
+                        self.add_function(one, self.bind(one), f"{where}.{name}")
+                    if isinstance(one, partial | partialmethod):
+                        source = self.bind(one)
+                        self.walk(one.args, f"{source}.args", f"an argument of {where}.{name}")
+                        self.walk(one.keywords, f"{source}.keywords", f"{where}.{name}")
+            elif is_users(owner):
+                self.walk_name(space, name, f"{where}.")
+            elif name in SETTINGS.get(owner, ()):
+                self.unrepeatable[name] = f"{owner.__name__}.{name} {DIFFERS}"
+            elif owner is sys and name in ("stderr", "stdout"):
+                # What is told there is no part of a result.
+                continue
+            elif callable(value) and not isinstance(value, types.FunctionType | type):
+                self.guard(f"{expression} is not {self.bind(value)}")
+            else:
+                # Others may put something else there. What makes arrays does so meanwhile.
+                value = getattr(value, STANDS_FOR, value) if callable(value) else value
+                self.walk_value(value, expression, f"{where}.{name}")
+
+    def guard_member(self, owner: type, name: str) -> None:
+        """Guard that a class has the very same function, property or the like."""
+        if self.is_new(owner, f"{name} of a class"):
+            known = self.bind(vars(owner)[name])
+            self.guard(f"{self.names_of(owner)}[{name!r}] is not {known}")
