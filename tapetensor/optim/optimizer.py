@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -102,6 +104,19 @@ class Optimizer(ABC):
             Group([(names, parameters[names]) for names in group], kernel, states)
             for group in _grouped(parameters)
         ]
+
+    if not TYPE_CHECKING:
+        # A checker that saw this would accept any name.
+        @override
+        def __setattr__(self, name: str, value: object) -> None:
+            """Set an attribute; refuse what an optimizer is only made with, and does not read."""
+            if name in _made_with(type(self)):
+                raise AttributeError(
+                    f"{type(self).__name__}: {name} is what an optimizer is made with, and is not "
+                    "set later, as lr is; make another one, and hand on the state: "
+                    "io.load_state_dict(another, io.state_dict(this))"
+                )
+            super().__setattr__(name, value)
 
     @property
     def steps(self) -> int:
@@ -253,6 +268,13 @@ class Optimizer(ABC):
         """Return what is added to the gradient per parameter, and what is kept of the parameter."""
         decay = self._weight_decay
         return (0.0, 1 - lr * decay) if self._is_decoupled else (decay, 1.0)
+
+
+@cache
+def _made_with(cls: type[Optimizer]) -> frozenset[str]:
+    """Return the names of the arguments, but `lr`, that an optimizer of this library is made with."""
+    is_own = cls.__module__.startswith(Optimizer.__module__.rpartition(".")[0])
+    return frozenset(inspect.signature(cls).parameters if is_own else ()) - {"lr"}
 
 
 def _as_lr(op: str, value: object) -> float:

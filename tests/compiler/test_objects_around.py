@@ -11,6 +11,7 @@ import pathlib
 import string
 import sys
 import types
+from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -197,3 +198,13 @@ def test_arrays_of_python_objects_around_are_refused() -> None:
     held = np.array([1.0, None], dtype=object)
     with pytest.raises(TraceError, match="held is an array of Python objects; make it a list"):
         tt.compile(lambda x: x * held[0])(tt.ones((3,)))
+
+
+def test_a_deque_of_any_length_is_the_same_at_the_next_call() -> None:
+    memory: Any = deque([1.0], maxlen=1000)
+    made: Any = defaultdict(lambda: 2.0)
+    compiled: Any = tt.compile(lambda x: x * memory[0] * memory.maxlen * (made["a"] if made else 1))
+
+    assert compiled(np.ones(1)).tolist() == [1000.0]
+    memory = deque([1.0], maxlen=1001)
+    assert compiled(np.ones(1)).tolist() == [1001.0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import nn
+from tapetensor import io, nn
 from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd, schedules
 from tests.optim.models import Model
 
@@ -179,3 +179,29 @@ def test_a_schedule_in_place_of_a_learning_rate_is_explained() -> None:
     with pytest.raises(tt.ArgumentTypeError, match=message):
         optimizer.lr = schedule
     assert optimizer.lr == 0.5
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (AdamW, "weight_decay"),
+        (Adam, "betas"),
+        (Sgd, "momentum"),
+        (RMSprop, "centered"),
+        (Adagrad, "eps"),
+        (Adam, "amsgrad"),
+    ],
+)
+def test_what_an_optimizer_is_made_with_is_not_set_later(make: Any, name: str) -> None:
+    model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    optimizer = make(model)
+    optimizer.lr, optimizer.note = 0.5, "a"
+
+    with pytest.raises(AttributeError, match=f"{name} is what an optimizer is made with") as error:
+        setattr(optimizer, name, 0.5)
+    assert "io.load_state_dict(another, io.state_dict(this))" in str(error.value)
+
+    optimizer.step(model.forward(tt.ones((1, 2)).trace()).sum().backward(wrt=model))
+    another = make(model)
+    io.load_state_dict(another, io.state_dict(optimizer))
+    assert another.steps == 1

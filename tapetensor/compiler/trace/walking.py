@@ -331,7 +331,7 @@ class Walker(Attributes):
         self.walk_attributes(value, local, where, lasts=False)
         if base is deque or issubclass(base, defaultdict):
             name = "maxlen" if base is deque else "default_factory"
-            self.guard(f"{local}.{name} is not {self.bind(getattr(value, name))}")
+            self.walk_value(getattr(value, name), f"{local}.{name}", f"{where}.{name}")
         is_set_of = issubclass(base, set | frozenset)
         read, write = partial(content, base, value), partial(refill, base, value)
         watched = self.hold(where, read, write, members if is_set_of else parts)
