@@ -183,12 +183,11 @@ class Compiled:
         if writer is None:
             raise self._side_effect(change, held, args, kwargs, makes_arrays)
         planner = planned(binding.program, binding.expressions, writer.leaving)
-        after = writer.lines(planner.leaving_expressions())
         return Plan(
             planner,
             names=binding.names,
-            guards=binding.guards_before([*binding.expressions.values(), *after]),
-            after=after,
+            guards=binding.guards,
+            after=writer.lines(planner.leaving_expressions()),
             started=started,
             generators=binding.generators,
             stored=writer.stored,

@@ -272,7 +272,7 @@ class Optimizer(ABC):
 
 @cache
 def _made_with(cls: type[Optimizer]) -> frozenset[str]:
-    """Return the names of the arguments, but `lr`, that an optimizer of this library is made with."""
+    """Return the arguments, but `lr`, that an optimizer of this library is made with."""
     is_own = cls.__module__.startswith(Optimizer.__module__.rpartition(".")[0])
     return frozenset(inspect.signature(cls).parameters if is_own else ()) - {"lr"}
 

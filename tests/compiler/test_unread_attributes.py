@@ -1,17 +1,20 @@
-"""Attributes of objects that a function does not read make no kind; those it reads do."""
+"""Attributes of objects are walked when a function reads them; the others make no kind."""
 
 from __future__ import annotations
 
 import argparse
+import collections
 import copy
 import dataclasses
 import functools
 import inspect
+import itertools
 import operator
 import pickle
 import pprint
 import sysconfig
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +24,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import plans
-from tapetensor.errors import TraceError
+from tapetensor.errors import ArgumentTypeError, TraceError
 from tests.compiler.law.harness import verdict
 
 
@@ -35,6 +38,13 @@ class Trainer:
         self.history: list[float] = []
         self.notes: dict[str, Any] = {"best": 1.0, "last": [1.0]}
         self.scale = 1.0
+        self.told: list[Any] = [{"loss": 1.0}]
+        self.memory: Any = collections.deque([(np.ones(2), 1)], maxlen=1000)
+        self.seen = np.zeros(3)
+        self.loss: Any = None
+        self.best = copy.deepcopy(self.model)
+        self.sizes = collections.Counter([1])
+        self.clock = itertools.count()
 
     def plain_step(self, x: Any) -> Any:
         loss = (self.model.forward(x.trace()) * self.scale).mean()
@@ -52,6 +62,13 @@ def test_a_trainer_that_counts_has_one_plan_and_trains_as_one_that_is_not_compil
             trainer.count += 1
             trainer.history.append(losses[-1])
             trainer.notes["best"] = trainer.notes["last"][0] = float(turn)
+            trainer.told.append({"loss": losses[-1]})
+            trainer.memory.append((np.zeros(turn + 1), turn))
+            trainer.seen[turn % 3] += 1
+            trainer.loss = [tt.ones((turn + 1,)), np.zeros(turn + 1)][turn % 2]
+            trainer.best = copy.deepcopy(trainer.model)
+            trainer.sizes[turn] += 1
+            next(trainer.clock)
         assert losses[0] == losses[1]
     assert len(plans(Trainer.step)) == 1
 
@@ -499,6 +516,62 @@ own.rate = 2.
 def test_a_scenario_with_an_attribute_gives_the_functions_own_answer(name: str) -> None:
     found, why = verdict(_SCENARIOS[name])
     assert found in ("same", "refused"), why
+
+
+def test_what_is_not_read_is_neither_kept_nor_refused() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.rate = 2.0
+            self.objects = np.array([object()])
+            self.masked = np.ma.array([1.0, 2.0])
+
+    one = Holder()
+    held = weakref.ref(one.masked)
+    compiled: Any = tt.compile(lambda x: x * one.rate)
+    assert compiled(np.ones(1)).tolist() == [2.0]
+    del one.masked, one.objects
+    assert held() is None
+    assert compiled(np.ones(1)).tolist() == [2.0]
+
+
+def test_an_attribute_is_refused_where_it_is_read() -> None:
+    one: Any = Plain()
+    one.masked, one.clock = np.ma.array([1.0, 2.0]), itertools.count()
+
+    with pytest.raises(ArgumentTypeError, match=r"one\.masked is a MaskedArray"):
+        tt.compile(lambda x: x * one.masked.sum())(np.ones(1))
+    with pytest.raises(TraceError, match=r"one\.clock is an iterator") as error:
+        tt.compile(lambda x: x * next(one.clock))(np.ones(1))
+    assert str(error.value).startswith(__file__)
+
+
+def test_arrays_of_an_argument_are_read_at_each_call_also_where_they_are_attributes() -> None:
+    compiled: Any = tt.compile(lambda one, x: x * one.array * one.tensor.numpy())
+    for value in (1.0, 2.0, 3.0):
+        one: Any = Plain()
+        one.array, one.tensor, one.unread = (
+            np.full(2, value),
+            tt.full((2,), value),
+            np.ones(int(value)),
+        )
+        assert compiled(one, np.ones(2)).tolist() == [value**2] * 2
+    assert len(plans(compiled)) == 1
+
+
+def test_the_gradient_of_a_tensor_in_an_attribute_arrives() -> None:
+    def step(one: Any, x: Any) -> Any:
+        loss = (one.model.forward(x) * one.scale.retaped(x.tape_type)).sum()
+        return loss.backward(wrt=[one.scale, *one.model.parameters().values()])[one.scale]
+
+    one: Any = Plain()
+    one.model, one.scale = nn.Linear(2, 2, rng=np.random.default_rng(0)), tt.ones((2,))
+    compiled: Any = tt.compile(step)
+    for scale in (1.0, 2.0):
+        one.scale = tt.full((2,), scale)
+        x = tt.ones((3, 2))
+        expected = step(one, x.trace()).numpy()
+        assert compiled(one, x.trace()).numpy().tolist() == expected.tolist()
+    assert len(plans(compiled)) == 1
 
 
 @pytest.mark.parametrize(

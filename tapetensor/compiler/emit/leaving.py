@@ -20,7 +20,7 @@ from tapetensor.tape.recorder import Recorder
 
 
 def write_results(inputs: Walker, result: Any) -> ResultWriter:
-    """Write the results, the lines that store state, and the guards of tensors.
+    """Write the results, the lines that store state, and the last guards.
 
     This comes after the function has run, and before what it replaced is put back.
     """
@@ -56,8 +56,10 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
         if not same:
             writer.store(f"{local}.arrays", writer.entries(store))
     inputs.guard_origins(came_in, replaced)
+    inputs.guard_distinct()
     writer.returned = writer.write(result)
     writer.tape_lines = _tape_lines(writer)
+    inputs.guard_against_errors()
     return writer
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tapetensor.compiler.trace.changes import Held
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.opaque import never_the_same
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.reading import Attribute, Reading, can_tell
+from tapetensor.compiler.trace.reading import Reading, can_tell
+from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.structure import (
     dict_of,
     fill_slots,
@@ -68,28 +71,60 @@ class Attributes(Inputs):
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard(f"len({held}) != {len(fields)}{moved}")
             is_told = can_tell(value)
+            after: dict[str, Any] = {}
+            self.states.append((held, fields, after))
             for name, item in watched.before.items():
                 if name == _FOUND_BY_CLASS and isinstance(value, types.FunctionType):
                     continue
-                expression, begin = f"{held}[{name!r}]", len(self.guards)
-                is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
-                if lasts and is_new and item.tape is None:
-                    field = self.local(expression)
-                    self.fields[field] = item
-                    self.walk_tensor(item, field, f"{where}.{name}")
+                after[name] = item
+                walk = partial(
+                    self._walk_field, name, f"{held}[{name!r}]", where, watched, fields, after,
+                    lasts=lasts, is_around=self.is_around,
+                )  # fmt: skip
+                if is_told and self.reading.leaves(value, item):
+                    self.reading.leave(value, name, held, partial(self.walk_read, walk))
                 else:
-                    fields[name] = self._walk_attribute(name, item, expression, where)
-                if is_told:
-                    lines = range(begin, len(self.guards))
-                    self.reading.note(Attribute(value, name, held, lines), item)
-            self.states.append((held, fields, dict(fields)))
-            watched.settle()
+                    walk()
 
-    def _walk_attribute(self, name: str, value: Any, expression: str, where: str) -> Any:
+    def _walk_field(
+        self,
+        name: str,
+        expression: str,
+        where: str,
+        watched: Held,
+        fields: dict[str, Any],
+        after: dict[str, Any],
+        *,
+        lasts: bool,
+        is_around: bool,
+        is_named: bool = False,
+    ) -> None:
+        """Walk an attribute in a dict, where it counts as being, or not, around the function."""
+        was_around, self.is_around = self.is_around, is_around
+        item = watched.before[name]
+        is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
+        if lasts and is_new and item.tape is None:
+            field = self.local(expression)
+            self.fields[field] = item
+            self.walk_tensor(item, field, f"{where}.{name}")
+        else:
+            replaced = self._walk_attribute(name, item, expression, where, is_named=is_named)
+            fields[name] = watched.expected[name] = after[name] = replaced
+        self.is_around = was_around
+
+    def walk_read(self, walk: Callable[..., None], *, is_named: bool) -> None:
+        """Walk an attribute that the function reads; see `Binding`."""
+        walk(is_named=is_named)
+
+    def _walk_attribute(
+        self, name: str, value: Any, expression: str, where: str, *, is_named: bool = False
+    ) -> Any:
         """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
         told = never_the_same(value)
         if not told:
             return self.walk(value, expression, f"{where}.{name}")
+        if is_named:
+            raise trace_error(f"{where}.{name} {told}")
         self.guard(f"{expression} is not {self.bind(value)}")
         self.unrepeatable[name] = f"{where}.{name} {told}"
         return value

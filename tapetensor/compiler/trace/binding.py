@@ -18,12 +18,13 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.compiler.trace.changes import (
     global_randomness,
@@ -100,7 +101,7 @@ class Binding(Namespaces):
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
         self.hold("the state of ", global_randomness, set_global_randomness, dict, operator.eq)
-        self.hold("", nothing, lambda _: self.reading.stop())
+        self.hold("", nothing, lambda _: self.reading.forget())
         # They run whenever Python likes to, and are no part of the function.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
         self._counts.update({id(code): 0 for code in self._collecting})
@@ -154,11 +155,16 @@ class Binding(Namespaces):
             self._guard_what_ran()
         return result
 
-    def guards_before(self, rest: Iterable[str]) -> list[str]:
-        """Return the guards; `rest` is the source that comes after them."""
-        self.guard_distinct(self.leave_out(self.reading.unread(), rest))
-        self.guard_against_errors()
-        return self.guards
+    @override
+    def walk_read(self, walk: Callable[..., None], *, is_named: bool) -> None:
+        """Walk an attribute that the function reads, and what can be reached by it."""
+        try:
+            super().walk_read(walk, is_named=is_named)
+            self.walk_namespaces()
+            self.walk_parameters()
+        except BaseException as error:
+            self._refused.insert(0, error)
+            raise
 
     @contextmanager
     def _covered(self) -> Iterator[None]:
@@ -342,6 +348,9 @@ class Binding(Namespaces):
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
+        for held, names in self.reading.unread():
+            # Without one of these the name may be that of an attribute of the class, which is read.
+            self.guard(f"not {self.bind(names)} <= {held}.keys()")
         asks = any("issubclass" in names_in(code).reads for code in self._entered.values())
         if ABCS.asked or asks or any(isinstance(one, abc.ABCMeta) for one in self.classes):
             # Somebody may register a class that it has not.

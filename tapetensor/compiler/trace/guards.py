@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import marshal
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-
-from tapetensor.compiler.trace.reading import Attribute
 
 
 class _Miss:
@@ -20,8 +17,6 @@ MISS = _Miss()
 
 # `marshal` writes values of exactly these types, telling 2, 2.0, True, 0.0 and -0.0 apart.
 _EXACT: frozenset[type] = frozenset({bool, int, float, complex, str, bytes, type(None)})
-
-_LOCAL = re.compile(r"\bl\d+\b")
 
 
 def spelling(values: Iterable[Any]) -> object:
@@ -94,36 +89,6 @@ class GuardWriter:
         local = f"l{len(self.guards)}"
         self.guards.append(f"{local} = {expression}")
         return local
-
-    def leave_out(self, unread: Iterable[Attribute], rest: Iterable[str]) -> set[str]:
-        """Leave out the guards of attributes that nobody reads, but for their being there.
-
-        Args:
-            unread: the attributes.
-            rest: the source that comes after the guards.
-
-        Returns:
-            The local variables that there are not any more.
-        """
-        by_end = {one.lines.stop: one for one in unread}
-        if not by_end:
-            return set()
-        used = set(_LOCAL.findall("\n".join(rest)))
-        gone, kept, end = set[str](), list[str](), len(self.guards)
-        while end:
-            one = by_end.get(end)
-            own = {f"l{line}" for line in one.lines} if one is not None else set[str]()
-            if one is None or own & used:
-                end -= 1
-                line = self.guards[end]
-            else:
-                # Without it the name may be that of an attribute of the class, which is read.
-                end, line = one.lines.start, f"if {one.name!r} not in {one.held}: return MISS"
-                gone |= own
-            used.update(_LOCAL.findall(line))
-            kept.append(line)
-        self.guards[:] = reversed(kept)
-        return gone
 
     def guard_against_errors(self) -> None:
         """Make a call another kind's that lacks something which the guards so far look at."""

@@ -7,7 +7,7 @@ Python source.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -325,16 +325,12 @@ class Inputs(GuardWriter):
             for local in [one for one in self._direct if one in meeting]:
                 self.guard(f"{local}._id != {meeting[local]}")
 
-    def guard_distinct(self, gone: Container[str] = ()) -> None:
-        """Write guards: what are several objects are several at the next call, too.
-
-        Args:
-            gone: the local variables of what does not count.
-        """
+    def guard_distinct(self) -> None:
+        """Write guards: what are several objects are several at the next call, too."""
         several: dict[Any, dict[str, None]] = {TensorBase: dict.fromkeys(self._direct)}
         for stands_for, source in self.seen.values():
             # Those that nobody can change may be one or several.
-            if not isinstance(stands_for, tuple | frozenset) and source not in gone:
+            if not isinstance(stands_for, tuple | frozenset):
                 several.setdefault(stands_for.__class__, {})[source] = None
         for sources in several.values():
             if len(sources) > 1 and not all(one.startswith("k") for one in sources):

@@ -1,4 +1,4 @@
-"""Which attributes of plain objects a function reads: the others may differ at the next call.
+"""Which attributes of objects a function reads, or sets: only those are walked, just before.
 
 While a function is captured, the classes of its objects tell what is looked up and set in them,
 whoever does that. What copies or lists a whole object looks up a name with two underscores.
@@ -9,53 +9,61 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any, NamedTuple
 
+from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.structure import is_plain, is_users, is_written_in_python
+from tapetensor.nn.module import Module
 
 # The methods by which Python looks up and sets attributes.
 _METHODS = ("__getattribute__", "__setattr__", "__delattr__")
 
 
-class Attribute(NamedTuple):
-    """An attribute whose guards nothing else depends on.
+class Unread(NamedTuple):
+    """The attributes of an object that nobody has read so far.
 
     Attributes:
         owner: the object.
-        name: the name of the attribute.
-        held: the source of the dict that has it.
-        lines: where its guards are among all.
+        held: the source of the dict that has them.
+        walks: what walks each of them, by name.
     """
 
     owner: Any
-    name: str
     held: str
-    lines: range
+    walks: dict[str, Callable[..., None]]
 
 
 class Reading:
-    """What one captured function reads, or sets, of the attributes of plain objects."""
+    """What one captured function reads, or sets, of the attributes of objects."""
 
     def __init__(self) -> None:
-        self._found: list[Attribute] = []
-        # What was looked up or set, by the address of the object.
-        self._told: dict[int, set[str]] = {}
+        # By the address of the object.
+        self._unread: dict[int, Unread] = {}
         self._classes: dict[type, None] = {}
         # The methods that classes have in order to tell, with their names.
         self._telling: list[tuple[type, str]] = []
         self._is_on = self._is_over = False
+        self._thread = get_ident()
+        # What other threads have read, which do not walk.
+        self._elsewhere: list[tuple[Unread, str]] = []
 
-    def note(self, attribute: Attribute, value: Any) -> None:
-        """Note an attribute and its value, which was walked before the function can read it.
+    def leaves(self, owner: Any, value: Any) -> bool:
+        """Tell whether an attribute is walked when it is read, and not before.
 
-        The object is one whose class can tell what is looked up.
+        Args:
+            owner: the object, whose class can tell what is looked up.
+            value: the attribute.
         """
-        cls = type(attribute.owner)
-        if not self._is_over and _is_free(value):
-            self._found.append(attribute)
-            self._classes[cls] = None
-            if self._is_on:
-                self._have_tell(cls)
+        return not self._is_over and (not isinstance(owner, Module) or _is_free(value))
+
+    def leave(self, owner: Any, name: str, held: str, walk: Callable[..., None]) -> None:
+        """Leave an attribute until it is read: `walk` is called then, and told whether by name."""
+        unread = self._unread.setdefault(id(owner), Unread(owner, held, {}))
+        unread.walks[name] = walk
+        self._classes[type(owner)] = None
+        if self._is_on:
+            self._have_tell(type(owner))
 
     def _have_tell(self, cls: type) -> None:
         for name in _METHODS:
@@ -85,24 +93,44 @@ class Reading:
                 type.__delattr__(cls, name)
             self._telling.pop()
 
-    def give_up(self) -> None:
-        """Count all attributes as read: code may read or set them untold, or looks at classes."""
-        self._is_over = True
-        self._found.clear()
+    def forget(self) -> None:
+        """Leave the classes as they were, and keep nothing alive."""
         self.stop()
+        self._unread.clear()
+        self._elsewhere.clear()
+
+    def give_up(self) -> None:
+        """Walk all attributes now: code may read or set them untold, or looks at classes."""
+        self._is_over = True
+        self.stop()
+        for unread in [*self._unread.values()]:
+            self._walk(unread, [*unread.walks])
 
     def told(self, owner: Any, name: str) -> None:
-        """Note that something is looked up or set."""
-        self._told.setdefault(id(owner), set()).add(name)
+        """Walk an attribute that is looked up or set; all of them where all are read."""
+        unread = self._unread.get(id(owner))
+        if unread is None:
+            return
+        if get_ident() != self._thread:
+            self._elsewhere.append((unread, name))
+        elif name in unread.walks:
+            self._walk(unread, [name], is_named=True)
+        elif name.startswith("__") and name != "__class__":
+            self._walk(unread, [*unread.walks])
 
-    def unread(self) -> list[Attribute]:
-        """Return the attributes that nobody has looked up or set."""
-        return [one for one in self._found if not self._is_read(one)]
+    @unseen
+    def _walk(self, unread: Unread, names: list[str], *, is_named: bool = False) -> None:
+        for name in names:
+            if name in unread.walks:
+                unread.walks.pop(name)(is_named=is_named)
 
-    def _is_read(self, attribute: Attribute) -> bool:
-        names = self._told.get(id(attribute.owner), set())
-        is_whole = any(name.startswith("__") and name != "__class__" for name in names)
-        return is_whole or attribute.name in names
+    def unread(self) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield the sources of dicts of attributes, and the names of those that nobody has read."""
+        for unread, name in self._elsewhere:
+            self._walk(unread, [name])
+        for unread in self._unread.values():
+            if unread.walks:
+                yield unread.held, frozenset(unread.walks)
 
 
 # Those that are told.
