@@ -66,7 +66,7 @@ class PlanCache:
         with self.lock:
             self.plans.remove(plan)
 
-    def has_room(self, name: str) -> bool:
+    def has_room(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Tell whether a call that has no plan gets one.
 
         Of those beyond the limit the 16th, the 32nd, the 64th and so on do. A program that comes
@@ -75,6 +75,8 @@ class PlanCache:
 
         Args:
             name: that of the function, which a warning names once.
+            args: the arguments of the call, of which the warning says what is new.
+            kwargs: those by name.
         """
         if self.failed >= _MOST_FAILED:
             # Trying again each time would take longer than the function.
@@ -82,11 +84,13 @@ class PlanCache:
         if len(self.plans) < MAX_PLANS:
             return True
         if not self._left_over:
+            place = self.plans[0].difference(args, kwargs)
+            told = place and f" (this call differs from the last one in {place})"
             warnings.warn(
-                f"compile: {name} is called in more than {MAX_PLANS} kinds; from now on one that "
-                "has no plan runs as the plain function does. Sizes that change should be padded "
-                "to a few, Python numbers that change from call to call should be tensors, and "
-                "each optimizer makes a kind of its own: compile a function for each",
+                f"compile: {name} is called in more than {MAX_PLANS} kinds{told}; from now on one "
+                "that has no plan runs as the plain function does. Sizes that change should be "
+                "padded to a few, Python numbers that change from call to call should be tensors, "
+                "and each optimizer makes a kind of its own: compile a function for each",
                 stacklevel=3,
             )
         self._left_over += 1

@@ -72,8 +72,9 @@ class Compiled:
             result = cache.replay(args, kwargs)
             if result is not MISS:
                 return result
-            if not cache.has_room(_name_of(self._function)):
+            if not cache.has_room(_name_of(self._function), args, kwargs):
                 return self._function(*args, **kwargs)
+            where = "something that the function reads"
             # Between a trace and its plan the garbage collector may have emptied a weak reference.
             for _ in range(2):
                 plan = self._trace(args, kwargs)
@@ -84,10 +85,12 @@ class Compiled:
                 if result is not MISS:
                     return result
                 cache.remove(plan)
-            raise TraceError(
-                "compile: a call does not fit the plan that was made for it; something that the "
-                "function reads compares unequal to itself, or changes by itself"
-            )
+                where = plan.difference(args, kwargs) or where
+            with placed(place_of(self._function)):
+                raise trace_error(
+                    f"a call does not fit the plan that was made for it; {where} compares unequal "
+                    "to itself, or changes by itself"
+                )
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of what was compiled: a module has parameters, say."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import cProfile
 import gc
+import re
 import sys
 import warnings
 import weakref
@@ -18,7 +19,10 @@ import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import MAX_PLANS, Plan, plans
 from tapetensor.compiler import compiled as compiled_functions
+from tapetensor.compiler.cache import PlanCache
 from tapetensor.compiler.emit.backward import BackwardPlan
+from tapetensor.compiler.trace.guards import MISS
+from tapetensor.errors import TraceError
 
 
 @pytest.fixture
@@ -167,9 +171,37 @@ def test_kinds_beyond_the_limit_run_as_the_function_does_and_one_warning_says_so
 
     (warning,) = caught
     assert warning.filename == __file__
-    assert "more than 16 kinds" in str(warning.message)
+    assert "more than 16 kinds (this call differs from the last one in argument 0); " in str(
+        warning.message
+    )
     assert "padded" in str(warning.message)
     assert len(plans(compiled)) == MAX_PLANS
+
+
+class _Stage:
+    def __init__(self) -> None:
+        self.beta = 0.0
+        self.notes: dict[str, Any] = {"rate": [0.0]}
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (lambda one, call: setattr(one, "beta", call), "argument 0.beta"),
+        (lambda one, call: one.notes["rate"].append(call), "argument 0.notes['rate']"),
+        (lambda one, call: setattr(one, f"beta{call}", call), "argument 0"),
+    ],
+)
+def test_the_warning_of_many_kinds_says_what_differs(change: Any, where: str) -> None:
+    one = _Stage()
+    compiled: Any = tt.compile(lambda one, x: x * one.beta * len(one.notes["rate"]))
+    for call in range(MAX_PLANS):
+        change(one, call)
+        compiled(one, np.ones(1))
+    change(one, MAX_PLANS)
+
+    with pytest.warns(UserWarning, match=re.escape(f"differs from the last one in {where});")):
+        compiled(one, np.ones(1))
 
 
 def test_kinds_that_have_plans_go_on_using_them_beyond_the_limit() -> None:
@@ -219,3 +251,13 @@ def _counted(made: list[int]) -> Any:
             super().__init__(*args, **kwargs)
 
     return CountedPlan
+
+
+def test_a_call_that_does_not_fit_its_own_plan_is_an_error_with_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(PlanCache, "replay", lambda *_: MISS)
+    compiled: Any = tt.compile(lambda x: x * 2.0)
+
+    with pytest.raises(TraceError, match=r"test_life_of_plans.py:\d+: .* does not fit the plan"):
+        compiled(_x(1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from textwrap import indent
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from tapetensor.compiler.emit.code import indented
 from tapetensor.compiler.emit.picture import graph_of_plan
 from tapetensor.compiler.emit.steps import Planner
-from tapetensor.compiler.trace.guards import MISS
+from tapetensor.compiler.trace.guards import MISS, WHERE
 from tapetensor.errors import ArgumentValueError
 from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
@@ -85,6 +86,18 @@ class Plan:
         # It takes the arguments of a call; the result is MISS if the plan is for another kind.
         self.run: Any = _made(self.source, names)
         self.seconds = time.perf_counter() - started
+
+    def difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Return what a call of another kind differs in first, as the user calls it; or nothing."""
+        guards = [
+            line.replace("return MISS", f"return {place}")
+            for place, line in enumerate(self._guards)
+        ]
+        run = _made(_function([*guards, "return None"]), {**self._names})
+        with suppress(Exception):
+            place = run(args, kwargs)
+            return self._guards[place].rpartition(WHERE)[2] if WHERE in self._guards[place] else ""
+        return ""
 
     def explain(self) -> str:
         """Return the steps as text, each with the shape, dtype and bytes of its result.
@@ -172,9 +185,7 @@ class Plan:
         steps = [*lines, *self._after]
         if self._names["function"] is not None and lines:
             steps = self._recovering(lines)
-        body = indent("\n".join([*self._guards, *steps]), "    ")
-        functions = "\n".join([*self._functions, "def run(args, kwargs):", body])
-        return f"def plan():\n{indent(functions, '    ')}\n    return run\n"
+        return _function([*self._guards, *steps], self._functions)
 
     def _recovering(self, lines: list[str]) -> list[str]:
         """Return lines that put all back where a step fails, and then run the function itself.
@@ -208,6 +219,13 @@ class Plan:
             "else:", *indented(self._after),
             *own,
         ]  # fmt: skip
+
+
+def _function(lines: list[str], others: Sequence[str] = ()) -> str:
+    """Return the source of what makes the function of some lines, which may call others."""
+    body = indent("\n".join(lines), "    ")
+    functions = "\n".join([*others, "def run(args, kwargs):", body])
+    return f"def plan():\n{indent(functions, '    ')}\n    return run\n"
 
 
 def _made(source: str, names: dict[str, Any]) -> Any:

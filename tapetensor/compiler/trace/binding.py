@@ -348,6 +348,7 @@ class Binding(Namespaces):
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
+        self.where = ""
         for held, names in self.reading.unread():
             # Without one of these the name may be that of an attribute of the class, which is read.
             self.guard(f"not {self.bind(names)} <= {held}.keys()")

@@ -14,6 +14,8 @@ class _Miss:
 
 
 MISS = _Miss()
+# What stands between a guard and what the user calls that which it looks at.
+WHERE = "  # "
 
 # `marshal` writes values of exactly these types, telling 2, 2.0, True, 0.0 and -0.0 apart.
 _EXACT: frozenset[type] = frozenset({bool, int, float, complex, str, bytes, type(None)})
@@ -46,6 +48,8 @@ class GuardWriter:
         # The name of each object that has one, by its address.
         self._bound: dict[int, str] = {}
         self.guards: list[str] = []
+        # What the user calls what is guarded now.
+        self.where = ""
 
     def bind(self, value: Any, prefix: str = "k") -> str:
         """Return the name by which the source can refer to `value`."""
@@ -54,8 +58,8 @@ class GuardWriter:
         return name
 
     def guard(self, condition: str) -> None:
-        """Write down that a call for which the condition holds is of another kind."""
-        self.guards.append(f"if {condition}: return MISS")
+        """Write down that a call for which the condition holds is of another kind, and where."""
+        self.guards.append(f"if {condition}: return MISS" + (self.where and f"{WHERE}{self.where}"))
 
     def guard_keys(self, keys: Iterable[Any], expression: str) -> None:
         """Write down that a dict or a set has to hold equal keys, types, order and all."""

@@ -31,7 +31,8 @@ _IN_PYTHON = {
 _RAISING = {np.divide, np.power}
 _READ = (
     "the value of a number is read that is not known yet (by printing it, int(), float() or a "
-    "function of the math module); return the number and read it outside"
+    "function of the math module); return the number and read it outside, or compute with np.exp "
+    "and its like in place of math.exp"
 )
 
 
@@ -135,8 +136,8 @@ class NumberTracer(Captured):
 
     def __bool__(self) -> Never:
         raise self.array.refusal(
-            "a condition depends on a number that is not known yet; "
-            "write tt.where(mask, a, b) to choose by value"
+            "a condition depends on a number that is not known yet; write np.where(mask, a, b), "
+            "np.maximum or np.minimum to choose by value, or return the number and decide outside"
         )
 
     def _refuse_to_be_read(self, *_: object, **__: object) -> Never:

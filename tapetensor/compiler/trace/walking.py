@@ -66,6 +66,8 @@ from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
+# A name in a message has so many characters.
+_LONG = 80
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
@@ -116,6 +118,7 @@ class Walker(Attributes):
     @override
     def walk(self, value: Any, expression: str, where: str) -> Any:
         """Return `value` with tracers in place of arrays; write down how to recognize it."""
+        self.where = " ".join(where.split())[:_LONG]
         if isinstance(value, Captured):
             # The function has put it there, which is found in the end.
             return value
