@@ -125,8 +125,8 @@ class Optimizer(ABC):
         captured = first.captured()
         if captured is not None:
             raise captured.refusal(
-                "the number of steps is read, which every call changes; set the learning rate "
-                "between the calls: optimizer.lr = schedule(optimizer.steps)"
+                "the number of steps is read, which every call changes; read it between the calls, "
+                "as in optimizer.lr = schedule(optimizer.steps)"
             )
         return first.steps
 

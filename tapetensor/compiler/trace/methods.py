@@ -248,7 +248,7 @@ class ArrayMethods(CapturedArray):
             return bool(self.read())
         raise self.refusal(
             "a condition depends on the values of a tensor; "
-            "write tt.where(mask, a, b) to choose by value"
+            "write tt.where(mask, a, b) to choose by value, or return the mask and decide outside"
         )
 
     def __array__(self, dtype: Any = None, **_: object) -> Array:
