@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapetensor.compiler.trace.changes import Held
 from tapetensor.compiler.trace.inputs import Inputs
@@ -25,6 +25,28 @@ from tapetensor.tensor.base import TensorBase
 
 # What `functools.singledispatch` has found before it does not look for again: that is no state.
 _FOUND_BY_CLASS = "_clear_cache"
+
+
+class _Fields(NamedTuple):
+    """The attributes of an object that are in its dict.
+
+    Attributes:
+        where: what the user calls the object.
+        held: the source of the dict.
+        watched: what was in it.
+        now: the dict.
+        after: what was in it, with tracers in place of arrays.
+        lasts: whether the next call has the same object.
+        is_around: whether it counts as being around the function.
+    """
+
+    where: str
+    held: str
+    watched: Held
+    now: dict[str, Any]
+    after: dict[str, Any]
+    lasts: bool
+    is_around: bool
 
 
 class Attributes(Inputs):
@@ -71,45 +93,30 @@ class Attributes(Inputs):
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard(f"len({held}) != {len(fields)}{moved}")
             is_told = can_tell(value)
-            after: dict[str, Any] = {}
+            after = {**watched.before}
             self.states.append((held, fields, after))
+            own = _Fields(where, held, watched, fields, after, lasts, self.is_around)
             for name, item in watched.before.items():
                 if name == _FOUND_BY_CLASS and isinstance(value, types.FunctionType):
                     continue
-                after[name] = item
-                walk = partial(
-                    self._walk_field, name, f"{held}[{name!r}]", where, watched, fields, after,
-                    lasts=lasts, is_around=self.is_around,
-                )  # fmt: skip
+                walk = partial(self._walk_field, own, name)
                 if is_told and self.reading.leaves(value, item):
                     self.reading.leave(value, name, held, partial(self.walk_read, walk))
                 else:
                     walk()
 
-    def _walk_field(
-        self,
-        name: str,
-        expression: str,
-        where: str,
-        watched: Held,
-        fields: dict[str, Any],
-        after: dict[str, Any],
-        *,
-        lasts: bool,
-        is_around: bool,
-        is_named: bool = False,
-    ) -> None:
-        """Walk an attribute in a dict, where it counts as being, or not, around the function."""
-        was_around, self.is_around = self.is_around, is_around
-        item = watched.before[name]
+    def _walk_field(self, own: _Fields, name: str, *, is_named: bool = False) -> None:
+        """Walk an attribute in a dict; if a function names it, it is read."""
+        was_around, self.is_around = self.is_around, own.is_around
+        item, expression = own.watched.before[name], f"{own.held}[{name!r}]"
         is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
-        if lasts and is_new and item.tape is None:
+        if own.lasts and is_new and item.tape is None:
             field = self.local(expression)
             self.fields[field] = item
-            self.walk_tensor(item, field, f"{where}.{name}")
+            self.walk_tensor(item, field, f"{own.where}.{name}")
         else:
-            replaced = self._walk_attribute(name, item, expression, where, is_named=is_named)
-            fields[name] = watched.expected[name] = after[name] = replaced
+            walked = self._walk_attribute(name, item, expression, own.where, is_named=is_named)
+            own.now[name] = own.after[name] = own.watched.expected[name] = walked
         self.is_around = was_around
 
     def walk_read(self, walk: Callable[..., None], *, is_named: bool) -> None:
