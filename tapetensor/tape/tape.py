@@ -273,6 +273,10 @@ class OwnedTape:
         self.segments, self.gaps, self.stores = {}, {}, {}
         return contents
 
+    def beside(self, gradients: Gradients) -> OwnedTape:
+        """Return a new tape that carries gradients, and belongs to the contexts of this one."""
+        return self._in_same_contexts(new_recorder(), {}, {}, {id(gradients): gradients})
+
     def _in_same_contexts(self, *contents: *_Contents) -> OwnedTape:
         """Return a tape with these contents that belongs to the contexts of this one."""
         tape = object.__new__(OwnedTape)

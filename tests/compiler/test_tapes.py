@@ -241,3 +241,45 @@ def test_a_checkpoint_refuses_a_compiled_function_that_has_another_plan_by_then(
 
     with pytest.raises(tt.ArgumentValueError, match="computed something else"):
         total.backward()
+
+
+class _Holder:
+    def __init__(self) -> None:
+        self.rate = 2.0
+        self.t: Any = tt.ones((4,))
+
+
+def test_a_stored_tensor_that_owns_a_tape_at_a_later_call_is_another_kind() -> None:
+    one = _Holder()
+
+    def store(x: Any) -> Any:
+        one.t = one.t * 2.0
+        return x + 1.0
+
+    compiled = tt.compile(store)
+    for _ in range(3):
+        compiled(np.ones(2))
+    one.t = traced = one.t.trace()
+    compiled(np.ones(2))
+
+    assert one.t.owns_tape
+    assert one.t.sum().backward()[traced].tolist() == [2.0] * 4
+    spent = tt.ones((4,)).trace()
+    spent.sum()
+    one.t = spent
+    with pytest.raises(MovedTensorError):
+        compiled(np.ones(2))
+
+
+def test_a_tensor_that_is_read_in_a_context_keeps_its_tape_after_it() -> None:
+    one = _Holder()
+
+    def step(x: Any) -> Any:
+        with tt.GradientContext():
+            read = one.t
+        return (read * x).sum()
+
+    leaf = tt.ones((4,))
+    for run in (tt.compile(step), step):
+        one.t = leaf.trace()
+        assert run(3.0).backward()[leaf].tolist() == [3.0] * 4

@@ -35,7 +35,7 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
                 writer.store(f"{held}[{name!r}]", writer.write(fields[name]))
     for local, tensor in inputs.fields.items():
         if id(tensor) in replaced:
-            inputs.guard(f"{local}.__class__ is not {inputs.bind(tensor.__class__)}")
+            inputs.guard_tensor(tensor, None, local)
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
     for tensor, local, node, brought in inputs.tensors.values():

@@ -178,14 +178,7 @@ class Inputs(GuardWriter):
             self.spent.add(id(tensor))
             return tensor
         if expression not in self.fields:
-            self.guard(f"{local}.__class__ is not {self.bind(tensor.__class__)}")
-            self._direct.append(local)
-            if tape is None:
-                was_computed = tensor.origins is not None
-                self.guard(f"{local}.tape is not None")
-                self.guard(f"({local}.origins is not None) is not {was_computed}")
-                if was_computed:
-                    self._computed.append((tensor.origins, f"{local}.origins"))
+            self.guard_tensor(tensor, tape, local)
         data = ARRAY.__get__(tensor)
         if isinstance(data, Recorded):
             raise NotTracedError(Untraced())
@@ -205,6 +198,17 @@ class Inputs(GuardWriter):
             tensor.tape = self.tapes.bring(tape, tensor, local)
         self.tensors[id(tensor)] = tensor, local, tracer.node, tensor.tape
         return tensor
+
+    def guard_tensor(self, tensor: Any, tape: OwnedTape | None, local: str) -> None:
+        """Write guards for a tensor, in whose place the next call may bring another one."""
+        self.guard(f"{local}.__class__ is not {self.bind(tensor.__class__)}")
+        self._direct.append(local)
+        if tape is None:
+            was_computed = tensor.origins is not None
+            self.guard(f"{local}.tape is not None")
+            self.guard(f"({local}.origins is not None) is not {was_computed}")
+            if was_computed:
+                self._computed.append((tensor.origins, f"{local}.origins"))
 
     def walk_generator(self, rng: np.random.Generator, local: str, where: str) -> Any:
         """Return what stands for a generator; it is watched where that cannot be put."""

@@ -65,7 +65,8 @@ class Tapes:
         if not is_empty:
             marker.arrays = _Outside()
         self.markers[id(marker)] = marker, local
-        brought = OwnedTape(marker)
+        # Not in the context that is entered where it is found.
+        brought = tape.beside(marker)
         leads_on = tape.leads_on(tensor.id)
         guards.guard(f"{held}.leads_on({local}._id) is not {leads_on}")
         if leads_on:
