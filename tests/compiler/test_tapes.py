@@ -283,3 +283,13 @@ def test_a_tensor_that_is_read_in_a_context_keeps_its_tape_after_it() -> None:
     for run in (tt.compile(step), step):
         one.t = leaf.trace()
         assert run(3.0).backward()[leaf].tolist() == [3.0] * 4
+
+
+def test_a_spent_tensor_is_used_as_far_as_eager_mode_does() -> None:
+    one = _Holder()
+    compiled: Any = tt.compile(lambda x: one.t.numpy() * x)
+    assert compiled(np.ones(4)).tolist() == [1.0] * 4
+    one.t = tt.full((4,), 3.0).trace()
+    one.t.sum()
+
+    assert compiled(np.ones(4)).tolist() == [3.0] * 4

@@ -169,7 +169,7 @@ class Binding(Namespaces):
     @contextmanager
     def _covered(self) -> Iterator[None]:
         """Refuse to read tensors that were there before, and that no walk has found."""
-        mine, start, found, spent = threading.get_ident(), self._start, self.tensors, self.spent
+        mine, start, found = threading.get_ident(), self._start, self.tensors
 
         def read(tensor: Any) -> Any:
             array = ARRAY.__get__(tensor)
@@ -178,7 +178,6 @@ class Binding(Namespaces):
                 and tensor._id < start  # noqa: SLF001  # it is one that came before
                 and threading.get_ident() == mine
                 and id(tensor) not in found
-                and id(tensor) not in spent
             ):
                 raise trace_error(
                     "a tensor is read that the function finds in a way that a plan cannot follow; "

@@ -88,7 +88,6 @@ class Inputs(GuardWriter):
         )
         # Each tensor by its id, with its local variable, its node and its tape in the capture.
         self.tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
-        self.spent: set[int] = set()
         self._direct: list[str] = []
         # The origins of those that were computed.
         self._computed: list[tuple[Origins, str]] = []
@@ -173,10 +172,8 @@ class Inputs(GuardWriter):
         local = self.local(expression)
         tape = tensor.tape
         if tape is not None and not isinstance(tape, OwnedTape):
-            # The tensor is spent: every use of it is an error, the same as in eager mode.
-            self.guard("True")
-            self.spent.add(id(tensor))
-            return tensor
+            # The tensor is spent: nearly every use of it is an error, which eager mode tells.
+            raise NotTracedError(Untraced())
         if expression not in self.fields:
             self.guard_tensor(tensor, tape, local)
         data = ARRAY.__get__(tensor)
