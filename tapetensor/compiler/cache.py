@@ -14,6 +14,9 @@ from tapetensor.compiler.trace.guards import MISS
 # A function keeps so many plans.
 MAX_PLANS = 16
 
+# After so many calls in a row that had no plan, all plans are tried for each eighth one only.
+_MANY_MISSED, _EIGHTH = 16, 8
+
 # So many calls are tried that cannot be captured.
 _MOST_FAILED = 3
 
@@ -37,6 +40,8 @@ class PlanCache:
         self.failed = 0
         # How many calls found no plan, and no room for another.
         self._left_over = 0
+        # How many of them came last, in a row.
+        self._missed = 0
         self.lock = RLock()
         _CACHES.add(self)
         self.runner: int | None = None
@@ -46,9 +51,11 @@ class PlanCache:
         with self.lock:
             try:
                 self.runner = get_ident()
-                for position, plan in enumerate(self.plans):
+                is_rare = self._missed >= _MANY_MISSED and (self._missed + 1) % _EIGHTH
+                for position, plan in enumerate(self.plans[:1] if is_rare else self.plans):
                     result = plan.run(args, kwargs)
                     if result is not MISS:
+                        self._missed = 0
                         if position:
                             self.plans.insert(0, self.plans.pop(position))
                         return result
@@ -94,6 +101,7 @@ class PlanCache:
                 stacklevel=3,
             )
         self._left_over += 1
+        self._missed += 1
         times, rest = divmod(self._left_over, MAX_PLANS)
         return not rest and times & (times - 1) == 0
 

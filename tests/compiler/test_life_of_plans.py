@@ -253,6 +253,33 @@ def _counted(made: list[int]) -> Any:
     return CountedPlan
 
 
+def test_a_program_that_comes_back_to_a_kind_gets_its_plan_again() -> None:
+    calls: list[int] = []
+
+    def counted(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is function.__code__:
+            calls.append(1)
+
+    def function(x: Any) -> Any:
+        return (x * 2.0).sum()
+
+    compiled: Any = tt.compile(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for rows in range(1, 60):
+            compiled(_x(rows))
+    known = len(plans(compiled))
+    sys.setprofile(counted)
+    try:
+        results = [compiled(_x(5)).item() for _ in range(20)]
+    finally:
+        sys.setprofile(None)
+
+    assert results == [160.0] * 20
+    assert len(calls) < 8
+    assert len(plans(compiled)) == known == MAX_PLANS
+
+
 def test_a_call_that_does_not_fit_its_own_plan_is_an_error_with_the_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
