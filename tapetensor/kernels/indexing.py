@@ -12,6 +12,7 @@ from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics import segments as sums
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.choice import choose
+from tapetensor.kernels.numerics.native import FEW_STEPS, native_from
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import PartPullback
 
@@ -103,6 +104,7 @@ def put_along_axis(
     )
 
 
+@native_from(FEW_STEPS)
 def where(lhs: Array, rhs: Array, mask: Array) -> tuple[Array, Pullbacks]:
     """`lhs` where `mask` holds, `rhs` elsewhere."""
     return choose(mask, lhs, rhs), (

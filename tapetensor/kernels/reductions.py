@@ -11,6 +11,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.indexing import take_along_axis
+from tapetensor.kernels.numerics.broadcasting import repeated
 from tapetensor.kernels.numerics.extremes import largest, largest_or_minus_infinity, smallest
 from tapetensor.kernels.numerics.mean import mean_over
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
@@ -206,7 +207,7 @@ def _spread(x: Array, axis: Axis) -> Pullback:
     """Return the pullback of a sum over `axis`: a cotangent repeated over the axes."""
     shape = x.shape
     kept = tuple([1 if one in axis else size for one, size in enumerate(shape)])
-    return lambda g: np.broadcast_to(np.reshape(g, kept), shape)
+    return lambda g: repeated(g, kept, shape)
 
 
 def _squeezed(y: Array, axis: Axis, keepdims: bool) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tapetensor.higher_order.array import RecordedArray, RecordingLevel
-from tapetensor.kernels import elementwise, losses, normalization, rectifiers, reductions
+from tapetensor.kernels import elementwise, indexing, losses, normalization, rectifiers, reductions
 from tapetensor.native import eager
 from tapetensor.native.eager import NativeKernel
 
@@ -74,6 +74,14 @@ SEVERAL_OPERANDS: dict[str, tuple[Callable[..., Any], Callable[[Any], tuple[Any,
             np.square(_vector(kind, 4)),
             1e-5,
         ),
+    ),
+    "where": (
+        indexing.where,
+        lambda kind: (_matrix(kind), _matrix(kind, 1), _matrix(kind, 2) > 0),
+    ),
+    "where, with a row": (
+        indexing.where,
+        lambda kind: (_matrix(kind), _vector(kind, 1), _matrix(kind, 2) > 0),
     ),
     "cross_entropy": (
         losses.cross_entropy,

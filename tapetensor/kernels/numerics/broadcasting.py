@@ -25,6 +25,16 @@ def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
     return np.reshape(summed, shape)
 
 
+def repeated(x: Array, kept: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+    """Return a view of `x`, reshaped to `kept`, that repeats it to `shape`; nobody writes to it."""
+    if type(x) is not np.ndarray or x.size != 1:
+        return np.broadcast_to(np.reshape(x, kept), shape)
+    # What numpy does for all arrays takes three microseconds.
+    one: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    one.flags.writeable = False
+    return one
+
+
 def summing_to(operand: Array) -> Pullback:
     """Return the pullback of an operand that was broadcast and nothing else.
 
