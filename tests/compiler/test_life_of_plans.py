@@ -204,6 +204,16 @@ def test_the_warning_of_many_kinds_says_what_differs(change: Any, where: str) ->
         compiled(one, np.ones(1))
 
 
+def test_any_name_of_an_attribute_and_any_key_can_stand_in_a_source() -> None:
+    one: Any = _Stage()
+    one.notes = {"\n\0\udc80 # ": 2.0}
+    vars(one)["a\n\0\udc80"] = 3.0
+    compiled: Any = tt.compile(lambda x: x * sum(vars(one)["a\n\0\udc80"] for _ in one.notes))
+
+    for _ in range(2):
+        assert compiled(np.ones(1)).tolist() == [3.0]
+
+
 def test_kinds_that_have_plans_go_on_using_them_beyond_the_limit() -> None:
     compiled: Any = tt.compile(lambda x: (x * 2.0).sum())
     for rows in range(1, MAX_PLANS + 1):

@@ -118,7 +118,8 @@ class Walker(Attributes):
     @override
     def walk(self, value: Any, expression: str, where: str) -> Any:
         """Return `value` with tracers in place of arrays; write down how to recognize it."""
-        self.where = " ".join(where.split())[:_LONG]
+        # It goes into the source, which is to hold no line breaks and the like.
+        self.where = repr(where)[1:-1][:_LONG]
         if isinstance(value, Captured):
             # The function has put it there, which is found in the end.
             return value
