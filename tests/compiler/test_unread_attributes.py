@@ -12,7 +12,9 @@ import itertools
 import operator
 import pickle
 import pprint
+import queue
 import sysconfig
+import threading
 import types
 import weakref
 from collections.abc import Callable
@@ -643,3 +645,102 @@ def test_a_capture_within_a_capture_leaves_the_class_as_it_was() -> None:
 
     assert len(plans(outer)) == 1
     assert "__getattribute__" not in vars(Counter)
+
+
+def test_a_module_may_count_beside_its_compiled_pass() -> None:
+    class Counting(nn.Module):
+        layer: nn.Linear[Any, Any]
+
+        def __init__(self) -> None:
+            self.layer = nn.Linear(2, 2, rng=np.random.default_rng(0))
+            self.calls = 0
+            self.sizes: list[int] = []
+
+        def forward(self, x: Any) -> Any:
+            return self.layer.forward(x)
+
+    model = Counting()
+    compiled = tt.compile(model.forward)
+    for call in range(3):
+        model.calls += 1
+        model.sizes.append(call)
+        x = tt.ones((3, 2))
+        assert compiled(x).numpy().tolist() == model.forward(x).numpy().tolist()
+    assert len(plans(compiled)) == 1
+
+
+class _Deleting:
+    def __init__(self) -> None:
+        self.count: Any = 1.0
+        self.rate = 2.0
+
+
+def test_what_is_deleted_is_put_back_and_refused() -> None:
+    one = _Deleting()
+
+    def drop(x: Any) -> Any:
+        del one.count
+        return x * one.rate
+
+    with pytest.raises(TraceError, match=r"one\.count is changed"):
+        tt.compile(drop)(np.ones(1))
+    assert one.count == 1.0
+    assert not {"__delattr__", "__setattr__", "__getattribute__"} & vars(_Deleting).keys()
+
+
+def test_another_thread_that_reads_an_attribute_for_the_function_is_seen() -> None:
+    one = _Deleting()
+    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def answer() -> None:
+        while (held := asked.get()) is not None:
+            answers.put(held.count)
+
+    def run(x: Any) -> Any:
+        asked.put(one)
+        return x * one.rate * answers.get()
+
+    worker = threading.Thread(target=answer)
+    worker.start()
+    compiled = tt.compile(run)
+    try:
+        for count in (1.0, 3.0):
+            one.count = count
+            assert compiled(np.ones(1)).tolist() == [2.0 * count]
+    finally:
+        asked.put(None)
+        worker.join()
+
+
+class _Config:
+    scale = 2.0
+
+
+def test_a_class_attribute_of_an_object_in_an_attribute_is_read() -> None:
+    one: Any = Plain()
+    one.config = _Config()
+    compiled: Any = tt.compile(lambda x: x * one.config.scale)
+    assert compiled(np.ones(1)).tolist() == [2.0]
+    try:
+        _Config.scale = 3.0
+        assert compiled(np.ones(1)).tolist() == [3.0]
+    finally:
+        _Config.scale = 2.0
+
+
+def test_parameters_that_only_an_optimizer_in_an_attribute_has_are_trained() -> None:
+    def step(one: Any, x: Any) -> Any:
+        optimizer = one.optimizer
+        (weight,) = optimizer.parameters().values()
+        loss = (x.trace() * weight.retaped(tt.OwnedTape)).sum()
+        value = loss.detach()
+        optimizer.step(loss.backward(wrt=optimizer))
+        return value
+
+    found = []
+    for run in (step, tt.compile(step)):
+        one: Any = Plain()
+        one.optimizer = optim.Sgd([tt.ones((2,))], lr=0.5)
+        found.append([run(one, tt.ones((2,))).item() for _ in range(3)])
+    assert found == [[2.0, 1.0, 0.0]] * 2
