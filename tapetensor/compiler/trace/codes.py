@@ -51,7 +51,7 @@ _WHOLE = frozenset(
 # Code that names one of these reads or sets attributes in a way that their class is not told of, or
 # sees what classes have, or which functions were called.
 UNTOLD = (_WHOLE - {"globals"}).union(
-    ["__delattr__", "__get__", "__getattribute__", "__getstate__", "__setattr__", "getattr_static"],
+    ["__get__", "__getattribute__", "__getstate__", "__setattr__", "getattr_static"],
     ["__traceback__", "format_exc"],
 )
 # Code that names one of these may look for a name that is, or stands in, one of its texts.

@@ -16,8 +16,8 @@ from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.structure import is_plain, is_users, is_written_in_python
 from tapetensor.nn.module import Module
 
-# The methods by which Python looks up and sets attributes.
-_METHODS = ("__getattribute__", "__setattr__", "__delattr__")
+# The methods by which Python looks up and sets attributes. That one is deleted is seen afterwards.
+_METHODS = ("__getattribute__", "__setattr__")
 
 
 class Unread(NamedTuple):
