@@ -14,8 +14,8 @@ from tapetensor.compiler.trace.guards import MISS
 # A function keeps so many plans.
 MAX_PLANS = 16
 
-# After so many calls in a row that had no plan, all plans are tried for each eighth one only.
-_MANY_MISSED, _EIGHTH = 16, 8
+# After so many calls in a row that had no plan, all plans are tried for every eighth one only.
+_MANY_MISSED, _EVERY = 16, 8
 
 # So many calls are tried that cannot be captured.
 _MOST_FAILED = 3
@@ -51,7 +51,7 @@ class PlanCache:
         with self.lock:
             try:
                 self.runner = get_ident()
-                is_rare = self._missed >= _MANY_MISSED and (self._missed + 1) % _EIGHTH
+                is_rare = self._missed >= _MANY_MISSED and (self._missed + 1) % _EVERY
                 for position, plan in enumerate(self.plans[:1] if is_rare else self.plans):
                     result = plan.run(args, kwargs)
                     if result is not MISS:

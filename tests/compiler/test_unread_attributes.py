@@ -744,3 +744,35 @@ def test_parameters_that_only_an_optimizer_in_an_attribute_has_are_trained() -> 
         one.optimizer = optim.Sgd([tt.ones((2,))], lr=0.5)
         found.append([run(one, tt.ones((2,))).item() for _ in range(3)])
     assert found == [[2.0, 1.0, 0.0]] * 2
+
+
+@dataclasses.dataclass(frozen=True)
+class _Frozen:
+    rate: Any
+    count: int = 0
+
+
+@dataclasses.dataclass(slots=True)
+class _Slotted:
+    rate: Any
+    count: Any = 0
+
+
+@pytest.mark.parametrize("kind", [_Frozen, _Slotted])
+def test_a_state_that_is_made_anew_and_counts_has_one_plan(kind: Any) -> None:
+    state = kind(tt.ones((2,)))
+    compiled: Any = tt.compile(lambda state, x: x * state.rate)
+    for _ in range(4):
+        state = dataclasses.replace(state, rate=state.rate * 2.0, count=state.count + 1)
+        assert compiled(state, tt.ones((2,))).tolist() == state.rate.tolist()
+    assert len(plans(compiled)) == 1
+
+
+def test_what_stands_in_a_slot_and_is_read_is_seen() -> None:
+    one = _Slotted(2.0)
+    compiled: Any = tt.compile(lambda x: x * one.rate * (3.0 if hasattr(one, "count") else 1.0))
+    assert compiled(np.ones(1)).tolist() == [6.0]
+    one.rate, one.count = 4.0, "other"
+    assert compiled(np.ones(1)).tolist() == [12.0]
+    del one.count
+    assert compiled(np.ones(1)).tolist() == [4.0]

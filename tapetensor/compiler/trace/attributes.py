@@ -27,26 +27,24 @@ from tapetensor.tensor.base import TensorBase
 _FOUND_BY_CLASS = "_clear_cache"
 
 
-class _Fields(NamedTuple):
-    """The attributes of an object that are in its dict.
+class _Attribute(NamedTuple):
+    """An attribute that is there.
 
     Attributes:
+        name: its name.
+        source: its source.
         where: what the user calls the object.
-        held: the source of the dict.
-        watched: what was in it.
-        now: the dict.
-        after: what was in it, with tracers in place of arrays.
-        lasts: whether the next call has the same object.
-        is_around: whether it counts as being around the function.
+        watched: the attributes of the object, in its dict or in its slots.
+        put: sets it.
+        lasts: whether the next call has the same dict of attributes.
     """
 
+    name: str
+    source: str
     where: str
-    held: str
     watched: Held
-    now: dict[str, Any]
-    after: dict[str, Any]
+    put: Callable[[Any], None]
     lasts: bool
-    is_around: bool
 
 
 class Attributes(Inputs):
@@ -74,17 +72,19 @@ class Attributes(Inputs):
             lasts: whether the next call has the same object.
         """
         slots, fields = slots_of(value), dict_of(value)
+        found: list[_Attribute] = []
+        are_left = can_tell(value)
         if slots:
             # Before anything is replaced: what comes next may be refused.
             read, write = partial(in_slots, value), partial(fill_slots, value)
             watched = self.hold(f"{where}.", read, write, dict)
             for name, slot in slots.items():
-                if name not in watched.before:
-                    self.guard(f"is_set({self.bind(slot)}, {local})")
-                    continue
-                item, source = watched.before[name], f"{self.bind(slot.__get__)}({local})"
-                slot.__set__(value, self._walk_attribute(name, item, source, where))
-            watched.settle()
+                is_there = name in watched.before
+                self.guard(f"is_set({self.bind(slot)}, {local}) is not {is_there}")
+                if is_there:
+                    source, put = f"{self.bind(slot.__get__)}({local})", slot.__set__
+                    one = _Attribute(name, source, where, watched, partial(put, value), False)
+                    found.append(one)
         if fields is not None:
             read, write = partial(in_dict, value), partial(refill_fields, value, fields)
             watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
@@ -92,49 +92,53 @@ class Attributes(Inputs):
             held = self.bind(fields, "d") if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard(f"len({held}) != {len(fields)}{moved}")
-            is_told = can_tell(value)
-            after = {**watched.before}
-            self.states.append((held, fields, after))
-            own = _Fields(where, held, watched, fields, after, lasts, self.is_around)
-            for name, item in watched.before.items():
-                if name == _FOUND_BY_CLASS and isinstance(value, types.FunctionType):
-                    continue
-                walk = partial(self._walk_field, own, name)
-                if is_told and self.reading.leaves(value, item):
-                    self.reading.leave(value, name, held, partial(self.walk_read, walk))
-                else:
-                    walk()
+            if are_left:
+                # Without one of them the name may be that of an attribute of the class.
+                self.guard(f"not {self.bind(frozenset(fields))} <= {held}.keys()")
+            self.states.append((held, fields, watched.expected))
+            for name in watched.before:
+                if name != _FOUND_BY_CLASS or not isinstance(value, types.FunctionType):
+                    put = partial(fields.__setitem__, name)
+                    one = _Attribute(name, f"{held}[{name!r}]", where, watched, put, lasts)
+                    found.append(one)
+        for one in found:
+            if are_left and self.reading.leaves(value, one.watched.before[one.name]):
+                walk = partial(self.walk_read, one, self.is_around)
+                self.reading.leave(value, one.name, walk)
+            else:
+                self._walk_attribute(one)
 
-    def _walk_field(self, own: _Fields, name: str, *, is_named: bool = False) -> None:
-        """Walk an attribute in a dict; if a function names it, it is read."""
-        was_around, self.is_around = self.is_around, own.is_around
-        item, expression = own.watched.before[name], f"{own.held}[{name!r}]"
-        is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
-        if own.lasts and is_new and item.tape is None:
-            field = self.local(expression)
-            self.fields[field] = item
-            self.walk_tensor(item, field, f"{own.where}.{name}")
-        else:
-            walked = self._walk_attribute(name, item, expression, own.where, is_named=is_named)
-            own.now[name] = own.after[name] = own.watched.expected[name] = walked
+    def walk_read(self, attribute: Any, is_around: bool, *, is_named: bool) -> None:
+        """Walk an attribute that the function reads.
+
+        Args:
+            attribute: the attribute.
+            is_around: whether its object counts as being around the function.
+            is_named: whether it is looked up by its name.
+        """
+        was_around, self.is_around = self.is_around, is_around
+        self._walk_attribute(attribute, is_named=is_named)
         self.is_around = was_around
 
-    def walk_read(self, walk: Callable[..., None], *, is_named: bool) -> None:
-        """Walk an attribute that the function reads; see `Binding`."""
-        walk(is_named=is_named)
-
-    def _walk_attribute(
-        self, name: str, value: Any, expression: str, where: str, *, is_named: bool = False
-    ) -> Any:
+    def _walk_attribute(self, attribute: _Attribute, *, is_named: bool = False) -> None:
         """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
+        name, source, where, watched, put, lasts = attribute
+        value, called = watched.before[name], f"{where}.{name}"
+        is_new = isinstance(value, TensorBase) and id(value) not in self.tensors
+        if lasts and is_new and value.tape is None:
+            field = self.local(source)
+            self.fields[field] = value
+            self.walk_tensor(value, field, called)
+            return
         told = never_the_same(value)
         if not told:
-            return self.walk(value, expression, f"{where}.{name}")
-        if is_named:
-            raise trace_error(f"{where}.{name} {told}")
-        self.guard(f"{expression} is not {self.bind(value)}")
-        self.unrepeatable[name] = f"{where}.{name} {told}"
-        return value
+            watched.expected[name] = self.walk(value, source, called)
+            put(watched.expected[name])
+        elif is_named:
+            raise trace_error(f"{called} {told}")
+        else:
+            self.guard(f"{source} is not {self.bind(value)}")
+            self.unrepeatable[name] = f"{called} {told}"
 
 
 def _is_or_are_tensors(one: Any, other: Any) -> bool:

@@ -156,10 +156,10 @@ class Binding(Namespaces):
         return result
 
     @override
-    def walk_read(self, walk: Callable[..., None], *, is_named: bool) -> None:
+    def walk_read(self, attribute: Any, is_around: bool, *, is_named: bool) -> None:
         """Walk an attribute that the function reads, and what can be reached by it."""
         try:
-            super().walk_read(walk, is_named=is_named)
+            super().walk_read(attribute, is_around, is_named=is_named)
             self.walk_namespaces()
             self.walk_parameters()
         except BaseException as error:
@@ -347,10 +347,8 @@ class Binding(Namespaces):
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
+        self.reading.finish()
         self.where = ""
-        for held, names in self.reading.unread():
-            # Without one of these the name may be that of an attribute of the class, which is read.
-            self.guard(f"not {self.bind(names)} <= {held}.keys()")
         asks = any("issubclass" in names_in(code).reads for code in self._entered.values())
         if ABCS.asked or asks or any(isinstance(one, abc.ABCMeta) for one in self.classes):
             # Somebody may register a class that it has not.

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.structure import is_plain, is_users, is_written_in_python
@@ -20,33 +20,20 @@ from tapetensor.nn.module import Module
 _METHODS = ("__getattribute__", "__setattr__")
 
 
-class Unread(NamedTuple):
-    """The attributes of an object that nobody has read so far.
-
-    Attributes:
-        owner: the object.
-        held: the source of the dict that has them.
-        walks: what walks each of them, by name.
-    """
-
-    owner: Any
-    held: str
-    walks: dict[str, Callable[..., None]]
-
-
 class Reading:
     """What one captured function reads, or sets, of the attributes of objects."""
 
     def __init__(self) -> None:
-        # By the address of the object.
-        self._unread: dict[int, Unread] = {}
+        # What walks the attributes that nobody has read so far, by the address of the object and by
+        # name.
+        self._unread: dict[int, dict[str, Callable[..., None]]] = {}
         self._classes: dict[type, None] = {}
         # The methods that classes have in order to tell, with their names.
         self._telling: list[tuple[type, str]] = []
         self._is_on = self._is_over = False
         self._thread = get_ident()
         # What other threads have read, which do not walk.
-        self._elsewhere: list[tuple[Unread, str]] = []
+        self._elsewhere: list[tuple[dict[str, Callable[..., None]], str]] = []
 
     def leaves(self, owner: Any, value: Any) -> bool:
         """Tell whether an attribute is walked when it is read, and not before.
@@ -57,10 +44,9 @@ class Reading:
         """
         return not self._is_over and (not isinstance(owner, Module) or _is_free(value))
 
-    def leave(self, owner: Any, name: str, held: str, walk: Callable[..., None]) -> None:
+    def leave(self, owner: Any, name: str, walk: Callable[..., None]) -> None:
         """Leave an attribute until it is read: `walk` is called then, and told whether by name."""
-        unread = self._unread.setdefault(id(owner), Unread(owner, held, {}))
-        unread.walks[name] = walk
+        self._unread.setdefault(id(owner), {})[name] = walk
         self._classes[type(owner)] = None
         if self._is_on:
             self._have_tell(type(owner))
@@ -103,34 +89,33 @@ class Reading:
         """Walk all attributes now: code may read or set them untold, or looks at classes."""
         self._is_over = True
         self.stop()
-        for unread in [*self._unread.values()]:
-            self._walk(unread, [*unread.walks])
+        for walks in [*self._unread.values()]:
+            self._walk(walks, [*walks])
 
     def told(self, owner: Any, name: str) -> None:
         """Walk an attribute that is looked up or set; all of them where all are read."""
-        unread = self._unread.get(id(owner))
-        if unread is None:
+        walks = self._unread.get(id(owner))
+        if walks is None:
             return
         if get_ident() != self._thread:
-            self._elsewhere.append((unread, name))
-        elif name in unread.walks:
-            self._walk(unread, [name], is_named=True)
+            self._elsewhere.append((walks, name))
+        elif name in walks:
+            self._walk(walks, [name], is_named=True)
         elif name.startswith("__") and name != "__class__":
-            self._walk(unread, [*unread.walks])
+            self._walk(walks, [*walks])
+
+    def finish(self) -> None:
+        """Walk what other threads have read."""
+        for walks, name in self._elsewhere:
+            self._walk(walks, [name])
 
     @unseen
-    def _walk(self, unread: Unread, names: list[str], *, is_named: bool = False) -> None:
+    def _walk(
+        self, walks: dict[str, Callable[..., None]], names: list[str], *, is_named: bool = False
+    ) -> None:
         for name in names:
-            if name in unread.walks:
-                unread.walks.pop(name)(is_named=is_named)
-
-    def unread(self) -> Iterator[tuple[str, frozenset[str]]]:
-        """Yield the sources of dicts of attributes, and the names of those that nobody has read."""
-        for unread, name in self._elsewhere:
-            self._walk(unread, [name])
-        for unread in self._unread.values():
-            if unread.walks:
-                yield unread.held, frozenset(unread.walks)
+            if name in walks:
+                walks.pop(name)(is_named=is_named)
 
 
 # Those that are told.
@@ -159,10 +144,13 @@ def is_teller(value: Any) -> bool:
 def can_tell(value: Any) -> bool:
     """Tell whether the class of an object can be made to tell what is looked up in it."""
     cls = type(value)
-    own = [vars(cls)[name] for name in _METHODS if name in vars(cls)]
     # What is written in C may show all that an object holds.
     is_in_python = all(map(is_written_in_python, cls.__mro__[:-1]))
-    return is_users(cls) and is_in_python and all(map(is_teller, own))
+    looks_up, sets = [vars(cls).get(name) for name in _METHODS]
+    # A method of the user's that sets attributes is seen when it runs.
+    is_users_method = isinstance(sets, types.FunctionType) and is_users(sets)
+    can_set = sets is None or is_users_method or is_teller(sets)
+    return is_users(cls) and is_in_python and can_set and (looks_up is None or is_teller(looks_up))
 
 
 def _is_free(value: Any) -> bool:
