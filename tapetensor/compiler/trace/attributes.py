@@ -79,12 +79,11 @@ class Attributes(Inputs):
             read, write = partial(in_slots, value), partial(fill_slots, value)
             watched = self.hold(f"{where}.", read, write, dict)
             for name, slot in slots.items():
-                is_there = name in watched.before
-                self.guard(f"is_set({self.bind(slot)}, {local}) is not {is_there}")
-                if is_there:
-                    source, put = f"{self.bind(slot.__get__)}({local})", slot.__set__
-                    one = _Attribute(name, source, where, watched, partial(put, value), False)
-                    found.append(one)
+                if name not in watched.before:
+                    self.guard(f"is_set({self.bind(slot)}, {local})")
+                    continue
+                source, put = f"{self.bind(slot.__get__)}({local})", partial(slot.__set__, value)
+                found.append(_Attribute(name, source, where, watched, put, False))
         if fields is not None:
             read, write = partial(in_dict, value), partial(refill_fields, value, fields)
             watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
@@ -98,9 +97,8 @@ class Attributes(Inputs):
             self.states.append((held, fields, watched.expected))
             for name in watched.before:
                 if name != _FOUND_BY_CLASS or not isinstance(value, types.FunctionType):
-                    put = partial(fields.__setitem__, name)
-                    one = _Attribute(name, f"{held}[{name!r}]", where, watched, put, lasts)
-                    found.append(one)
+                    source, put = f"{held}[{name!r}]", partial(fields.__setitem__, name)
+                    found.append(_Attribute(name, source, where, watched, put, lasts))
         for one in found:
             if are_left and self.reading.leaves(value, one.watched.before[one.name]):
                 walk = partial(self.walk_read, one, self.is_around)

@@ -50,10 +50,9 @@ _WHOLE = frozenset(
 )  # fmt: skip
 # Code that names one of these reads or sets attributes in a way that their class is not told of, or
 # sees what classes have, or which functions were called.
-UNTOLD = (_WHOLE - {"globals"}).union(
-    ["__get__", "__getattribute__", "__getstate__", "__setattr__", "getattr_static"],
-    ["__traceback__", "format_exc"],
-)
+UNTOLD = (_WHOLE - {"globals"}) | {
+    "__getattribute__", "__getstate__", "__setattr__", "__traceback__", "format_exc"
+}  # fmt: skip
 # Code that names one of these may look for a name that is, or stands in, one of its texts.
 _DYNAMIC = _WHOLE.union(_NAME_AT, ["format", "format_map"])
 # An attribute in a text that is formatted, as in ``"{0.rate}"``.

@@ -23,20 +23,22 @@ _DTYPES = {"b": "?", "i": "bq", "u": "BQ", "f": "efd", "c": "FD"}
 
 def fast_power(dtype: np.dtype[Any], exponent: Any, *, in_place: bool) -> Any:
     """Return the function that the operator calls for an array and a number; None if `np.power`."""
-    if type(exponent) not in _EXPONENTS or exponent not in _FAST or dtype.kind not in _DTYPES:
+    kind: Any = type(exponent)
+    if kind not in _EXPONENTS or exponent not in _FAST or dtype.kind not in _DTYPES:
         return None
     power = operator.ipow if in_place else operator.pow
-    return _fast(power, _DTYPES[dtype.kind], type(exponent), exponent)
+    return _fast(power, _DTYPES[dtype.kind], kind, exponent)
 
 
 def fast_within(dtype: np.dtype[Any], exponent: float) -> Any:
     """Return the function that gives what `np.power` does for a floating dtype; None if none is."""
+    kind: Any = dtype.type
     is_known = exponent in _FAST and dtype.char in _DTYPES["f"]
-    return _fast(np.power, dtype.char, dtype.type, exponent) if is_known else None
+    return _fast(np.power, dtype.char, kind, exponent) if is_known else None
 
 
 @cache
-def _fast(power: Callable[..., Any], dtypes: str, kind: Callable[[Any], Any], value: Any) -> Any:
+def _fast(power: Callable[..., Any], dtypes: str, kind: Any, value: Any) -> Any:
     """Return the function that gives what one that takes powers does; None if none is.
 
     Args:

@@ -144,13 +144,11 @@ def is_teller(value: Any) -> bool:
 def can_tell(value: Any) -> bool:
     """Tell whether the class of an object can be made to tell what is looked up in it."""
     cls = type(value)
+    own = [vars(cls)[name] for name in _METHODS if name in vars(cls)]
+    # Such a method of the user's is seen when it runs; one that is written in C is not.
+    can_be_seen = all(isinstance(one, types.FunctionType) for one in own)
     # What is written in C may show all that an object holds.
-    is_in_python = all(map(is_written_in_python, cls.__mro__[:-1]))
-    looks_up, sets = [vars(cls).get(name) for name in _METHODS]
-    # A method of the user's that sets attributes is seen when it runs.
-    is_users_method = isinstance(sets, types.FunctionType) and is_users(sets)
-    can_set = sets is None or is_users_method or is_teller(sets)
-    return is_users(cls) and is_in_python and can_set and (looks_up is None or is_teller(looks_up))
+    return is_users(cls) and can_be_seen and all(map(is_written_in_python, cls.__mro__[:-1]))
 
 
 def _is_free(value: Any) -> bool:

@@ -9,19 +9,21 @@ import pytest
 
 import tapetensor as tt
 from tests.compiler.law.around import LAWFUL, PLANNED
+from tests.compiler.law.attributes import LOOKED_UP, READ, SET
 from tests.compiler.law.harness import verdict
 from tests.compiler.law.programs import scenarios
 from tests.compiler.law.state import KEPT, SEEN
 from tests.compiler.law.surroundings import surroundings
 from tests.compiler.law.training import RIGHT, TRAINING
 
-LAW = {**scenarios(), **LAWFUL, **KEPT}
+LAW = {**scenarios(), **LAWFUL, **KEPT, **SET}
 NEVER_REFUSED = {
     f"{subject}: {name}": text
     for subject, table in (
         ("training", TRAINING),
         ("right programs", RIGHT),
         ("around", PLANNED | SEEN),
+        ("attributes", READ | LOOKED_UP),
     )
     for name, text in table.items()
 }
