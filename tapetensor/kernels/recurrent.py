@@ -13,6 +13,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.sums import sum_of_rows
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import computed_once
@@ -50,6 +51,7 @@ def rnn(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
     )
 
 
+@native_from(MANY_STEPS)
 def lstm(
     gates: Array, weight: Array, bias: Array, state: Array, cell: Array
 ) -> tuple[Array, Pullbacks]:
@@ -120,6 +122,7 @@ def lstm(
     )
 
 
+@native_from(MANY_STEPS)
 def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, Pullbacks]:
     """A gated recurrent unit; the output is ``h``.
 

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import convolution, pooling
-from tapetensor.kernels.numerics import recurrence, segments, windows
+from tapetensor.kernels import convolution, pooling, recurrent
+from tapetensor.kernels.numerics import recurrence, segments, sums, windows
 from tapetensor.native import convolutions
 from tapetensor.native.loading import are_known, run
 from tapetensor.native.pooling import max_pool2d, min_pool2d
+from tapetensor.native.recurrent import gru, lstm
 from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
 from tapetensor.native.windows import write_shares, write_sums
 
 # As it is on numpy.
 _summed: Callable[[Array, Array, int], Array] = inspect.unwrap(segments.segment_sum)
+_sum_in_order: Callable[[Array, tuple[int, ...]], Array] = inspect.unwrap(sums.sum_in_order)
 
 _SEGMENT_SUM = """
 def loop(sums, rows, targets):
@@ -32,6 +34,20 @@ def loop(sums, rows, targets):
         target = sums[targets[i]]
         for j in range(width):
             target[j] += rows[i, j]
+"""
+# A product with ones runs on all threads of the BLAS, and what one has read another writes slowly.
+_ROW_SUMS = """
+def loop(sums, rows):
+    count, width = rows.shape
+    for i in range(count):
+        total = 0.0
+        for start in range(0, width, 4096):
+            block = rows[i, start : start + 4096]
+            part = rows.dtype.type(0)
+            for j in range(block.shape[0]):
+                part = plus(part, block[j])
+            total += part
+        sums[i] = total
 """
 
 
@@ -51,6 +67,16 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
     return sums
 
 
+def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
+    """Return the sums over sorted axes of an array in C order, which stay with size 1."""
+    kept = x.ndim - len(axis)
+    if not axis or axis[0] != kept or not are_known(x):
+        return _sum_in_order(x, axis)
+    sums = np.empty((*x.shape[:kept], *[1] * len(axis)), x.dtype)
+    run(_ROW_SUMS, sums.reshape(-1), x.reshape(sums.size, -1))
+    return sums
+
+
 _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(recurrence.run_recurrence): run_recurrence,
     inspect.unwrap(recurrence.run_scan): run_scan,
@@ -58,10 +84,13 @@ _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(windows.write_sums): write_sums,
     inspect.unwrap(windows.write_shares): write_shares,
     _summed: segment_sum,
+    _sum_in_order: sum_in_order,
     inspect.unwrap(convolution.conv1d): convolutions.conv1d,
     inspect.unwrap(convolution.conv2d): convolutions.conv2d,
     inspect.unwrap(convolution.conv_transpose1d): convolutions.conv_transpose1d,
     inspect.unwrap(convolution.conv_transpose2d): convolutions.conv_transpose2d,
     inspect.unwrap(pooling.max_pool2d): max_pool2d,
     inspect.unwrap(pooling.min_pool2d): min_pool2d,
+    inspect.unwrap(recurrent.gru): gru,
+    inspect.unwrap(recurrent.lstm): lstm,
 }

@@ -34,7 +34,12 @@ def seen(dtype: DType, rank: int) -> Any:
 
 def run(source: str, *args: Any) -> None:
     """Run a loop on arguments: arrays in C order, integers, and pairs of them."""
-    _loop_for(source, *map(_kind_of, args))(*args)
+    loop_for(source, *args)(*args)
+
+
+def loop_for(source: str, *args: Any) -> Callable[..., None]:
+    """Return the loop that runs on such arguments, see `run`."""
+    return _loop_of(source, *map(_kind_of, args))
 
 
 def run_shares(source: str, shares: Sequence[tuple[int, ...]], *args: Any) -> None:
@@ -45,7 +50,7 @@ def run_shares(source: str, shares: Sequence[tuple[int, ...]], *args: Any) -> No
         shares: the first arguments of each call.
         args: the others, which all calls have in common.
     """
-    loop = _loop_for(source, *map(_kind_of, (*shares[0], *args)))
+    loop = loop_for(source, *shares[0], *args)
     threads.run_together(*[(loop, *share, *args) for share in shares])
 
 
@@ -54,7 +59,7 @@ def _kind_of(value: Any) -> Any:
 
 
 @kept
-def _loop_for(source: str, *kinds: Any) -> Callable[..., None]:
+def _loop_of(source: str, *kinds: Any) -> Callable[..., None]:
     """Return the machine code for just these types: it takes other layouts as they are declared."""
     number = numba().types.int64
     known: dict[Any, Any] = {int: number, tuple: numba().types.UniTuple(number, 2)}

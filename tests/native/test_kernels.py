@@ -14,6 +14,7 @@ import tapetensor as tt
 from tapetensor import compiler, nn
 from tapetensor.kernels.numerics import recurrence as plain_recurrence
 from tapetensor.kernels.numerics import segments as plain_segments
+from tapetensor.kernels.numerics import sums as plain_sums
 from tapetensor.kernels.numerics import threads
 from tapetensor.native import eager, sequences
 from tapetensor.native import kernels as native
@@ -204,6 +205,35 @@ def test_a_target_that_is_not_there_writes_nowhere() -> None:
 
     with pytest.raises(IndexError):
         segment_sum(rows, targets, 4)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("special", [0, np.nan, np.inf])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((5, 4097), (1,)), ((3, 90, 70), (1, 2)), ((20000,), (0,)), ((9, 7), (0,)), ((4, 0), (1,))],
+)
+def test_a_sum_is_exact_to_the_last_digits(
+    dtype: Any, special: float, shape: tuple[int, ...], axis: tuple[int, ...]
+) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x.flat[:1] = special
+    expected = x.astype(np.longdouble).sum(axis=axis, keepdims=True).astype(dtype)
+
+    found = native_kernel(plain_sums.sum_in_order)(x, axis)
+
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert native_kernel(plain_sums.sum_in_order) is native.sum_in_order
+    np.testing.assert_allclose(found, expected, rtol=0, atol=500 * np.finfo(dtype).eps)
+
+
+def test_a_long_sum_adds_the_sums_of_blocks_in_float64() -> None:
+    thirds = np.full(1 << 24, np.float32(1 / 3))
+
+    (found,) = native.sum_in_order(thirds, (0,))
+
+    assert found == pytest.approx(thirds.size * float(thirds[0]), rel=1e-6)
 
 
 def test_other_kernels_stay_what_they_are() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import is_captured
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 
 # A product adds one element after the other in each lane of a vector. Up to so many in a row, that
 # is as exact as a reduction, which adds in pairs.
@@ -39,12 +40,12 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
     if not axis or x.dtype not in PRODUCT_DTYPES or not is_known:
         return np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
     if is_in_order(x):
-        return _sum_in_order(x, axis)
+        return sum_in_order(x, axis)
     order = _order_in_memory(x)
     turned = x.transpose(order)
     if not is_in_order(turned):
         return np.add.reduce(x, axis=axis, keepdims=True)
-    sums = _sum_in_order(turned, _axes_after(order, axis))
+    sums = sum_in_order(turned, _axes_after(order, axis))
     return sums.transpose([order.index(one) for one in range(x.ndim)])
 
 
@@ -124,7 +125,8 @@ def _lies_by_row(x: Array) -> bool:
     return _laid_out(x).strides[-1] == x.dtype.itemsize
 
 
-def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
+@native_from(MANY_STEPS)
+def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes of an array that lies in C order.
 
     Where it is captured, it is the same products with ones.
