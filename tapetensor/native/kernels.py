@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import convolution, pooling, recurrent
+from tapetensor.kernels import convolution, linear_algebra, pooling, recurrent
 from tapetensor.kernels.numerics import recurrence, segments, sums, windows
 from tapetensor.native import convolutions
+from tapetensor.native.lanes import IMPORTED, TURN
 from tapetensor.native.loading import are_known, run
 from tapetensor.native.pooling import max_pool2d, min_pool2d
 from tapetensor.native.recurrent import gru, lstm
 from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
 from tapetensor.native.windows import write_shares, write_sums
 
-# As it is on numpy.
+# As they are on numpy.
+_columns_as_rows: Callable[[Array], Array] = inspect.unwrap(linear_algebra.columns_as_rows)
 _summed: Callable[[Array, Array, int], Array] = inspect.unwrap(segments.segment_sum)
 _sum_in_order: Callable[[Array, tuple[int, ...]], Array] = inspect.unwrap(sums.sum_in_order)
 
@@ -48,6 +50,14 @@ def loop(sums, rows):
                 part = plus(part, block[j])
             total += part
         sums[i] = total
+"""
+# OpenBLAS multiplies a stack of small matrices slower where their axes are swapped.
+_COLUMNS_AS_ROWS = f"""{IMPORTED}{TURN}
+def loop(found, stack):
+    count, rows, columns = stack.shape
+    flat = found.reshape(-1)
+    for one in range(count):
+        turn(stack[one], flat[one * rows * columns :], rows)
 """
 
 
@@ -77,6 +87,15 @@ def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     return sums
 
 
+def columns_as_rows(x: Array) -> Array:
+    """Return a stack of matrices with their axes swapped, in C order."""
+    if x.ndim == 2 or not are_known(x) or not x.flags.c_contiguous:
+        return _columns_as_rows(x)
+    found = np.empty(np.swapaxes(x, -1, -2).shape, x.dtype)
+    run(_COLUMNS_AS_ROWS, found, x.reshape(-1, *x.shape[-2:]))
+    return found
+
+
 _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(recurrence.run_recurrence): run_recurrence,
     inspect.unwrap(recurrence.run_scan): run_scan,
@@ -89,6 +108,7 @@ _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(convolution.conv2d): convolutions.conv2d,
     inspect.unwrap(convolution.conv_transpose1d): convolutions.conv_transpose1d,
     inspect.unwrap(convolution.conv_transpose2d): convolutions.conv_transpose2d,
+    _columns_as_rows: columns_as_rows,
     inspect.unwrap(pooling.max_pool2d): max_pool2d,
     inspect.unwrap(pooling.min_pool2d): min_pool2d,
     inspect.unwrap(recurrent.gru): gru,

@@ -7,6 +7,33 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
+# It stands at the top of a source that has such vectors.
+IMPORTED = """\
+from tapetensor.native.lanes import lanes
+
+globals().update(vars(lanes()))
+
+
+"""
+# It writes the columns of a matrix as rows, which lie a width apart.
+TURN = """
+def turn(rows, columns, width):
+    count, size = rows.shape
+    lanes, flat = lane_count(rows), rows.reshape(-1)
+    for begin in range(0, size, lanes):
+        for first in range(0, count, lanes):
+            if begin + lanes <= size and first + lanes <= count:
+                turned(flat, first * size + begin, size, columns, begin * width + first, width)
+            else:
+                for row in range(first, min(first + lanes, count)):
+                    for at in range(begin, min(begin + lanes, size)):
+                        columns[at * width + row] = rows[row, at]
+
+
+turn = compiled(turn)
+
+
+"""
 # A product and a sum are one instruction where there is one.
 _FUSED = ("contract",)
 

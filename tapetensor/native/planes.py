@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
+from tapetensor.native.lanes import IMPORTED
 from tapetensor.native.loading import SMALLEST_FOR_THREADS, run_shares
 
 
@@ -44,12 +45,7 @@ def _copy(name: str, vector: str, step: int) -> str:
 # Functions for the source of a loop: between a plane and a frame. Windows that lie in a run are a
 # plane in a frame without strides and padding.
 FRAMES = f"""\
-from tapetensor.native.lanes import lanes
-
-globals().update(vars(lanes()))
-
-
-def place(row, column, shape, stride):
+{IMPORTED}def place(row, column, shape, stride):
     part = row % stride[0] * stride[1] + column % stride[1]
     return (part * shape[0] + row // stride[0]) * shape[1] + column // stride[1]
 

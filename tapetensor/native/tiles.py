@@ -7,6 +7,7 @@ offset.
 from __future__ import annotations
 
 from tapetensor.compiler.emit.code import indented
+from tapetensor.native.lanes import TURN
 from tapetensor.native.planes import FRAMES
 
 # So many sums are in registers at once. That hides how long each takes, and fits into 16 registers.
@@ -79,24 +80,6 @@ _BY_WINDOWS = """\
                 for k in range(0, rows, {rows}):
                     tile(frame, offsets, k, values, sums[filter:], numbers, width, run)
 """
-_TURN = """
-def turn(rows, columns, width):
-    filters, size = rows.shape
-    lanes, flat = lane_count(rows), rows.reshape(-1)
-    for begin in range(0, size, lanes):
-        for first in range(0, filters, lanes):
-            if begin + lanes <= size and first + lanes <= filters:
-                turned(flat, first * size + begin, size, columns, begin * width + first, width)
-            else:
-                for f in range(first, min(first + lanes, filters)):
-                    for at in range(begin, min(begin + lanes, size)):
-                        columns[at * width + f] = rows[f, at]
-
-
-turn = compiled(turn)
-
-
-"""
 
 
 def runs(filters: int) -> str:
@@ -143,7 +126,7 @@ def to_weight_by_filters(rows: int) -> str:
         "                at += width",
         *indented(ends),
     ]
-    return _source(lines, _TURN + _TO_WEIGHT.format(run=_BY_FILTERS.format(rows=rows)))
+    return _source(lines, TURN + _TO_WEIGHT.format(run=_BY_FILTERS.format(rows=rows)))
 
 
 def to_weight_by_windows(rows: int) -> str:

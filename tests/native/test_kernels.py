@@ -12,6 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import compiler, nn
+from tapetensor.kernels import linear_algebra as plain_linear
 from tapetensor.kernels.numerics import recurrence as plain_recurrence
 from tapetensor.kernels.numerics import segments as plain_segments
 from tapetensor.kernels.numerics import sums as plain_sums
@@ -234,6 +235,20 @@ def test_a_long_sum_adds_the_sums_of_blocks_in_float64() -> None:
     (found,) = native.sum_in_order(thirds, (0,))
 
     assert found == pytest.approx(thirds.size * float(thirds[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(5, 64, 33), (2, 3, 7, 5), (40, 17), (3, 1, 20), (0, 4, 5)])
+@pytest.mark.parametrize("seen", [lambda x: x, lambda x: x[..., ::-1]])
+def test_the_columns_of_a_stack_are_rows(
+    dtype: Any, shape: tuple[int, ...], seen: Callable[[Array], Array]
+) -> None:
+    stack = seen(_random(np.random.default_rng(0), shape, dtype))
+
+    found = native_kernel(plain_linear.columns_as_rows)(stack)
+
+    np.testing.assert_array_equal(found, stack.mT)
+    assert native_kernel(plain_linear.columns_as_rows) is native.columns_as_rows
 
 
 def test_other_kernels_stay_what_they_are() -> None:
