@@ -6,6 +6,8 @@ offset.
 
 from __future__ import annotations
 
+from functools import cache
+
 from tapetensor.compiler.emit.code import indented
 from tapetensor.native.lanes import TURN
 from tapetensor.native.planes import FRAMES
@@ -82,6 +84,7 @@ _BY_WINDOWS = """\
 """
 
 
+@cache
 def runs(filters: int) -> str:
     """Return the source of what windows read times the elements of filters, so many at once."""
     vectors = SUMS // filters
@@ -104,6 +107,7 @@ def runs(filters: int) -> str:
     return _source(lines, _RUNS.format(sums=SUMS))
 
 
+@cache
 def to_weight_by_filters(rows: int) -> str:
     """Return the source of the cotangent of a weight, vectors of filters times so many elements."""
     each = range(rows)
@@ -129,6 +133,7 @@ def to_weight_by_filters(rows: int) -> str:
     return _source(lines, TURN + _TO_WEIGHT.format(run=_BY_FILTERS.format(rows=rows)))
 
 
+@cache
 def to_weight_by_windows(rows: int) -> str:
     """Return the source of the cotangent of a weight, vectors of windows times so many elements."""
     each = range(rows)
