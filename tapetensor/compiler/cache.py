@@ -31,6 +31,8 @@ class PlanCache:
     Attributes:
         plans: the last used one first.
         failed: how many calls could not be captured, though the function itself could run.
+        varying: what was another one at an earlier call, as the user calls it, the last of it last.
+        fixed: what was, too, but no plan can do without its value.
         lock: held while one of them runs.
         runner: the thread in which one of them runs.
     """
@@ -38,6 +40,8 @@ class PlanCache:
     def __init__(self) -> None:
         self.plans: list[Plan] = []
         self.failed = 0
+        self.varying: list[str] = []
+        self.fixed: list[str] = []
         # How many calls found no plan, and no room for another.
         self._left_over = 0
         # How many of them came last, in a row.
@@ -73,6 +77,13 @@ class PlanCache:
         with self.lock:
             self.plans.remove(plan)
 
+    def note_difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Note what a call differs in from one with a plan, beside what no plan does without."""
+        places = (plan.difference(args, kwargs) for plan in self.plans)
+        place = next((one for one in places if one and one not in self.fixed), "")
+        if place and place not in self.varying:
+            self.varying.append(place)
+
     def has_room(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Tell whether a call that has no plan gets one.
 
@@ -96,8 +107,9 @@ class PlanCache:
             warnings.warn(
                 f"compile: {name} is called in more than {MAX_PLANS} kinds{told}; from now on one "
                 "that has no plan runs as the plain function does. Sizes that change should be "
-                "padded to a few, Python numbers that change from call to call should be tensors, "
-                "and each optimizer makes a kind of its own: compile a function for each",
+                "padded to a few, integers that change from call to call should be tensors, what "
+                "the function decides by should take few values, and each optimizer makes a kind "
+                "of its own: compile a function for each",
                 stacklevel=3,
             )
         self._left_over += 1

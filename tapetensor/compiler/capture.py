@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -24,10 +24,15 @@ IS_TRACING: ContextVar[bool] = ContextVar("IS_TRACING", default=False)
 
 @contextmanager
 def capturing(
-    function: Callable[..., Any], program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Callable[..., Any],
+    program: Program,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    varying: Collection[str] = (),
 ) -> Iterator[tuple[Binding, Callable[[], Any]]]:
     """Walk the inputs of a call; yield them, and what runs the function on tracers."""
     binding = Binding(program, function)
+    binding.varying = varying
     token = IS_TRACING.set(True)
     try:
         binding.guard(f"len(args) != {len(args)}")
@@ -35,11 +40,11 @@ def capturing(
         with placed(binding.place):
             called = binding.open(function)
         lazy_args = [
-            binding.walk(value, f"args[{position}]", f"argument {position}")
+            binding.walk(value, f"args[{position}]", f"argument {position}", is_put=True)
             for position, value in enumerate(args)
         ]
         lazy_kwargs = {
-            name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
+            name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}", is_put=True)
             for name, value in kwargs.items()
         }
         yield binding, partial(binding.run, partial(called, *lazy_args, **lazy_kwargs))

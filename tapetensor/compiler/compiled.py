@@ -74,10 +74,11 @@ class Compiled:
                 return result
             if not cache.has_room(_name_of(self._function), args, kwargs):
                 return self._function(*args, **kwargs)
+            cache.note_difference(args, kwargs)
             where = "something that the function reads"
             # Between a trace and its plan the garbage collector may have emptied a weak reference.
             for _ in range(2):
-                plan = self._trace(args, kwargs)
+                plan = self._planned(args, kwargs)
                 if isinstance(plan, Untraced):
                     return self._as_it_is(plan, args, kwargs)
                 cache.add(plan)
@@ -156,6 +157,25 @@ class Compiled:
             )
         return result
 
+    def _planned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan | Untraced:
+        """Return the plan for a call; what varies is a constant where it cannot be an input."""
+        varying = self._cache.varying
+        try:
+            plan = self._trace(args, kwargs)
+            if isinstance(plan, Plan) or not varying:
+                return plan
+        except TraceError:
+            if not varying:
+                raise
+        last = varying.pop()
+        try:
+            plan = self._planned(args, kwargs)
+        except TraceError:
+            varying.append(last)
+            raise
+        (self._cache.fixed if isinstance(plan, Plan) else varying).append(last)
+        return plan
+
     def _trace(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], makes_arrays: bool = False
     ) -> Plan | Untraced:
@@ -163,7 +183,10 @@ class Compiled:
         started = time.perf_counter()
         program = Program(self._backend, makes_arrays=makes_arrays)
         try:
-            with capturing(self._function, program, args, kwargs) as (binding, run):
+            with capturing(self._function, program, args, kwargs, self._cache.varying) as (
+                binding,
+                run,
+            ):
                 result = run()
                 change, held = binding.change(), [*binding.held]
                 with placed(binding.place):

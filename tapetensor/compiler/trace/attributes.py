@@ -130,7 +130,7 @@ class Attributes(Inputs):
             return
         told = never_the_same(value)
         if not told:
-            watched.expected[name] = self.walk(value, source, called)
+            watched.expected[name] = self.walk(value, source, called, is_put=True)
             put(watched.expected[name])
         elif is_named:
             raise trace_error(f"{called} {told}")

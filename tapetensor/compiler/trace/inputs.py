@@ -7,7 +7,7 @@ Python source.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -106,6 +106,9 @@ class Inputs(GuardWriter):
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
         # tensor is not, for optimizers and modules change tensors.
         self.is_around = False
+        # What was another one at an earlier call, as the user calls it: a float or an array is no
+        # constant there, and an object may be any of its class.
+        self.varying: Collection[str] = ()
 
     def hold(
         self,
@@ -132,7 +135,7 @@ class Inputs(GuardWriter):
         tensors = {key: local for key, (_, local, _, _) in self.tensors.items()}
         return tensors | {key: source for key, (_, source) in self.seen.items()}
 
-    def walk_array(self, array: Any, expression: str, where: str) -> Any:
+    def walk_array(self, array: Any, expression: str, where: str, *, is_varying: bool) -> Any:
         """Return what stands for an array: a tracer, or itself if it counts as a constant."""
         if array.__class__ not in (np.ndarray, np.memmap):
             raise ArgumentTypeError(
@@ -144,7 +147,7 @@ class Inputs(GuardWriter):
             stands_for, source = self.seen[id(array)]
             self.guard(f"{local} is not {source}")
             return stands_for
-        if not self.is_around:
+        if not self.is_around or is_varying:
             tracer = self.input(array, local, where)
             tracer.fixed_as = where
             if not array.shape:
@@ -159,7 +162,18 @@ class Inputs(GuardWriter):
         self.hold(where, partial(elements, array), partial(_put_back, array), same=operator.eq)
         return array
 
-    def walk(self, value: Any, expression: str, where: str) -> Any:
+    def walk_number(self, value: Any, expression: str, where: str) -> Any:
+        """Return what stands for a float, Python's or numpy's, that is another one at each call."""
+        local = self.local(expression)
+        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+        number = np.asarray(value)[()]
+        node = self.program.add(Kind.INPUT, None, (), (), number.dtype, label=where)
+        self.expressions[node] = f"{self.bind(number.__class__)}({local})"
+        if isinstance(value, np.generic):
+            return ArrayTracer.made(self.program, node)
+        return NumberTracer(ArrayTracer(self.program, node))
+
+    def walk(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
         """Return what stands for any value; see `Walker`."""
         raise NotImplementedError
 

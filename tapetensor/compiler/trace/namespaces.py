@@ -74,7 +74,9 @@ class Namespaces(Walker):
         """Walk what a class or the dict of a module of the user's has by a name."""
         held = vars(owner) if isinstance(owner, type) else owner
         value, expression = held[name], f"{self.names_of(owner)}[{name!r}]"
-        replaced = self.walk_value(value, expression, f"{where}{name}")
+        replaced = self.walk_value(
+            value, expression, f"{where}{name}", is_put=isinstance(held, dict)
+        )
         # In a class nothing is replaced.
         if isinstance(held, dict) and replaced is not value:
             held[name] = self.watched[id(held)].expected[name] = replaced

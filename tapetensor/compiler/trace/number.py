@@ -51,13 +51,13 @@ def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., A
         if is_numpys or not all(isinstance(one, NumberTracer | int | float) for one in operands):
             return NotImplemented
         ordered = operands[::-1] if is_reflected else operands
+        arrays = [one.array if isinstance(one, NumberTracer) else one for one in ordered]
         is_floating = ufunc is np.divide or any(isinstance(one, float) for one in operands)
         if in_python is not None and (ufunc in _RAISING or not is_floating):
             kind = _FLOATING if is_floating else _INTEGER
             first = next(one.array for one in operands if isinstance(one, NumberTracer))
-            made = first.capture_step(_step(in_python, kind), ordered, {}, np.zeros((), kind))
-            return NumberTracer(made)
-        arrays = [one.array if isinstance(one, NumberTracer) else one for one in ordered]
+            step, result = _step(in_python, kind), np.zeros((), kind)
+            return NumberTracer(first.capture_step(step, tuple(arrays), {}, result))
         return NumberTracer(ufunc(*arrays))
 
     return captured

@@ -96,6 +96,11 @@ def into(function: Callable[..., Any]) -> Callable[..., Any]:
     return write
 
 
+def item(array: Any) -> Any:
+    """Return an array of one element, or a scalar of numpy's, as Python's number."""
+    return array.item()
+
+
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` with copies of its results, in C order and in memory of their own."""
 

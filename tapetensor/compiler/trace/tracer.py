@@ -21,6 +21,7 @@ from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
+    item,
     read_index,
     reordered,
     write_all,
@@ -326,6 +327,8 @@ class ArrayTracer(ArrayMethods):
         if is_scalar or (not is_in_order and function is not read_index):
             # What is written into a view of a scalar of numpy's would be lost.
             function = copied(function)
+        # With Python's numbers results have other dtypes than with numpy's.
+        args, options = replaced((args, options), self._as_number)
         keywords = Keywords(replaced(options, self._unwrap))
         nodes = (*replaced(args, self._unwrap), keywords)
         if isinstance(results, tuple | list):
@@ -400,6 +403,13 @@ class ArrayTracer(ArrayMethods):
         if isinstance(value, np.ndarray):
             return self.program.constant(self.program.snapshot(value))
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
+
+    def _as_number(self, value: Any) -> Any:
+        """Return a number as a step that gives Python's own; all else as it is."""
+        if not isinstance(value, NumberTracer):
+            return value
+        nodes = (value.array.node, Keywords())
+        return self.wrap(self.program.add(Kind.CALL, item, nodes, (), value.array.dtype))
 
     def _unwrap(self, value: Any) -> Any:
         if not isinstance(value, ArrayTracer):

@@ -52,7 +52,7 @@ def captured(
         return None
     if out is not None and (is_masked or not is_call):
         return written(out, into(called_method), inputs, options, name)
-    is_power = ufunc is np.power and self.is_scalar and isinstance(inputs[0], np.floating)
+    is_power = ufunc is np.power and self.is_scalar and isinstance(inputs[0], np.floating | float)
     if is_power and self.dtype.kind != "c" and is_operator(users_frame()):
         # numpy's scalars call the function for the operator, which has other last digits.
         return self.capture_step(scalar_power, inputs, {})

@@ -71,6 +71,8 @@ _LONG = 80
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
+# Floats of which a plan can do without the value.
+_FLOATS = (float, np.float64, np.float32)
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
 # The next call may bring another object of these types.
@@ -116,17 +118,27 @@ class Walker(Attributes):
         self.caches: list[tuple[Any, list[Any], str, str]] = []
 
     @override
-    def walk(self, value: Any, expression: str, where: str) -> Any:
-        """Return `value` with tracers in place of arrays; write down how to recognize it."""
+    def walk(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
+        """Return `value` with tracers in place of arrays; write down how to recognize it.
+
+        Args:
+            value: the value.
+            expression: its source.
+            where: what the user calls it.
+            is_put: whether what is returned takes its place, so that it need not be a constant.
+        """
         # It goes into the source, which is to hold no line breaks and the like.
         self.where = repr(where)[1:-1][:_LONG]
+        is_varying = is_put and self.where in self.varying
         if isinstance(value, Captured):
             # The function has put it there, which is found in the end.
             return value
         if isinstance(value, TensorBase):
             return self.walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
-            return self.walk_array(value, expression, where)
+            return self.walk_array(value, expression, where, is_varying=is_varying)
+        if is_varying and value.__class__ in _FLOATS:
+            return self.walk_number(value, expression, where)
         if is_plain(value) or isinstance(value, VALUES):
             if value.__class__ is str:
                 self.texts.add(value)
@@ -146,6 +158,12 @@ class Walker(Attributes):
         if told:
             raise trace_error(f"{where} {told}")
         base = storage(value.__class__)
+        if is_varying and self.is_around and base is object and is_looked_through(value):
+            # It is walked as an argument is.
+            self.is_around = False
+            replaced = self.walk(value, expression, where)
+            self.is_around = True
+            return replaced
         if self._is_kept(value, base):
             self._walk_kept(value, base, expression, where)
             return value
@@ -158,7 +176,7 @@ class Walker(Attributes):
         if isinstance(value, types.MethodType | functools.partial):
             return self._walk_bound(value, local, where)
         if base in (*SEQUENCES, *DICTS):
-            return self._walk_container(value, base, local, where)
+            return self._walk_container(value, base, local, where, is_put=is_put)
         self._recognize(value, local)
         if isinstance(value, types.FunctionType):
             self.guard(f"{local}.__code__ is not {self.bind(value.__code__)}")
@@ -276,11 +294,11 @@ class Walker(Attributes):
             if not is_filled(cell):
                 self.guard(f"{self.bind(is_filled)}({held})")
                 continue
-            replaced = self.walk_value(watched.before, f"{held}.cell_contents", name)
+            replaced = self.walk_value(watched.before, f"{held}.cell_contents", name, is_put=True)
             cell.cell_contents = replaced
             watched.settle()
 
-    def walk_value(self, value: Any, expression: str, where: str) -> Any:
+    def walk_value(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
         """Walk a value that a function reads by its name; return what stands for it."""
         if isinstance(value, types.ModuleType) and not is_users(value):
             self.modules[id(value)] = value, where
@@ -291,7 +309,7 @@ class Walker(Attributes):
             self._note_lookup(value)
             self.guard(f"{expression} is not {self.bind(value)}")
             return value
-        return self.walk(value, expression, where)
+        return self.walk(value, expression, where, is_put=is_put)
 
     def _note_lookup(self, value: Any) -> None:
         """Note a function that may look up, or set, names that nobody sees."""
@@ -328,7 +346,9 @@ class Walker(Attributes):
         self.seen[id(value)] = replaced, local
         return replaced
 
-    def _walk_container(self, value: Any, base: Any, local: str, where: str) -> Any:
+    def _walk_container(
+        self, value: Any, base: Any, local: str, where: str, *, is_put: bool
+    ) -> Any:
         """Walk what is in a container, which keeps its identity if it can be written to."""
         cls = value.__class__
         self._recognize(value, local)
@@ -367,7 +387,12 @@ class Walker(Attributes):
         for position, (key, item) in enumerate(pairs):
             is_written = key.__class__ in (int, str)
             source = position if is_listed else repr(key) if is_written else self.bind(key)
-            replaced = self.walk(item, f"{listed}[{source}]", f"{where}[{shown(key)}]")
+            replaced = self.walk(
+                item,
+                f"{listed}[{source}]",
+                f"{where}[{shown(key)}]",
+                is_put=is_put and not is_set_of,
+            )
             if replaced is not item and not is_set_of:
                 changed[key] = replaced
         if base is tuple and changed:
