@@ -209,3 +209,26 @@ def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
     np.testing.assert_allclose(
         tt.compile(gradients)(x).numpy(), gradients(x).numpy(), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x, n: np.quantile(x, n),
+        lambda x, n: np.percentile(x, n, axis=0),
+        lambda x, n: n ** np.float64(1.7),
+        lambda x, n: n ** np.float32(1.7),
+        lambda x, n: np.float32(1.7) ** n,
+        lambda x, n: np.power(n, np.float64(1.7)),
+    ],
+)
+def test_a_number_computes_with_numpys_scalars_and_functions_as_pythons_does(formula: Any) -> None:
+    def step(x: Any) -> Any:
+        return formula(x, x[0].item())
+
+    compiled: Any = tt.compile(step)
+    for seed in range(40):
+        x = np.random.default_rng(seed).random(5, np.float32)
+        found, expected = compiled(x), step(x)
+        assert type(found) is type(expected)
+        assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())

@@ -42,7 +42,6 @@ def _check(function: Any, calls: list[tuple[Any, ...]], count: int) -> None:
 FORMULAS: list[Callable[[Any, Any], Any]] = [
     lambda x, b: x * b,
     lambda x, b: b - x / b,
-    lambda x, b: (x**b, b),
     lambda x, b: (x > b) * b,
     lambda x, b: x.astype(np.float64) * b,
     lambda x, b: (x * 4).astype(np.int64) + b,
@@ -64,6 +63,15 @@ def test_a_float_that_is_another_at_every_call_gives_what_the_function_gives(
     formula: Any, kind: Any
 ) -> None:
     _check(formula, [(X, kind(one)) for one in NUMBERS], 2)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_an_exponent_that_is_another_at_every_call_gives_what_the_function_gives(kind: Any) -> None:
+    compiled: Any = tt.compile(lambda x, b: (x**b, b))
+    for number in (3.0, 2.0, 1.0, 0.5, -1.0, 2.5):
+        with np.errstate(all="ignore"):
+            expected = X ** kind(number), kind(number)
+            assert _written(compiled(X, kind(number))) == _written(expected)
 
 
 DECIDING: list[Callable[[Any, Any], Any]] = [

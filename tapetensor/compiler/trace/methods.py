@@ -22,7 +22,7 @@ from tapetensor.compiler.trace.functions import METHODS
 from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import scalar_power
-from tapetensor.compiler.trace.powers import fast_power
+from tapetensor.compiler.trace.powers import fast_power, is_chosen_by_exponent
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 from tapetensor.compiler.trace.ufuncs import written
@@ -183,6 +183,8 @@ class ArrayMethods(CapturedArray):
         """Return powers; numpy's operator squares what its function does not."""
         if self._makes_scalar_of(other):
             return self.capture_step(scalar_power, (self, other), {})
+        if self._is_chosen_by(other):
+            return self.capture_step(scalar_power, (self, other), {})
         fast = None if self.is_scalar else fast_power(self.dtype, other, in_place=False)
         return super().__pow__(other) if fast is None else fast(self)
 
@@ -198,6 +200,20 @@ class ArrayMethods(CapturedArray):
         if self._makes_scalar_of(other):
             return self.capture_step(scalar_power, (other, self), {})
         return super().__rpow__(other)
+
+    def _is_chosen_by(self, other: Any) -> bool:
+        """Tell whether an exponent that is not known yet chooses the function that takes powers."""
+        is_number = isinstance(other, NumberTracer)
+        is_array = isinstance(other, ArrayMethods) and other.shape == ()
+        is_unknown = (is_number or is_array) and not self.is_scalar and self.dtype.kind in "fc"
+        if not is_unknown or not is_chosen_by_exponent():
+            return False
+        if is_array and np.result_type(self.dtype, other.dtype) != self.dtype:
+            raise self.refusal(
+                "this version of numpy takes powers of an array by a function that depends on the "
+                "exponent, which is not known yet; write np.power(x, np.full_like(x, y))"
+            )
+        return True
 
     def _makes_scalar_of(self, other: Any) -> bool:
         """Tell whether numpy computes with another number by the floating scalars' operators."""

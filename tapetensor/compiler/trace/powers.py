@@ -38,6 +38,15 @@ def fast_within(dtype: np.dtype[Any], exponent: float) -> Any:
 
 
 @cache
+def is_chosen_by_exponent() -> bool:
+    """Tell whether ``**`` takes some powers of arrays by another function, as numpy 2.2 does."""
+    numbers = np.arange(0.0, 22.0, 1 / 3)
+    roots = numbers**0.5, np.power(numbers, 0.5)
+    squares = [(numbers.astype(np.float32) ** np.float64(one)).dtype for one in (2, 3)]
+    return roots[0].tobytes() != roots[1].tobytes() or squares[0] != squares[1]
+
+
+@cache
 def _fast(power: Callable[..., Any], dtypes: str, kind: Any, value: Any) -> Any:
     """Return the function that gives what one that takes powers does; None if none is.
 
