@@ -101,6 +101,13 @@ def _power_of_a_reduction(x: Any) -> Any:
     return least
 
 
+def _copy_in_another_order(x: Any) -> Any:
+    z = np.exp(x)
+    z[0] = 1
+    turned = z.T.copy().T
+    return turned.ravel(), turned.sum(), np.ascontiguousarray(turned).sum()
+
+
 def _product_of_equals(x: Any) -> Any:
     return np.matmul(x * 1, x.T), x
 
@@ -189,6 +196,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a power of an element": _power_of_an_element,
     "an error of a result that nobody reads": _largest_of_nothing,
     "a power of a reduction": _power_of_a_reduction,
+    "a copy in another order of what was written to": _copy_in_another_order,
+    "numbers in Fortran's order": lambda x: [
+        np.asfortranarray(x.sum()), np.asfortranarray(x[:1, :1].reshape(()))
+    ],
     "integers out of bounds": lambda x: [
         x.astype(np.uint8) != -1, x.astype(np.int8) < 300, x.astype(np.int8) > 2**70
     ],

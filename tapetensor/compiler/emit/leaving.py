@@ -11,6 +11,7 @@ from typing import Any
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.tape import OwnedTape
@@ -38,11 +39,15 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
             inputs.guard_tensor(tensor, None, local)
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
-    for tensor, local, node, brought in inputs.tensors.values():
+    updated, kept = _updated(inputs.program), set[str]()
+    for tensor, local, node, _ in inputs.tensors.values():
         data = tensor.array
-        is_kept = isinstance(data, ArrayTracer) and (data.node is node or _is_updated(data.node))
-        if not is_kept:
-            writer.store(f"{local}.array", writer.write(data))
+        if isinstance(data, ArrayTracer) and data.node is updated.get(id(tensor), node):
+            kept.add(local)
+            writer.keep(data)
+    for tensor, local, _, brought in inputs.tensors.values():
+        if local not in kept:
+            writer.store(f"{local}.array", writer.write(tensor.array))
         if isinstance(brought, OwnedTape) and tensor.tape is not brought:
             writer.take(local, tensor.tape)
         elif tensor.tape is not brought:
@@ -63,8 +68,13 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
     return writer
 
 
-def _is_updated(node: Node) -> bool:
-    return node.kind is Kind.PART and node.args[0].kind is Kind.UPDATE
+def _updated(program: Program) -> dict[int, Node]:
+    """Return the last values that optimizers give to parameters, by the addresses of these."""
+    return {
+        id(node.args[0].function.group.tensors[node.detail]): node
+        for node in program.nodes
+        if node.kind is Kind.PART and node.args[0].kind is Kind.UPDATE
+    }
 
 
 def _tape_lines(writer: ResultWriter) -> list[str]:

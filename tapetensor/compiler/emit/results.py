@@ -124,6 +124,11 @@ class ResultWriter:
         # What was written is kept alive, for it is known by its address.
         self._kept: list[Any] = []
 
+    def keep(self, array: ArrayTracer) -> None:
+        """Note an array that a tensor holds on to, beside which copies have memory of their own."""
+        root = array.root()
+        self._roots[root.node] = root
+
     def store(self, target: str, source: str) -> None:
         """Write an assignment."""
         self.stored.append(target)

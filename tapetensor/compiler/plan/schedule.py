@@ -13,6 +13,7 @@ from tapetensor.compiler.plan.storage import TAKES_OUT, made_of, owner, source_o
 from tapetensor.compiler.trace.node import Kind, Node, found_in
 from tapetensor.compiler.trace.operations import read_index, write_index, write_scalar
 from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.view import laid_out, lie_alike
 
 # Steps of these kinds have to run although nobody reads their results.
 _NEEDED = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
@@ -117,11 +118,17 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
     left = {owner(node) for node in leaving}
     written: set[Node] = set()
     copies: dict[Node, Node] = {}
+    # What is read by steps that see in which order the elements lie in memory.
+    seen_in_order: set[Node] = set()
     for node in reversed(nodes):
+        if node in seen_in_order or node.kind not in (Kind.ELEMENTWISE, Kind.VIEW, Kind.WRITE):
+            seen_in_order.update(node.parents())
         if node.kind is Kind.WRITE:
             written.add(owner(node))
         source = source_of(node)
         if source is None or (source.shape, source.dtype) != (node.shape, node.dtype):
+            continue
+        if node in seen_in_order and not lie_alike(laid_out(source), laid_out(node)):
             continue
         is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
         is_last = written.isdisjoint((node, owner(source))) and node not in left

@@ -109,5 +109,5 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
     if name == "ascontiguousarray":
         whole = np.atleast_1d(whole).astype(whole.dtype, order="C", copy=False)
     if name == "asfortranarray":
-        whole = whole.astype(whole.dtype, order="F", copy=False)
+        whole = np.atleast_1d(whole).astype(whole.dtype, order="F", copy=False)
     return whole if dtype is None else whole.astype(dtype, copy=False)

@@ -134,6 +134,11 @@ class NumberTracer(Captured):
     __eq__ = _operator(np.equal)
     __ne__ = _operator(np.not_equal)
 
+    def __pos__(self) -> NumberTracer:
+        # That of a bool is an int.
+        number: NumberTracer = self + 0 if self.kind is bool else self
+        return number
+
     def __bool__(self) -> Never:
         raise self.array.refusal(
             "a condition depends on a number that is not known yet; write np.where(mask, a, b), "
@@ -161,7 +166,7 @@ class NumberTracer(Captured):
         )
 
     __round__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse_operator
-    __divmod__ = __rdivmod__ = __rpow__ = __pos__ = __invert__ = _refuse_operator
+    __divmod__ = __rdivmod__ = __rpow__ = __invert__ = _refuse_operator
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse_operator
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse_operator
 

@@ -41,6 +41,7 @@ from tapetensor.compiler.trace.view import (
     laid_out,
     lie_alike,
     seen_order,
+    zeros_lying_as,
 )
 from tapetensor.errors import TraceError
 
@@ -343,7 +344,7 @@ class ArrayTracer(ArrayMethods):
 
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array, as far as anybody can tell."""
-        like = np.empty_like(array, self.dtype)
+        like = zeros_lying_as(array, self.dtype)
         self._like = None if laid_out(self._node).strides == like.strides else like
 
     def ordered(self) -> Node:

@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array, untouched
-from tapetensor.compiler.trace.node import Kind, Node, Shape
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 
 
 @dataclass(slots=True, frozen=True)
@@ -210,6 +210,12 @@ def seen_order(array: Array) -> Shape:
 def inverse(order: Shape) -> Shape:
     """Return the order of axes that undoes another."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def zeros_lying_as(array: Array, dtype: DType) -> Array:
+    """Return zeros in the order of memory that numpy's `empty_like` gives, untouched so far."""
+    like = np.empty_like(array, dtype)
+    return np.ndarray(like.shape, dtype, untouched((like.size,), dtype), 0, like.strides)
 
 
 def order_of(operand: Node, names: tuple[str, ...] = ("transpose", "reshape")) -> Shape | None:
