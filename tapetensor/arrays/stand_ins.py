@@ -11,12 +11,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tapetensor.arrays.array import Array
+
+# Whether this thread runs a function on arrays that capture what is done with them.
+IS_TRACING: ContextVar[bool] = ContextVar("IS_TRACING", default=False)
 
 
 class UnrecordedError(TypeError):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.cache import CAPTURES
 from tapetensor.compiler.trace.binding import Binding
 from tapetensor.compiler.trace.node import Node, replaced
@@ -17,9 +17,6 @@ from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, placed, trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
-
-# Whether this thread is running a function on tracers.
-IS_TRACING: ContextVar[bool] = ContextVar("IS_TRACING", default=False)
 
 
 @contextmanager

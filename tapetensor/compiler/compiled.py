@@ -16,8 +16,9 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
+from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.cache import CAPTURES, PlanCache
-from tapetensor.compiler.capture import IS_TRACING, capturing
+from tapetensor.compiler.capture import capturing
 from tapetensor.compiler.emit.executors import chosen_backend
 from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.plan import Plan

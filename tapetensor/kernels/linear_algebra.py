@@ -11,7 +11,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.broadcasting import sum_to
-from tapetensor.kernels.numerics.native import FEW_STEPS, native_from
+from tapetensor.kernels.numerics.stacks import columns_as_rows
 from tapetensor.kernels.numerics.sums import without_repeats
 from tapetensor.tape import Pullback, Pullbacks
 
@@ -113,12 +113,6 @@ def _matmul_pullback_lhs(g: Array, lhs: Array, rhs: Array) -> Array:
         row: Array = np.matmul(np.expand_dims(g, -2), np.swapaxes(rhs, -1, -2))
         return np.reshape(sum_to(row, (1, *lhs.shape)), lhs.shape)
     return sum_to(np.matmul(g, columns_as_rows(rhs)), lhs.shape)
-
-
-@native_from(FEW_STEPS)
-def columns_as_rows(x: Array) -> Array:
-    """Return a stack of matrices with their axes swapped, for a product with another."""
-    return np.swapaxes(x, -1, -2)
 
 
 def _matmul_pullback_rhs(g: Array, lhs: Array, rhs: Array) -> Array:

@@ -47,7 +47,7 @@ class NativeKernel:
     def __call__(self, *args: Any) -> tuple[Array, Pullbacks]:
         """Run the kernel."""
         key = _key_of(args)
-        if key is None:
+        if key is None or errors_raise():
             return self._kernel(*args)
         try:
             kind = self._kinds[key]
@@ -55,7 +55,7 @@ class NativeKernel:
             if len(self._kinds) >= MAX_KINDS:
                 return self._kernel(*args)
             kind = self._kinds[key] = _captured(self._kernel, args)
-        if kind is None or errors_raise():
+        if kind is None:
             return self._kernel(*args)
         return kind.run(args)
 

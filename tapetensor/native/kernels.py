@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import convolution, linear_algebra, pooling, recurrent
-from tapetensor.kernels.numerics import recurrence, segments, sums, windows
+from tapetensor.kernels import convolution, pooling, recurrent
+from tapetensor.kernels.numerics import recurrence, segments, stacks, sums, windows
 from tapetensor.native import convolutions
 from tapetensor.native.lanes import IMPORTED, TURN
 from tapetensor.native.loading import are_known, run
@@ -25,7 +25,7 @@ from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangent
 from tapetensor.native.windows import write_shares, write_sums
 
 # As they are on numpy.
-_columns_as_rows: Callable[[Array], Array] = inspect.unwrap(linear_algebra.columns_as_rows)
+_columns_as_rows: Callable[[Array], Array] = inspect.unwrap(stacks.columns_as_rows)
 _summed: Callable[[Array, Array, int], Array] = inspect.unwrap(segments.segment_sum)
 _sum_in_order: Callable[[Array, tuple[int, ...]], Array] = inspect.unwrap(sums.sum_in_order)
 

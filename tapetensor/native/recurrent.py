@@ -25,7 +25,7 @@ _lstm: Kernel = inspect.unwrap(recurrent.lstm)
 # of one, and of loops that begin at 0.
 _LSTM = """
 def loop(t, summed, bias, gates, opened, cells, squashed, before, output):
-    one = np.float32(1)
+    half = np.float32(0.5)
     size, last = cells.shape[2], gates.shape[1] - 1
     for row in range(gates.shape[0]):
         total, given, four = summed[row], gates[row, t], opened[t, row]
@@ -33,13 +33,13 @@ def loop(t, summed, bias, gates, opened, cells, squashed, before, output):
             four[j] = total[j] + bias[j] + given[j]
         i, f, g, o = four[:size], four[size : 2 * size], four[2 * size : 3 * size], four[3 * size :]
         for j in range(size):
-            i[j] = one / (one + exp(-i[j]))
+            i[j] = half + half * tanh(half * i[j])
         for j in range(size):
-            f[j] = one / (one + exp(-f[j]))
+            f[j] = half + half * tanh(half * f[j])
         for j in range(size):
             g[j] = tanh(g[j])
         for j in range(size):
-            o[j] = one / (one + exp(-o[j]))
+            o[j] = half + half * tanh(half * o[j])
         old, new, flat = cells[t, row], cells[t + 1, row], squashed[t, row]
         h, c = output[row, t, :size], output[row, t, size:]
         for j in range(size):
@@ -83,14 +83,14 @@ def loop(t, opened, cells, squashed, cotangent, flow, cell_flow, slopes):
 """
 _GRU = """
 def loop(t, own, bias, gates, opened, before, output):
-    one = np.float32(1)
+    half = np.float32(0.5)
     size, last = output.shape[2], gates.shape[1] - 1
     for row in range(gates.shape[0]):
         total, given, four = own[row], gates[row, t], opened[t, row]
         r, z = four[:size], four[size : 2 * size]
         n, new = four[2 * size : 3 * size], four[3 * size :]
         for j in range(2 * size):
-            four[j] = one / (one + exp(-(total[j] + bias[j] + given[j])))
+            four[j] = half + half * tanh(half * (total[j] + bias[j] + given[j]))
         of_new, bias_of_new, given_new = total[2 * size :], bias[2 * size :], given[2 * size :]
         for j in range(size):
             new[j] = of_new[j] + bias_of_new[j]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -334,3 +335,66 @@ def test_a_compiled_step_follows_eager_ones() -> None:
 
 def test_an_unknown_backend_is_refused_by_eager_mode() -> None:
     assert "TAPETENSOR_BACKEND" in _run("fortran").stderr
+
+
+def test_a_kind_whose_first_call_is_one_where_numpy_raises_is_planned_at_another() -> None:
+    kernel: Any = NativeKernel(inspect.unwrap(reductions.softmax))
+    x = np.linspace(-3, 3, 70 * 64, dtype=np.float32).reshape(70, 64)
+
+    with np.errstate(all="raise"):
+        expected, _ = kernel(x, 1)
+    found, _ = kernel(x, 1)
+
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_backward_pass_where_numpy_raises_says_nothing_of_the_forward_pass() -> None:
+    kernel: Any = NativeKernel(inspect.unwrap(reductions.logsumexp))
+    x = np.full((70, 64), -200, np.float32)
+    x[:, 0] = 200
+    _, (pullback,) = kernel(x, (1,), True)
+
+    with np.errstate(all="raise"):
+        cotangent = pullback(np.ones((70, 1), np.float32))
+
+    np.testing.assert_array_equal(cotangent[:, :2], [[1, 0]] * 70)
+
+
+PROGRAMS = {
+    "errors that raise from the start": """
+import numpy as np
+np.seterr(all="raise")
+import tapetensor as tt
+x = tt.from_numpy(np.full((70, 64), 1e30, np.float32))
+square = tt.compile(lambda x: x * x)
+for function in (square, lambda x: x.square(), lambda x: x.softplus().square()):
+    try:
+        function(x)
+        print("nothing raised")
+    except FloatingPointError:
+        pass
+""",
+    "a constant that is made while a function is traced": """
+import numpy as np
+import tapetensor as tt
+x = tt.from_numpy(np.ones((128, 128), np.float32))
+masked = tt.compile(lambda x: tt.ones((128, 128)).tril() * x)
+assert masked(x).sum().item() == 128 * 129 / 2
+assert x.softmax().sum().item() == 128
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_program_on_the_backend_does_what_it_does_on_numpy(program: str) -> None:
+    environment = {**os.environ, "TAPETENSOR_BACKEND": "numba"}
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr

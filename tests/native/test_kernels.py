@@ -12,9 +12,9 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import compiler, nn
-from tapetensor.kernels import linear_algebra as plain_linear
 from tapetensor.kernels.numerics import recurrence as plain_recurrence
 from tapetensor.kernels.numerics import segments as plain_segments
+from tapetensor.kernels.numerics import stacks as plain_stacks
 from tapetensor.kernels.numerics import sums as plain_sums
 from tapetensor.kernels.numerics import threads
 from tapetensor.native import eager, sequences
@@ -245,10 +245,10 @@ def test_the_columns_of_a_stack_are_rows(
 ) -> None:
     stack = seen(_random(np.random.default_rng(0), shape, dtype))
 
-    found = native_kernel(plain_linear.columns_as_rows)(stack)
+    found = native_kernel(plain_stacks.columns_as_rows)(stack)
 
     np.testing.assert_array_equal(found, stack.mT)
-    assert native_kernel(plain_linear.columns_as_rows) is native.columns_as_rows
+    assert native_kernel(plain_stacks.columns_as_rows) is native.columns_as_rows
 
 
 def test_other_kernels_stay_what_they_are() -> None:

@@ -253,7 +253,7 @@ class Program:
 
 # Within np.errstate it gives another object. To ask np.geterr would take 20 times as long.
 _error_state: Any = getattr(umath, "_extobj_contextvar", None)
-_USUAL_STATE: Any = None if _error_state is None else _error_state.get()
+_USUAL_STATE: Any = None
 
 
 def _state_of_errors() -> Any:
@@ -270,6 +270,10 @@ def errors_raise() -> bool:
     if _USUAL_STATE is not None and _state_of_errors() is _USUAL_STATE:
         return False
     return any(answer in ("raise", "call") for answer in np.geterr().values())
+
+
+if not errors_raise():
+    _USUAL_STATE = _state_of_errors()
 
 
 def _warnings_as_they_are() -> tuple[Any, ...]:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays.stand_ins import IS_TRACING
+
 # The variable that chooses what runs the groups of plans, and these kernels.
 BACKEND_VARIABLE = "TAPETENSOR_BACKEND"
 
@@ -49,7 +51,9 @@ def native_from(smallest: int) -> Callable[[Kernel], Kernel]:
         @wraps(kernel)
         def run(*args: Any, **options: Any) -> Any:
             first = args[0]
-            if options or type(first) is not np.ndarray or first.size < smallest:
+            is_small = type(first) is not np.ndarray or first.size < smallest
+            # While a function is traced, what is made for a kernel would count as its own doing.
+            if options or is_small or IS_TRACING.get():
                 return kernel(*args, **options)
             return native()(*args)
 
