@@ -108,6 +108,15 @@ def _copy_in_another_order(x: Any) -> Any:
     return turned.ravel(), turned.sum(), np.ascontiguousarray(turned).sum()
 
 
+def _product_of_turned_stacks(x: Any) -> Any:
+    stack = np.multiply.outer(np.multiply.outer(x[0, :2], x[1, :3]), x[:2, :2])
+    return (
+        x[:2, :2] @ stack.T,
+        (stack.T @ x[:2, :1]).ravel(),
+        stack.transpose(1, 0, 2, 3) @ x[0, :2],
+    )
+
+
 def _product_of_equals(x: Any) -> Any:
     return np.matmul(x * 1, x.T), x
 
@@ -197,6 +206,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "an error of a result that nobody reads": _largest_of_nothing,
     "a power of a reduction": _power_of_a_reduction,
     "a copy in another order of what was written to": _copy_in_another_order,
+    "a product of stacks that lie in another order": _product_of_turned_stacks,
     "numbers in Fortran's order": lambda x: [
         np.asfortranarray(x.sum()), np.asfortranarray(x[:1, :1].reshape(()))
     ],
@@ -309,7 +319,6 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     ),
     "dots as the out of a function": lambda x: _ANY.mean(x, out=...),
     "bits of a number": lambda x: (x > 0).sum().item() & 1,
-    "the sign of a number": lambda x: +x.sum().item(),
     "an attribute of a number": lambda x: x.sum().item().is_integer(),
     "a number as a key": lambda x: {0.5: 1}.get(x.sum().item()),
     "a number of complex numbers": lambda x: (x + 1j).sum().item(),

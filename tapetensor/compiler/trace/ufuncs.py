@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, untouched
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import COMPARISONS, dummy
 from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import into_another, trace_error
-from tapetensor.compiler.trace.view import View, laid_out, seen_order
+from tapetensor.compiler.trace.view import View, inverse, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.pictures.places import users_frame
 
@@ -131,6 +131,20 @@ def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: s
     return written_to.as_scalar() if isinstance(returned, np.generic) else target
 
 
+def _product_like(inputs: tuple[Any, ...], shape: Shape) -> Any:
+    """Return what numpy gives as a product of stacks, elements aside; None if it lies in C order.
+
+    Which matrices are neighbours is as it is in a sum of such stacks.
+    """
+    arrays = [one.laid_out() if isinstance(one, CapturedArray) else one for one in inputs]
+    if max(one.ndim for one in arrays) < 3 or not all(one.size for one in arrays):
+        return None
+    first = np.add(*[one[(..., *[0] * min(one.ndim, 2))] for one in arrays])
+    order = sorted(range(first.ndim), key=lambda axis: -first.strides[axis])
+    lying = untouched((*[first.shape[axis] for axis in order], *shape[first.ndim :]), first.dtype)
+    return lying.transpose(*inverse(tuple(order)), *range(first.ndim, len(shape)))
+
+
 def _writable(target: Any) -> Any:
     zeros = dummy(target)
     # The values of a constant stay as they are.
@@ -155,7 +169,8 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     if ufunc is np.matmul:
         lhs, rhs = operands
         shape = product_shape(lhs.shape, rhs.shape)
-        return self.wrap(self.program.add(Kind.MATMUL, np.matmul, operands, shape, dtype))
+        node = self.program.add(Kind.MATMUL, np.matmul, operands, shape, dtype)
+        return self.wrap(node, _product_like(inputs, shape))
     if ufunc is np.vecdot and are_rows(*operands):
         rows = operands[0].shape[:-1]
         detail = (len(rows),), ()
