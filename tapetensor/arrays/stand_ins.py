@@ -162,8 +162,11 @@ class CapturedArray(StandIn, Captured):
         """Capture a call of ``function(*arrays, out)``, which works element by element."""
 
     @abstractmethod
-    def capture_row_sums(self, axes: tuple[int, ...]) -> Any:
-        """Capture the sums over the last axes, which stay with size 1, as products with ones."""
+    def capture_by_rows(self, ufunc: np.ufunc, axes: tuple[int, ...]) -> Any:
+        """Capture a reduction over the last axes, which stay with size 1, as kernels take it.
+
+        Sums are products with ones, and extremes are what is at the places that a search finds.
+        """
 
     @abstractmethod
     def read_only(self) -> Any:

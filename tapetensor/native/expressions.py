@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.node import AS_PRODUCT, DType, Kind, Node
+from tapetensor.compiler.trace.node import BY_ROWS, DType, Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, select
 from tapetensor.native.formulas import parts_of
 
@@ -128,7 +128,7 @@ def is_known(node: Node) -> bool:
     if node.kind is Kind.REDUCE:
         _, options = node.detail
         kinds = REDUCTIONS.get(node.function, "")
-        is_plain = not options or options == AS_PRODUCT
+        is_plain = not options or options == BY_ROWS
         return is_plain and kind_of(node.dtype) in tuple(kinds)
     if node.kind is not Kind.ELEMENTWISE or not all(isinstance(one, Node) for one in node.args):
         return False

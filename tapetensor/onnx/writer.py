@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.node import AS_PRODUCT, Keywords, Kind
+from tapetensor.compiler.trace.node import BY_ROWS, Keywords, Kind
 from tapetensor.compiler.trace.operations import into, write_all
 from tapetensor.onnx import calls, elementwise
 from tapetensor.onnx.elementwise import BOOL
@@ -154,7 +154,7 @@ class Writer:
             name = graph.add("ReduceSum", name, graph.numbers(axes), keepdims=1) if axes else name
             name = graph.cast(name, np.dtype(np.int64), BOOL)
             return str(graph.add("Not", name) if inverted else name)
-        elif value.called in _REDUCTIONS and options in ((), AS_PRODUCT):
+        elif value.called in _REDUCTIONS and options in ((), BY_ROWS):
             op = _REDUCTIONS[value.called]
             name = self._in(value.args[0], value.dtype)
         else:

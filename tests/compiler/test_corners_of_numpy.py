@@ -207,6 +207,9 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a power of a reduction": _power_of_a_reduction,
     "a copy in another order of what was written to": _copy_in_another_order,
     "a product of stacks that lie in another order": _product_of_turned_stacks,
+    "signs of zeros that are largest": lambda x: [
+        np.stack([x - x, x * 0], axis=-1).max(axis=-1), (-np.abs(x - x)).min(axis=1)
+    ],
     "numbers in Fortran's order": lambda x: [
         np.asfortranarray(x.sum()), np.asfortranarray(x[:1, :1].reshape(()))
     ],

@@ -17,7 +17,7 @@ from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks, executors
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group, Role
-from tapetensor.compiler.trace.node import AS_PRODUCT, Kind, Node
+from tapetensor.compiler.trace.node import BY_ROWS, Kind, Node
 
 
 class RowByRow:
@@ -80,7 +80,7 @@ def _result(node: Node, operands: list[Any]) -> Any:
     if node.function is np.vecdot:
         return np.vecdot(*operands)[..., None]
     axes, options = node.detail
-    known = {} if options == AS_PRODUCT else dict(options)
+    known = {} if options == BY_ROWS else dict(options)
     return node.function.reduce(operands[0], axes, node.dtype, None, True, **known)
 
 

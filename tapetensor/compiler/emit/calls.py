@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.emit.code import Code, Operand
-from tapetensor.compiler.trace.node import AS_PRODUCT, Kind, Node
+from tapetensor.compiler.trace.node import BY_ROWS, Kind, Node
 from tapetensor.compiler.trace.view import laid_out
 from tapetensor.kernels.numerics.extremes import starts_of_rows
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, is_short, ones
+from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, ones
 
 # A number is repeated to an array of at most so many elements.
 _SMALL = 1 << 12
@@ -74,20 +74,18 @@ def _product_or_search(
         kept_rows = node.shape[:-1] if count is None else (count, *node.shape[1:-1])
         seen = code.seen_as(out, kept_rows)
         return f"{code.bind(np.vecdot)}({first.source}, {operands[1].source}, {seen})"
-    (operand,) = node.args
     axes, options = node.detail
+    if options != BY_ROWS:
+        return ""
+    (operand,) = node.args
     kept = len(operand.shape) - len(axes)
     shape = operand.shape if count is None else (count, *operand.shape[1:])
     rows, width = math.prod(shape[:kept]), math.prod(shape[kept:])
-    is_last = axes[:1] == (kept,) and node.dtype == operand.dtype
-    search = _SEARCHES.get(node.function)
-    is_found = is_last and search is not None and is_short(rows * width, width)
-    if options != AS_PRODUCT and not is_found:
-        return ""
     array, result = code.seen_as(first, (rows, width)), code.seen_as(out, (rows,))
-    if options == AS_PRODUCT:
+    if node.function is np.add:
         return f"{array}.dot({code.bind(ones(width, node.dtype))}, {result})"
     places, starts = code.bind(np.empty(rows, np.intp)), code.bind(starts_of_rows(rows, width))
+    search = _SEARCHES[node.function]
     return (
         f"{array}.{search}(1, {places}); {code.bind(np.add)}({places}, {starts}, {places}); "
         f"{code.seen_as(first, (rows * width,))}.take({places}, None, {result}, 'clip')"

@@ -17,8 +17,9 @@ X_ = TypeVar("X_")
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
 
-# In place of the options of a reduction: its sums are taken as products with ones.
-AS_PRODUCT = ("as product",)
+# In place of the options of a reduction over the last axes: it is taken as kernels take it, sums as
+# products with ones, extremes by a search for their places.
+BY_ROWS = ("by rows",)
 
 
 class Kind(Enum):

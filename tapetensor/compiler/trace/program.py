@@ -12,7 +12,7 @@ import numpy as np
 from numpy._core import umath
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import AS_PRODUCT, DType, Kind, Node, Shape
+from tapetensor.compiler.trace.node import BY_ROWS, DType, Kind, Node, Shape
 from tapetensor.compiler.trace.powers import fast_within
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.view import View, inverse, is_dense, order_of
@@ -197,10 +197,10 @@ class Program:
             return self.constant(known)
         return self.add(Kind.REDUCE, ufunc, (operand,), shape, dtype, (axes, options))
 
-    def row_sums(self, operand: Node, axes: Shape) -> Node:
-        """Record the sums over the last axes, which stay with size 1, as products with ones."""
+    def by_rows(self, ufunc: np.ufunc, operand: Node, axes: Shape) -> Node:
+        """Record a reduction over the last axes, which stay with size 1, as kernels take it."""
         shape = (*operand.shape[: axes[0]], *[1] * len(axes))
-        return self.add(Kind.REDUCE, np.add, (operand,), shape, operand.dtype, (axes, AS_PRODUCT))
+        return self.add(Kind.REDUCE, ufunc, (operand,), shape, operand.dtype, (axes, BY_ROWS))
 
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType

@@ -281,8 +281,8 @@ class ArrayTracer(ArrayMethods):
 
     @override
     @unseen
-    def capture_row_sums(self, axes: Shape) -> ArrayTracer:
-        return self.wrap(self.program.row_sums(self.ordered(), axes))
+    def capture_by_rows(self, ufunc: np.ufunc, axes: Shape) -> ArrayTracer:
+        return self.wrap(self.program.by_rows(ufunc, self.ordered(), axes))
 
     @override
     def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.sums import is_short
+from tapetensor.arrays.stand_ins import is_captured
+from tapetensor.kernels.numerics.sums import is_in_order, is_short
 
 Axis = int | tuple[int, ...]
 # The starts of so many rows are kept for the next search in as many.
@@ -22,6 +24,8 @@ def largest(x: Array, axis: Axis) -> Array:
             return _at(x, x.reshape(-1, x.shape[-1]).argmax(1))
         # np.max wraps it in Python that costs as much again.
         return np.maximum.reduce(x, axis=axis, keepdims=True)
+    if is_captured(x) and _has_short_rows(x, axis):
+        return _captured(x, np.maximum)
     found: Array = np.max(x, axis=axis, keepdims=True)
     return found
 
@@ -32,6 +36,8 @@ def smallest(x: Array, axis: Axis) -> Array:
         if _has_short_rows(x, axis):
             return _at(x, x.reshape(-1, x.shape[-1]).argmin(1))
         return np.minimum.reduce(x, axis=axis, keepdims=True)
+    if is_captured(x) and _has_short_rows(x, axis):
+        return _captured(x, np.minimum)
     found: Array = np.min(x, axis=axis, keepdims=True)
     return found
 
@@ -52,7 +58,12 @@ def starts_of_rows(count: int, width: int) -> Array:
 
 def _has_short_rows(x: Array, axis: Axis) -> bool:
     last = x.ndim - 1
-    return axis in (last, -1, (last,)) and x.flags.c_contiguous and is_short(x.size, x.shape[-1])
+    return axis in (last, -1, (last,)) and is_in_order(x) and is_short(x.size, x.shape[-1])
+
+
+def _captured(x: Any, ufunc: np.ufunc) -> Array:
+    found: Array = x.capture_by_rows(ufunc, (x.ndim - 1,))
+    return found
 
 
 def _at(x: Array, places: Array) -> Array:

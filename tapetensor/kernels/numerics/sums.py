@@ -152,7 +152,7 @@ def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
 
 
 def _captured_row_sums(x: Any, kept: int) -> Array:
-    sums: Array = x.capture_row_sums(tuple(range(kept, x.ndim)))
+    sums: Array = x.capture_by_rows(np.add, tuple(range(kept, x.ndim)))
     return sums
 
 
