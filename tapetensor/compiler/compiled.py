@@ -184,10 +184,8 @@ class Compiled:
         started = time.perf_counter()
         program = Program(self._backend, makes_arrays=makes_arrays)
         try:
-            with capturing(self._function, program, args, kwargs, self._cache.varying) as (
-                binding,
-                run,
-            ):
+            captured = capturing(self._function, program, args, kwargs, self._cache.varying)
+            with captured as (binding, run):
                 result = run()
                 change, held = binding.change(), [*binding.held]
                 with placed(binding.place):

@@ -298,3 +298,18 @@ def test_a_call_that_does_not_fit_its_own_plan_is_an_error_with_the_line(
 
     with pytest.raises(TraceError, match=r"test_life_of_plans.py:\d+: .* does not fit the plan"):
         compiled(_x(1))
+
+
+def test_what_freed_memory_holds_keeps_no_index_from_being_planned() -> None:
+    @tt.compile
+    def rows(table: Any, ids: Any) -> Any:
+        return table[ids.astype(int) % 5]
+
+    table = np.arange(10.0).reshape(5, 2)
+    ids = np.asfortranarray(np.arange(16.0).reshape(4, 1, 4))
+    for _ in range(3):
+        # Arrays of so many bytes are given again.
+        del [np.full(ids.size, 10**9) for _ in range(40)][:]
+        np.testing.assert_array_equal(rows(table, ids), table[ids.astype(int) % 5])
+
+    assert len(plans(rows)) == 1

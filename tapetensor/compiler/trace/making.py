@@ -23,6 +23,8 @@ from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.pictures.places import is_users_module
 
+# What gives an array of at least one axis in an order of memory.
+_ORDERS: dict[str, Any] = {"ascontiguousarray": "C", "asfortranarray": "F"}
 # The attribute that says what a function takes the place of meanwhile.
 STANDS_FOR = "__stands_for__"
 # What makes an array of numbers, shapes and dtypes, or of arrays that are known.
@@ -106,8 +108,6 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
             # This raises what numpy raises.
             np.array(nest.laid_out(), dtype, copy=False)
         whole = nest.copy("K") if copy else nest
-    if name == "ascontiguousarray":
-        whole = np.atleast_1d(whole).astype(whole.dtype, order="C", copy=False)
-    if name == "asfortranarray":
-        whole = np.atleast_1d(whole).astype(whole.dtype, order="F", copy=False)
+    if name in _ORDERS:
+        whole = np.atleast_1d(whole).astype(whole.dtype, order=_ORDERS[name], copy=False)
     return whole if dtype is None else whole.astype(dtype, copy=False)

@@ -202,7 +202,11 @@ class ArrayMethods(CapturedArray):
         return super().__rpow__(other)
 
     def _is_chosen_by(self, other: Any) -> bool:
-        """Tell whether an exponent that is not known yet chooses the function that takes powers."""
+        """Tell whether an exponent that is not known yet chooses the function that takes powers.
+
+        Raises:
+            TraceError: if it chooses the dtype, too.
+        """
         is_number = isinstance(other, NumberTracer)
         is_array = isinstance(other, ArrayMethods) and other.shape == ()
         is_unknown = (is_number or is_array) and not self.is_scalar and self.dtype.kind in "fc"

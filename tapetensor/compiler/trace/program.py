@@ -272,6 +272,7 @@ def errors_raise() -> bool:
     return any(answer in ("raise", "call") for answer in np.geterr().values())
 
 
+# Where errors raise from the start, that is no usual state.
 if not errors_raise():
     _USUAL_STATE = _state_of_errors()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -19,26 +20,25 @@ _KEPT = 1 << 14
 
 def largest(x: Array, axis: Axis) -> Array:
     """Return the largest elements along axes, which stay with size 1."""
-    if type(x) is np.ndarray:
-        if _has_short_rows(x, axis):
-            return _at(x, x.reshape(-1, x.shape[-1]).argmax(1))
-        # np.max wraps it in Python that costs as much again.
-        return np.maximum.reduce(x, axis=axis, keepdims=True)
-    if is_captured(x) and _has_short_rows(x, axis):
-        return _captured(x, np.maximum)
-    found: Array = np.max(x, axis=axis, keepdims=True)
-    return found
+    return _extreme(x, axis, np.maximum, np.max)
 
 
 def smallest(x: Array, axis: Axis) -> Array:
     """Return the smallest elements along axes, which stay with size 1."""
-    if type(x) is np.ndarray:
-        if _has_short_rows(x, axis):
-            return _at(x, x.reshape(-1, x.shape[-1]).argmin(1))
-        return np.minimum.reduce(x, axis=axis, keepdims=True)
-    if is_captured(x) and _has_short_rows(x, axis):
-        return _captured(x, np.minimum)
-    found: Array = np.min(x, axis=axis, keepdims=True)
+    return _extreme(x, axis, np.minimum, np.min)
+
+
+def _extreme(x: Any, axis: Axis, ufunc: np.ufunc, of_any_library: Callable[..., Any]) -> Array:
+    is_numpys = type(x) is np.ndarray
+    found: Array
+    if (is_numpys or is_captured(x)) and _has_short_rows(x, axis):
+        if not is_numpys:
+            found = x.capture_by_rows(ufunc, (x.ndim - 1,))
+            return found
+        rows = x.reshape(-1, x.shape[-1])
+        return _at(x, rows.argmax(1) if ufunc is np.maximum else rows.argmin(1))
+    # np.max wraps it in Python that costs as much again.
+    found = (ufunc.reduce if is_numpys else of_any_library)(x, axis=axis, keepdims=True)
     return found
 
 
@@ -59,11 +59,6 @@ def starts_of_rows(count: int, width: int) -> Array:
 def _has_short_rows(x: Array, axis: Axis) -> bool:
     last = x.ndim - 1
     return axis in (last, -1, (last,)) and is_in_order(x) and is_short(x.size, x.shape[-1])
-
-
-def _captured(x: Any, ufunc: np.ufunc) -> Array:
-    found: Array = x.capture_by_rows(ufunc, (x.ndim - 1,))
-    return found
 
 
 def _at(x: Array, places: Array) -> Array:
