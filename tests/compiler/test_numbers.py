@@ -221,7 +221,7 @@ def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
         lambda x, n: np.float32(1.7) ** n,
         lambda x, n: np.power(n, np.float64(1.7)),
         lambda x, n: +n * x,
-        lambda x, n: x * +(n > 0.5),
+        lambda x, n: np.array([+(n > 0.5)]),
     ],
 )
 def test_a_number_computes_with_numpys_scalars_and_functions_as_pythons_does(formula: Any) -> None:

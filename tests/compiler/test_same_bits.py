@@ -348,3 +348,14 @@ def test_a_plan_computes_the_second_derivatives_of_a_loss_bit_by_bit(name: str) 
         return [slope.square().sum().backward(wrt=x)[x]]
 
     _assert_same_bits(run, _random(4, 3))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_a_plan_finds_extremes_among_zeros_where_eager_mode_does(name: str) -> None:
+    zeros = tt.from_numpy(np.where(np.random.default_rng(0).random((20, 4)) < 0.5, -0.0, 0.0))
+
+    def run(x: Any) -> Any:
+        return getattr(x, name)(axis=-1)
+
+    found, expected = tt.compile(run)(zeros).numpy(), run(zeros).numpy()
+    assert found.tobytes() == expected.tobytes()

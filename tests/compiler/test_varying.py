@@ -234,8 +234,9 @@ def test_a_function_that_is_refused_says_what_it_would_without_what_varies() -> 
     with pytest.raises(TraceError, match="depends on the values"):
         compiled(X, 0.3, X)
 
-    assert _written(compiled(X, 0.7, None)) == _written(step(X, 0.7, None))
-    assert len(plans(compiled)) == 2
+    for rate in (0.7, 0.8):
+        assert _written(compiled(X[:3], rate, None)) == _written(step(X[:3], rate, None))
+    assert len(plans(compiled)) == 3
 
 
 def test_an_error_of_the_functions_own_leaves_what_varies_an_input() -> None:
@@ -250,5 +251,6 @@ def test_an_error_of_the_functions_own_leaves_what_varies_an_input() -> None:
     with pytest.raises(ValueError, match="two rows"):
         compiled(X[:2], 0.3)
 
-    assert _written(compiled(X, 0.7)) == _written(step(X, 0.7))
-    assert len(plans(compiled)) == 2
+    for rate in (0.7, 0.8):
+        assert _written(compiled(X[:3], rate)) == _written(step(X[:3], rate))
+    assert len(plans(compiled)) == 3

@@ -366,8 +366,8 @@ import numpy as np
 np.seterr(all="raise")
 import tapetensor as tt
 x = tt.from_numpy(np.full((70, 64), 1e30, np.float32))
-square = tt.compile(lambda x: x * x)
-for function in (square, lambda x: x.square(), lambda x: x.softplus().square()):
+compiled = tt.compile(lambda x: (x * x + 1) * 2)
+for function in (compiled, lambda x: x.square(), lambda x: x.gelu(approximate="tanh")):
     try:
         function(x)
         print("nothing raised")
