@@ -109,8 +109,8 @@ def _copy_in_another_order(x: Any) -> Any:
 
 
 def _product_of_turned_stacks(x: Any) -> Any:
-    stack = np.multiply.outer(np.multiply.outer(x[0, :2], x[1, :3]), x[:2, :2])
-    products = x[:2, :2] @ stack.T, stack.T @ x[:2, :1], stack.transpose(1, 0, 2, 3) @ x[0, :2]
+    stack = np.multiply.outer(np.multiply.outer(x[0, :3], x[1, :2]), x[:2, :2])
+    products = x[:2, :2] @ stack.T, stack.T @ x[:3, :1], stack.transpose(1, 0, 2, 3) @ x[0, :2]
     return products, [one.strides for one in products]
 
 
