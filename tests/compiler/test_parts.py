@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -112,14 +113,41 @@ def test_the_real_part_of_complex_numbers_is_real_and_sees_writes() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_real_part_is_not_written_to() -> None:
-    def cut(a: Any) -> Any:
+def test_what_is_written_into_a_real_or_an_imaginary_part_is_in_the_array() -> None:
+    def written(a: Any) -> Any:
         x = np.fft.fft(a)
-        x.real[...] = 0.0
-        return x
+        real = x.real
+        real[0] = 5.0
+        x.imag += 1.0
+        x.T.imag[1:] *= a.T[1:]
+        np.add(real, 1.0, out=x.imag, where=real > 5.5)
+        x[-1] = 1j
+        a = a * 2
+        a.real = real
+        return x, real, real + x.imag, x.imag, a
 
-    with pytest.raises(tt.TraceError, match=r"np\.real of an array is written to"):
-        tt.compile(cut)(MATRIX)
+    compiled = tt.compile(written)
+    for _ in range(2):
+        x, real, _, imag, _ = found = compiled(MATRIX)
+        for expected, array in zip(written(MATRIX), found, strict=True):
+            np.testing.assert_array_equal(array, expected, strict=True)
+        assert real.base is x
+        assert np.shares_memory(imag, x)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: setattr(x, "imag", 3),
+        lambda x: setattr(x[0, 0] * 1j, "real", 3),
+        lambda x: setattr(x * 1j, "real", np.ones(3)),
+    ],
+)
+def test_a_part_that_numpy_does_not_write_is_numpys_error(write: Any) -> None:
+    with pytest.raises((TypeError, AttributeError, ValueError)) as expected:
+        write(MATRIX)
+    with pytest.raises(expected.type, match=re.escape(str(expected.value))):
+        tt.compile(write)(MATRIX)
 
 
 @pytest.mark.parametrize(

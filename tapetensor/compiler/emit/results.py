@@ -302,10 +302,10 @@ class ResultWriter:
             value.ordered()
             self._part(value.root())
         node = value.node
-        first = self._written.setdefault(node, value)
-        is_input = node.kind is Kind.INPUT and value.root() is not value
         # Another view of the same elements is another object.
-        is_another = not value.is_scalar and (first is not value or is_input)
+        is_input = node.kind is Kind.INPUT
+        first = value.root() if is_input else self._written.setdefault(node, value)
+        is_another = not value.is_scalar and first is not value
         return self.node(node) + (_AS_ANOTHER if is_another else "")
 
     def _part(self, root: ArrayTracer) -> None:

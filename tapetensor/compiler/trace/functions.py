@@ -92,7 +92,6 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
         made = self.capture_step(function, (val,), {})
         if not val.is_scalar:
             made = made.as_part(Part(val, function))
-            made.fixed_as = f"np.{function.__name__} of an array"
         return made
 
     return part

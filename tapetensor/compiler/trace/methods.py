@@ -49,7 +49,7 @@ class ArrayMethods(CapturedArray):
                 "reshape or astype for another array"
             )
 
-        for name in ("dtype", "flat", "imag", "real", "shape", "strides"):
+        for name in ("dtype", "flat", "shape", "strides"):
             setattr(cls, name, property(getattr(cls, name).fget, refuse))
 
     @property
@@ -141,10 +141,26 @@ class ArrayMethods(CapturedArray):
         """The real part, which is a view of the array."""
         return np.real(self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self._set_part("real", np.real, value)
+
     @property
     def imag(self) -> Any:
         """The imaginary part, which is a view of the array."""
         return np.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self._set_part("imag", np.imag, value)
+
+    def _set_part(self, name: str, view: Callable[..., Any], value: Any) -> None:
+        # This raises what numpy raises.
+        setattr(np.zeros((), self.dtype)[() if self.is_scalar else ...], name, 0)
+        part = getattr(value, "part", None)
+        # This is the second half of ``array.real += ...``: the values are there already.
+        if part is None or not part.is_of(self, view):
+            view(self)[...] = value
 
     @property
     def flat(self) -> Any:

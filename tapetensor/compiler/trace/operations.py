@@ -85,6 +85,16 @@ def write_index(array: Any, index: Any, value: Any) -> None:
 
 
 @cache
+def write_part(view: Callable[..., Any]) -> Callable[..., None]:
+    """Return the function ``write(array, value)``, by which what `view` shows is written."""
+
+    def write(array: Any, value: Any) -> None:
+        view(array)[...] = value
+
+    return write
+
+
+@cache
 def into(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function ``write(target, *args)``, by which one of numpy's writes there."""
 

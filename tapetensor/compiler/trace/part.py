@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tapetensor.compiler.trace.node import Keywords, Kind, Node
-from tapetensor.compiler.trace.operations import copied, read_index, write_index
+from tapetensor.compiler.trace.operations import copied, read_index, write_index, write_part
 from tapetensor.compiler.trace.view import View
 
 if TYPE_CHECKING:
@@ -39,10 +39,11 @@ class Part(NamedTuple):
         args = self.array.ordered(), *self.args, Keywords()
         return self.array.program.add(Kind.CALL, copied(self.view), args, like.shape, like.dtype)
 
-    def is_at(self, array: ArrayTracer, index: Any) -> bool:
-        """Tell whether it is what stands at an index of an array."""
-        return self.array is array and self.view is read_index and self.args == (index,)
+    def is_of(self, array: ArrayTracer, view: Callable[..., Any], *args: Any) -> bool:
+        """Tell whether it is what `view` shows of an array."""
+        return self.array is array and self.view is view and self.args == args
 
     def hand_on(self, node: Node) -> None:
         """Write what was written into the part into the array."""
-        self.array.write(write_index, *self.args, node)
+        write = write_index if self.view is read_index else write_part(self.view)
+        self.array.write(write, *self.args, node)

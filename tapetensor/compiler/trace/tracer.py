@@ -218,7 +218,7 @@ class ArrayTracer(ArrayMethods):
             return
         part = value.part if isinstance(value, ArrayTracer) else None
         # Of a part, too, the values are there already.
-        if part is None or not part.is_at(self, replaced(index, self._unwrap)):
+        if part is None or not part.is_of(self, read_index, replaced(index, self._unwrap)):
             self.write(write_scalar if self.may_raise_for(value) else write_index, index, value)
 
     def _check_no_fields(self) -> None:

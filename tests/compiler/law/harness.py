@@ -98,7 +98,8 @@ def described(value: Any, name: str = "", depth: int = 0) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
         return kind, value.shape, described(value.ravel().tolist(), name, depth + 1)
     if isinstance(value, (np.ndarray, np.generic)):
-        return kind, str(value.dtype), value.shape, value.tobytes()
+        told = kind, str(value.dtype), value.shape, value.tobytes(), value.flags.writeable
+        return *told, value.strides if value.size > 1 else None
     if isinstance(value, (bool, int, float, str, bytes, type(None))):
         return kind, repr(value)
     if isinstance(value, tt.Tensor):
@@ -125,10 +126,10 @@ def arrays_of(value: Any) -> list[Any]:
     return []
 
 
-def _aliasing(world: World, arguments: list[Any], result: Any) -> list[bool]:
+def _aliasing(world: World, arguments: list[Any], result: Any) -> list[Any]:
     held = [value for name, value in world.module.__dict__.items() if not name.startswith("__")]
     arrays = arrays_of([result, arguments, held])
-    return [np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2)]
+    return [(np.may_share_memory(a, b), a is b) for a, b in itertools.combinations(arrays, 2)]
 
 
 def verdict(text: str) -> tuple[str, str]:
@@ -165,7 +166,7 @@ def _verdict(eager: World, compiled: World, between: list[str]) -> tuple[str, st
         if compiled.state() != eager.state():
             return "DAMAGE", f"call {number}: what the module holds differs"
         if _aliasing(compiled, arguments, result) != _aliasing(eager, expected_arguments, expected):
-            return "WRONG", f"call {number}: other arrays share memory"
+            return "WRONG", f"call {number}: other arrays share memory, or are one"
         for world, value in ((eager, expected), (compiled, result)):
             world.results.append(value)
             for array in arrays_of(value):

@@ -178,6 +178,9 @@ BODIES: dict[str, list[str]] = {
         "z = x * 2\nz[1:] += z[:-1]\nreturn z",
         "z = x.copy()\nz[:] = 0\nreturn z, x",
         "z = x * 2\nv = z[0]\nz = z + 1\nv += 1\nreturn z, v",
+        "return x[0].ravel(), x",
+        "return x.reshape(3, 4), x[...], x",
+        "z = x * 1j\nv = z.real\nv[0] = 5\nz.imag += 1\nreturn z, v",
     ],
     "errors_and_warnings": [
         "try:\n    return x @ y\nexcept ValueError:\n    return x + y",
