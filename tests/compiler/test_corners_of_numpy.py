@@ -388,9 +388,10 @@ def test_powers_are_those_of_numpys_operator_also_in_place(exponent: Any, dtype:
             whole **= exponent
             column = part[:, 0]
             column **= exponent
-            return x**exponent, np.power(x, exponent), whole, part
+            equal = x ** np.full_like(x, exponent), np.power(x, np.ones_like(x) * exponent)
+            return x**exponent, np.power(x, exponent), whole, part, *equal
 
-    x = np.array([[-0.0, 3.0, -2.0, *np.arange(0.3, 7)], np.arange(10)]).astype(dtype)
+    x = np.array([[-0.0, 3.0, -2.0, *np.arange(0.3, 98)], np.arange(101)]).astype(dtype)
     try:
         expected = powers(x)
     except (TypeError, ValueError) as error:
