@@ -325,3 +325,10 @@ def test_a_result_that_nobody_reads_raises_what_it_raises_in_eager_mode() -> Non
     assert compiled(np.eye(2)).tolist() == [[2.0, 1.0], [1.0, 2.0]]
     with pytest.raises(np.linalg.LinAlgError):
         compiled(np.zeros((2, 2)))
+
+
+def test_a_fit_is_tried_without_a_complaint_of_lapack(capfd: pytest.CaptureFixture[str]) -> None:
+    x = np.arange(6.0)
+    np.testing.assert_array_equal(tt.compile(np.polyfit)(x, x**2, 1), np.polyfit(x, x**2, 1))
+
+    assert capfd.readouterr() == ("", "")
