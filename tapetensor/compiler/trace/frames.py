@@ -16,8 +16,8 @@ from tapetensor.compiler.trace.codes import UNREPEATABLE_NAMES, is_unrepeatable
 P_ = ParamSpec("P_")
 R_ = TypeVar("R_")
 
-# What watches now and may be interrupted, for it is the only one in its thread.
-_ALONE: set[Any] = set()
+# What watches now.
+_WATCHING: set[Any] = set()
 
 
 @contextmanager
@@ -33,42 +33,27 @@ def watched(
         call: is given a frame, and the function of C that it calls.
         passed: the files whose frames are passed over.
     """
-    before: Any = sys.gettrace()
-    profiler: Any = sys.getprofile()
-
-    def on_call(frame: FrameType, event: Any, argument: Any) -> Any:
-        file = frame.f_code.co_filename
-        if file not in passed:
-            enter(frame, file)
-        if before is None:
-            return None
-        local = before(frame, event, argument)
-        if sys.gettrace() is not watch:
-            # What measures coverage puts itself back into this place.
-            sys.settrace(watch)
-        return local
+    before: Any = sys.getprofile()
 
     def on_event(frame: FrameType, event: str, argument: Any) -> None:
         # Most are of another kind, or have another name.
-        is_named_so = event == "c_call" and argument.__name__ in UNREPEATABLE_NAMES
-        if is_named_so and is_unrepeatable(argument):
-            call(frame, argument)
+        if event == "call":
+            file = frame.f_code.co_filename
+            if file not in passed:
+                enter(frame, file)
+        elif event == "c_call" and argument.__name__ in UNREPEATABLE_NAMES:
+            if is_unrepeatable(argument):
+                call(frame, argument)
 
-    watch: Any = on_call
-    if before is None:
-        _ALONE.add(watch)
-    sys.settrace(watch)
+    _WATCHING.add(on_event)
     sys.setprofile(on_event)
     try:
         yield
     finally:
         sys.setprofile(None)
-        sys.settrace(before)
-        _ALONE.discard(watch)
-        # It refers to itself.
-        watch = None
+        _WATCHING.discard(on_event)
         # Python's own profiler begins again only when it is told to.
-        getattr(profiler, "enable", partial(sys.setprofile, profiler))()
+        getattr(before, "enable", partial(sys.setprofile, before))()
 
 
 def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
@@ -79,17 +64,14 @@ def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
 
     @wraps(function)
     def run(*args: P_.args, **options: P_.kwargs) -> R_:
-        watch = sys.gettrace()
-        if watch not in _ALONE:
+        watch = sys.getprofile() if _WATCHING else None
+        if watch not in _WATCHING:
             return function(*args, **options)
-        profile = sys.getprofile()
-        sys.settrace(None)
         sys.setprofile(None)
         try:
             return function(*args, **options)
         finally:
-            sys.setprofile(profile)
-            sys.settrace(watch)
+            sys.setprofile(watch)
 
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -200,8 +201,11 @@ class ArrayTracer(ArrayMethods):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
+        self._set(index, value, sys._getframe(1))
+
+    @unseen
+    def _set(self, index: Any, value: Any, frame: FrameType) -> None:
         self._check_no_fields()
-        frame = sys._getframe(1)
         if name_called(frame.f_code, frame.f_lasti) == "shuffle":
             raise self.refusal("shuffle exchanges parts of an array; write x[rng.permutation(n)]")
         index = replaced(index, known_place)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
-from inspect import signature
+from inspect import unwrap
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -77,12 +78,11 @@ def _out_by_name(
 @cache
 def _names_of_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the arguments that may be given by position, as far as they are known."""
-    try:
-        found = signature(function).parameters.values()
-    except ValueError:
-        # Functions of C have them written down since numpy 2.4.
+    python: Any = unwrap(function)
+    if not isinstance(python, FunctionType):
+        # Python takes milliseconds to read what functions of C have written down, if they do.
         return ("", "", "out") if function in (np.concatenate, np.dot) else ()
-    return tuple([one.name for one in found if one.kind <= one.POSITIONAL_OR_KEYWORD])
+    return python.__code__.co_varnames[: python.__code__.co_argcount]
 
 
 def capture_by_trial(
