@@ -36,13 +36,14 @@ def watched(
     before: Any = sys.getprofile()
 
     def on_event(frame: FrameType, event: str, argument: Any) -> None:
-        # Most are of another kind, or have another name.
         if event == "call":
             file = frame.f_code.co_filename
             if file not in passed:
                 enter(frame, file)
-        elif event == "c_call" and argument.__name__ in UNREPEATABLE_NAMES:
-            if is_unrepeatable(argument):
+        elif event == "c_call":
+            # Most have another name.
+            is_named_so = argument.__name__ in UNREPEATABLE_NAMES
+            if is_named_so and is_unrepeatable(argument):
                 call(frame, argument)
 
     _WATCHING.add(on_event)

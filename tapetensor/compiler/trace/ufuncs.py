@@ -168,10 +168,10 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
             as_rows = [are_rows_in(array) for array in (one.laid_out(), laid_out(one.node))]
             if ufunc is not np.matmul or as_rows[0] is not as_rows[1]:
                 one.ordered()
-    if ufunc is np.power and isinstance(inputs[1], CapturedArray):
+    is_captured_power = ufunc is np.power and isinstance(inputs[1], CapturedArray)
+    if is_captured_power and not _repeats(inputs[1].laid_out()):
         # numpy takes powers by another function only where one exponent is that of all.
-        if not _repeats(inputs[1].laid_out()):
-            tracers[-1].repeat_nothing()
+        tracers[-1].repeat_nothing()
     operands = tuple(map(self.operand, inputs, loop))
     if ufunc is np.matmul:
         lhs, rhs = operands
