@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.node import BY_ROWS, DType, Kind, Node
+from tapetensor.compiler.trace.node import DType, Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, select
 from tapetensor.native.formulas import parts_of
 
@@ -126,10 +126,8 @@ def is_known(node: Node) -> bool:
         (seen,) = node.args
         return node.function.name == "reshape" and _stripped(node.shape) == _stripped(seen.shape)
     if node.kind is Kind.REDUCE:
-        _, options = node.detail
         kinds = REDUCTIONS.get(node.function, "")
-        is_plain = not options or options == BY_ROWS
-        return is_plain and kind_of(node.dtype) in tuple(kinds)
+        return kind_of(node.dtype) in tuple(kinds)
     if node.kind is not Kind.ELEMENTWISE or not all(isinstance(one, Node) for one in node.args):
         return False
     if node.function is select:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.node import BY_ROWS, Keywords, Kind
+from tapetensor.compiler.trace.node import Keywords, Kind
 from tapetensor.compiler.trace.operations import into, write_all
 from tapetensor.onnx import calls, elementwise
 from tapetensor.onnx.elementwise import BOOL
@@ -140,12 +140,12 @@ class Writer:
         return rule(self.graph, loop[0], *names)
 
     def _reduced(self, value: Value) -> str:
-        (axes, options), graph = value.detail, self.graph
+        (axes, _), graph = value.detail, self.graph
         if value.function is np.vecdot:
             name = graph.add("Mul", *[self._in(one, value.dtype) for one in value.args])
             axes = (len(value.shape) - 1,)
             op = "ReduceSum"
-        elif value.called in _LOGICAL and not options:
+        elif value.called in _LOGICAL:
             # Whether any is true, or whether not any is false: so it is right without elements.
             name = self._in(value.args[0], BOOL)
             inverted = value.called == "np.logical_and"
@@ -154,7 +154,7 @@ class Writer:
             name = graph.add("ReduceSum", name, graph.numbers(axes), keepdims=1) if axes else name
             name = graph.cast(name, np.dtype(np.int64), BOOL)
             return str(graph.add("Not", name) if inverted else name)
-        elif value.called in _REDUCTIONS and options in ((), BY_ROWS):
+        elif value.called in _REDUCTIONS:
             op = _REDUCTIONS[value.called]
             name = self._in(value.args[0], value.dtype)
         else:

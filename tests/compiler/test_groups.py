@@ -17,7 +17,7 @@ from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks, executors
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group, Role
-from tapetensor.compiler.trace.node import BY_ROWS, Kind, Node
+from tapetensor.compiler.trace.node import Kind, Node
 
 
 class RowByRow:
@@ -79,9 +79,8 @@ def _result(node: Node, operands: list[Any]) -> Any:
         return node.function(*operands)
     if node.function is np.vecdot:
         return np.vecdot(*operands)[..., None]
-    axes, options = node.detail
-    known = {} if options == BY_ROWS else dict(options)
-    return node.function.reduce(operands[0], axes, node.dtype, None, True, **known)
+    axes, _ = node.detail
+    return node.function.reduce(operands[0], axes, node.dtype, None, True)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.emit.code import Code, Operand
-from tapetensor.compiler.trace.node import BY_ROWS, Kind, Node
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.view import laid_out
 from tapetensor.kernels.numerics.extremes import starts_of_rows
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, ones
@@ -74,8 +74,8 @@ def _product_or_search(
         kept_rows = node.shape[:-1] if count is None else (count, *node.shape[1:-1])
         seen = code.seen_as(out, kept_rows)
         return f"{code.bind(np.vecdot)}({first.source}, {operands[1].source}, {seen})"
-    axes, options = node.detail
-    if options != BY_ROWS:
+    axes, is_by_rows = node.detail
+    if not is_by_rows:
         return ""
     (operand,) = node.args
     kept = len(operand.shape) - len(axes)

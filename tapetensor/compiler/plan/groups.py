@@ -229,8 +229,9 @@ def _independent_rows(node: Node) -> int:
         return node.shape[0] if node.shape and node.args else 0
     if node.kind is Kind.REDUCE:
         operand = node.args[0]
-        axes, options = node.detail
-        if 0 in axes and (options or node.function not in _TOTALS or node.dtype.kind not in "biuf"):
+        axes, is_by_rows = node.detail
+        is_total = node.function in _TOTALS and node.dtype.kind in "biuf" and not is_by_rows
+        if 0 in axes and not is_total:
             return 0
         return operand.shape[0] if operand.shape else 0
     if node.kind is Kind.VIEW and node.shape:

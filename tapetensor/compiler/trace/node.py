@@ -17,10 +17,6 @@ X_ = TypeVar("X_")
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
 
-# In place of the options of a reduction over the last axes: it is taken as kernels take it, sums as
-# products with ones, extremes by a search for their places.
-BY_ROWS = ("by rows",)
-
 
 class Kind(Enum):
     """The kind of a node, which decides where its result lies and when it runs."""
@@ -32,7 +28,11 @@ class Kind(Enum):
     ELEMENTWISE = auto()
     """`function(*args, out)`, element by element, the arguments broadcast."""
     REDUCE = auto()
-    """`function.reduce` over axes, or `np.vecdot` of two arrays over their last axis."""
+    """`function.reduce` over axes, or `np.vecdot` of two arrays over their last axis.
+
+    The detail is the axes, and whether it is taken by rows: over the last axes, as kernels take it,
+    sums as products with ones, extremes by a search for their places.
+    """
     MATMUL = auto()
     """`np.matmul`."""
     VIEW = auto()

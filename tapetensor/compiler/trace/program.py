@@ -12,7 +12,7 @@ import numpy as np
 from numpy._core import umath
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import BY_ROWS, DType, Kind, Node, Shape
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.powers import fast_within
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.view import View, inverse, is_dense, order_of
@@ -175,9 +175,7 @@ class Program:
         node = self.add(Kind.ELEMENTWISE, function, bases, narrow, dtype)
         return self.broadcast(node, shape)
 
-    def reduce(
-        self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType, options: tuple[Any, ...]
-    ) -> Node:
+    def reduce(self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType) -> Node:
         """Add a reduction over `axes`, which stay with size 1, in the order of the memory."""
         shape = tuple([1 if axis in axes else size for axis, size in enumerate(operand.shape)])
         order = order_of(operand, ("transpose", "reshape", "index"))
@@ -187,20 +185,18 @@ class Program:
             turned = tuple([operand.shape[axis] for axis in back])
             inner = self.view(View("transpose", back), operand, turned)
             axes = tuple(sorted([order[axis] for axis in axes]))
-            reduced = self.reduce(ufunc, inner, axes, dtype, options)
+            reduced = self.reduce(ufunc, inner, axes, dtype)
             return self.view(View("transpose", order), reduced, shape)
         if operand.kind is Kind.CONSTANT and operand.size <= _SMALL:
             with np.errstate(all="ignore"):
-                known = ufunc.reduce(
-                    operand.detail, axes, dtype=dtype, keepdims=True, **dict(options)
-                )
+                known = ufunc.reduce(operand.detail, axes, dtype, keepdims=True)
             return self.constant(known)
-        return self.add(Kind.REDUCE, ufunc, (operand,), shape, dtype, (axes, options))
+        return self.add(Kind.REDUCE, ufunc, (operand,), shape, dtype, (axes, False))
 
     def by_rows(self, ufunc: np.ufunc, operand: Node, axes: Shape) -> Node:
         """Record a reduction over the last axes, which stay with size 1, as kernels take it."""
         shape = (*operand.shape[: axes[0]], *[1] * len(axes))
-        return self.add(Kind.REDUCE, ufunc, (operand,), shape, operand.dtype, (axes, BY_ROWS))
+        return self.add(Kind.REDUCE, ufunc, (operand,), shape, operand.dtype, (axes, True))
 
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType

@@ -180,7 +180,7 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         return self.wrap(node, _product_like(inputs, shape))
     if ufunc is np.vecdot and are_rows(*operands):
         rows = operands[0].shape[:-1]
-        detail = (len(rows),), ()
+        detail = (len(rows),), False
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
         node = self.program.view(View("reshape", rows), node, rows)
         return self.wrap(node, computed_like([one.laid_out()[..., 0] for one in tracers], rows))
@@ -236,7 +236,6 @@ def reduced(
     axis: Any = 0,
     dtype: Any = None,
     keepdims: bool = False,
-    **options: Any,
 ) -> Any:
     """Capture a reduction, with the arguments that the method ``reduce`` of a ufunc takes."""
     array = array.array
@@ -251,7 +250,7 @@ def reduced(
         # Numpy leaves axes along which elements are repeated where they are.
         added = self.wrap(array.fresh(), np.asarray(computed_like((array,), array.shape)))
     added.repeat_nothing()
-    node = self.program.reduce(ufunc, added.ordered(), axes, tried.dtype, tuple(options.items()))
+    node = self.program.reduce(ufunc, added.ordered(), axes, tried.dtype)
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)
