@@ -107,8 +107,8 @@ def into(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def item(array: Any) -> Any:
-    """Return an array of one element, or a scalar of numpy's, as Python's number."""
-    return array.item()
+    """Return an array of one element, or a scalar of numpy's, as Python's number; one is itself."""
+    return array if array.__class__ is float else array.item()
 
 
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:
