@@ -294,9 +294,7 @@ class ArrayTracer(ArrayMethods):
 
     @override
     def capture_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> NumberTracer:
-        nodes = (*replaced(args, self._unwrap), Keywords())
-        node = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.float64))
-        return NumberTracer(self.wrap(node))
+        return NumberTracer(self.capture_step(function, args, {}, np.zeros(())))
 
     @override
     @unseen
@@ -332,10 +330,7 @@ class ArrayTracer(ArrayMethods):
         if is_scalar or (not is_in_order and function is not read_index):
             # What is written into a view of a scalar of numpy's would be lost.
             function = copied(function)
-        # With Python's numbers results have other dtypes than with numpy's.
-        args, options = replaced((args, options), self._as_number)
-        keywords = Keywords(replaced(options, self._unwrap))
-        nodes = (*replaced(args, self._unwrap), keywords)
+        nodes = (*replaced(args, self._unwrap), Keywords(replaced(options, self._unwrap)))
         if isinstance(results, tuple | list):
             whole = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.bool_))
             parts = self._parts(whole, results)
@@ -409,14 +404,12 @@ class ArrayTracer(ArrayMethods):
             return self.program.constant(self.program.snapshot(value))
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
 
-    def _as_number(self, value: Any) -> Any:
-        """Return a number as a step that gives Python's own; all else as it is."""
-        if not isinstance(value, NumberTracer):
-            return value
-        nodes = (value.array.node, Keywords())
-        return self.wrap(self.program.add(Kind.CALL, item, nodes, (), value.array.dtype))
-
     def _unwrap(self, value: Any) -> Any:
+        """Return an argument of a step: an array as it lies in memory, a number as Python's own."""
+        if isinstance(value, NumberTracer):
+            # With Python's numbers results have other dtypes than with numpy's.
+            nodes = (value.array.node, Keywords())
+            return self.program.add(Kind.CALL, item, nodes, (), value.array.dtype)
         if not isinstance(value, ArrayTracer):
             return self._unordered(value)
         node = value.ordered()
