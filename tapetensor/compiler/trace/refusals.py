@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from typing_extensions import TypeVar
+
 from tapetensor.errors import TraceError
 from tapetensor.pictures import Place, users_place
+
+X_ = TypeVar("X_")
 
 
 class Untraced(NamedTuple):
@@ -49,20 +53,23 @@ class NoPlaceError(TraceError):
 
 
 _REFUSED: ContextVar[list[BaseException] | None] = ContextVar("_REFUSED", default=None)
-
-
 # The place of what is refused before the function runs.
 _PLACE: ContextVar[Place | None] = ContextVar("_PLACE", default=None)
 
 
 @contextmanager
-def placed(place: Place | None) -> Iterator[None]:
-    """Let errors name a place, for what is refused in it without being run."""
-    token = _PLACE.set(place)
+def meanwhile(variable: ContextVar[X_], value: X_) -> Iterator[None]:
+    """Let a variable have a value, and after that the one that it had."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _PLACE.reset(token)
+        variable.reset(token)
+
+
+def placed(place: Place | None) -> AbstractContextManager[None]:
+    """Let errors name a place, for what is refused in it without being run."""
+    return meanwhile(_PLACE, place)
 
 
 def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
@@ -76,24 +83,9 @@ def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
     return error
 
 
-def into_another(name: str) -> TraceError:
-    """Return the error for ``total += x`` where ``total`` is an array of numpy's."""
-    return trace_error(
-        f"{name} writes what depends on an argument into an array of numpy's; write "
-        "total = total + x in place of total += x, or make the array of the arguments, as "
-        "np.zeros_like(x)",
-        NoPlaceError,
-    )
-
-
-@contextmanager
-def refusals(refused: list[BaseException]) -> Iterator[None]:
+def refusals(refused: list[BaseException]) -> AbstractContextManager[None]:
     """Collect what is refused meanwhile: the function may catch it, and go on as if it was not."""
-    token = _REFUSED.set(refused)
-    try:
-        yield
-    finally:
-        _REFUSED.reset(token)
+    return meanwhile(_REFUSED, refused)
 
 
 def first_of(errors: list[BaseException]) -> BaseException:

@@ -14,7 +14,7 @@ from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import COMPARISONS, dummy
 from tapetensor.compiler.trace.operations import into, scalar_power
-from tapetensor.compiler.trace.refusals import into_another, trace_error
+from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
 from tapetensor.compiler.trace.view import View, inverse, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.pictures.places import users_frame
@@ -118,7 +118,12 @@ def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: s
     What is returned is the array, or its element where numpy returns that.
     """
     if not isinstance(target, CapturedArray):
-        raise into_another(name)
+        raise trace_error(
+            f"{name} writes what depends on an argument into an array of numpy's; write "
+            "total = total + x in place of total += x, or make the array of the arguments, as "
+            "np.zeros_like(x)",
+            NoPlaceError,
+        )
     given = replaced((args, options), dummy)
     # This raises what numpy raises.
     with np.errstate(all="ignore"):
