@@ -105,11 +105,6 @@ class NumberTracer(Captured):
     @override
     def __class__(self) -> type[Any]:
         """What it stands for, as programs ask: ``isinstance(x, float)``."""
-        return self.kind
-
-    @property
-    def kind(self) -> type:
-        """The type that the number has in eager mode."""
         return type(self.array.dtype.type().item())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -136,7 +131,7 @@ class NumberTracer(Captured):
 
     def __pos__(self) -> NumberTracer:
         # That of a bool is an int.
-        number: NumberTracer = self + 0 if self.kind is bool else self
+        number: NumberTracer = self + 0 if self.array.dtype == np.bool_ else self
         return number
 
     def __bool__(self) -> Never:
@@ -155,7 +150,7 @@ class NumberTracer(Captured):
 
     def __getattr__(self, name: str) -> Never:
         # numpy asks every object for attributes of names like these.
-        if name.startswith("__") or not hasattr(self.kind, name):
+        if name.startswith("__") or not hasattr(self.__class__, name):
             raise AttributeError(name)
         raise trace_error(_READ, NoAttributeError)
 
@@ -174,7 +169,7 @@ class NumberTracer(Captured):
 def dummy(value: Any) -> Any:
     """Return what numpy has in the place of what is captured, with zeros for its elements."""
     if isinstance(value, NumberTracer):
-        return value.kind()
+        return value.__class__()
     if not isinstance(value, CapturedArray):
         return value
     is_scalar = issubclass(value.__class__, np.generic)

@@ -188,7 +188,7 @@ def _tried(
 
     def others(value: Any) -> Any:
         if not _is_tracer(value):
-            return value.kind(1) if isinstance(value, NumberTracer) else value
+            return value.__class__(1) if isinstance(value, NumberTracer) else value
         return value.dtype.type(1) if value.is_scalar else other_values(shadow(value))
 
     tries, error = [], None
