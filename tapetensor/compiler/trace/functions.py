@@ -134,6 +134,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     },
     "all": vars(_methods)["_all"],
     "any": vars(_methods)["_any"],
+    "clip": vars(_methods)["_clip"],
     "max": vars(_methods)["_amax"],
     "min": vars(_methods)["_amin"],
     "prod": vars(_methods)["_prod"],

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Never
 
 import numpy as np
-from numpy._core import _methods
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
@@ -118,7 +117,7 @@ class ArrayMethods(CapturedArray):
         is_plain = out is None and not options and self.dtype.kind == "f"
         if are_known and is_plain and not self.may_run_natively:
             return np.minimum(np.maximum(self, min), max)
-        return _called(vars(_methods)["_clip"], self, min, max, out, **options)
+        return _called(METHODS["clip"], self, min, max, out, **options)
 
     def sort(self, *args: Any, **options: Any) -> None:
         """Sort in place."""
@@ -197,9 +196,7 @@ class ArrayMethods(CapturedArray):
     @override
     def __pow__(self, other: Any) -> Any:
         """Return powers; numpy's operator squares what its function does not."""
-        if self._makes_scalar_of(other):
-            return self.capture_step(scalar_power, (self, other), {})
-        if self._is_chosen_by(other):
+        if self._makes_scalar_of(other) or self._is_chosen_by(other):
             return self.capture_step(scalar_power, (self, other), {})
         fast = None if self.is_scalar else fast_power(self.dtype, other, in_place=False)
         return super().__pow__(other) if fast is None else fast(self)
@@ -207,7 +204,7 @@ class ArrayMethods(CapturedArray):
     @override
     def __ipow__(self, other: Any) -> Any:
         """Take powers in place, by numpy's operator."""
-        fast = None if self.is_scalar else fast_power(self.dtype, other, in_place=True)
+        fast = fast_power(self.dtype, other, in_place=True)
         return super().__ipow__(other) if fast is None else fast(self, out=self)
 
     @override
