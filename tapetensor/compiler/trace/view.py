@@ -66,11 +66,9 @@ class View:
     def after(self, first: View) -> View | None:
         """Return the one view that does `first` and then this; None if there is none."""
         # Two reshapes stay two: the first may be there to copy into another order.
-        if self.name != first.name or self.name in ("index", "reshape"):
+        if self.name != "transpose" or first.name != "transpose":
             return None
-        if self.name == "transpose":
-            return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
-        return self
+        return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
 
 
 def laid_out(node: Node) -> Array:
