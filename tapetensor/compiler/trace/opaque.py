@@ -240,20 +240,16 @@ def _set_level(logger: logging.Logger, state: tuple[int, int, bool, int]) -> Non
     logger.disabled = state[2]
 
 
-def _set_to(variable: ContextVar[Any]) -> Any:
-    return variable.get(_ABSENT)
-
-
-def _set_variable(variable: ContextVar[Any], held: Any) -> None:
-    if held is not _ABSENT and variable.get(_ABSENT) is not held:
-        variable.set(held)
-
-
 def _given_by(variable: ContextVar[Any]) -> Any:
     """Return what a variable gives: what is not set may have a default."""
     with contextlib.suppress(LookupError):
         return variable.get()
-    return None
+    return _ABSENT
+
+
+def _set_variable(variable: ContextVar[Any], held: Any) -> None:
+    if held is not _ABSENT and _given_by(variable) is not held:
+        variable.set(held)
 
 
 def is_or_equals(one: Any, other: Any) -> bool:
@@ -296,8 +292,7 @@ VISIBLE = (
     Visible(_is(decimal.Context), precision, _set_precision),
     Visible(_is(logging.Logger), _level, _set_level),
     Visible(_is(queue.SimpleQueue), _queued, _set_queued, parts),
-    Visible(_is(ContextVar), _set_to, _set_variable),
-    Visible(_is(ContextVar), _given_by, name=".get()"),
+    Visible(_is(ContextVar), _given_by, _set_variable, name=".get()"),
     Visible(_is(Context, types.MappingProxyType), dict),
     Visible(_is(*map(type, ({}.keys(), {}.values(), {}.items()))), lambda view: dict(view.mapping)),
     Visible(_is(weakref.ref), lambda reference: reference(), name="()"),
