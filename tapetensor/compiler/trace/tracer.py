@@ -318,16 +318,16 @@ class ArrayTracer(ArrayMethods):
         results: Any = None,
     ) -> Any:
         """Capture a call as a whole; a trial on zeros shows how its results look."""
+        is_shared = False
         if results is None:
             dummies = replaced((args, options), dummy)
             with np.errstate(all="ignore"):
                 results = function(*dummies[0], **dummies[1])
             given, made = [list(found_in(nest, np.ndarray)) for nest in (dummies, results)]
-            if any(np.may_share_memory(one, other) for one in made for other in given):
-                function = copied(function)
+            is_shared = any(np.may_share_memory(one, other) for one in made for other in given)
         is_in_order = all(one.flags.c_contiguous for one in found_in(results, np.ndarray))
         is_scalar = not isinstance(results, np.ndarray | tuple | list)
-        if is_scalar or (not is_in_order and function is not read_index):
+        if is_shared or is_scalar or (not is_in_order and function is not read_index):
             # What is written into a view of a scalar of numpy's would be lost.
             function = copied(function)
         nodes = (*replaced(args, self._unwrap), Keywords(replaced(options, self._unwrap)))

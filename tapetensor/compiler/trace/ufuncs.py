@@ -141,16 +141,15 @@ def _product_like(inputs: tuple[Any, ...], shape: Shape) -> Any:
 
     Which matrices are neighbours is as it is in a sum of such stacks.
     """
-    arrays: list[Any] = [
-        one.laid_out() if isinstance(one, CapturedArray) else one for one in inputs
-    ]
+    arrays: list[Any] = list(map(dummy, inputs))
     if max(one.ndim for one in arrays) < 3 or not all(one.size for one in arrays):
         return None
     firsts: list[Any] = [one[..., 0, 0] if one.ndim > 1 else one[..., 0] for one in arrays]
     first: Any = np.add(*firsts)
-    order = tuple(sorted(range(first.ndim), key=lambda axis: -first.strides[axis]))
-    lying = untouched((*[first.shape[axis] for axis in order], *shape[first.ndim :]), first.dtype)
-    return lying.transpose(*inverse(order), *range(first.ndim, len(shape)))
+    seen = seen_order(first)
+    lead = [first.shape[axis] for axis in inverse(seen)]
+    lying = untouched((*lead, *shape[first.ndim :]), first.dtype)
+    return lying.transpose(*seen, *range(first.ndim, len(shape)))
 
 
 def _writable(target: Any) -> Any:
