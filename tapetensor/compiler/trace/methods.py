@@ -129,8 +129,7 @@ class ArrayMethods(CapturedArray):
         if place:
             is_flat = len(place) == 1 and not isinstance(place[0], tuple)
             index = place if is_flat or len(place) > 1 else place[0]
-            seen = whole if self.ndim and not is_flat else np.reshape(whole, -1)
-            return seen[index].item()
+            return (np.reshape(whole, -1) if is_flat else whole)[index].item()
         if self.node.kind is Kind.CONSTANT:
             return self.read().item()
         return NumberTracer(whole)
@@ -340,8 +339,7 @@ for _name, _read in _READS.items():
 def _called(method: Callable[..., Any], self: ArrayMethods, *args: Any, **options: Any) -> Any:
     """Call a method; that of a scalar gives no array without axes, but the element in it."""
     made = method(self, *args, **options)
-    is_array = isinstance(made, ArrayMethods) and not (made.shape or made.is_scalar)
-    return made.as_scalar() if self.is_scalar and is_array else made
+    return made.as_scalar() if self.is_scalar and not (made.shape or made.is_scalar) else made
 
 
 def _rebinding(name: str) -> Callable[..., Any]:

@@ -26,10 +26,8 @@ def cast_to(dtype: DType) -> Any:
     return cast
 
 
-def reordered(x: Any, out: Any = None) -> Any:
+def reordered(x: Any, out: Any) -> Any:
     """Copy an array for the sake of the order in which its elements lie in memory."""
-    if out is None:
-        return x.copy()
     np.copyto(out, x)
     return out
 

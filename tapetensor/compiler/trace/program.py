@@ -179,7 +179,7 @@ class Program:
         """Add a reduction over `axes`, which stay with size 1, in the order of the memory."""
         shape = tuple([1 if axis in axes else size for axis, size in enumerate(operand.shape)])
         order = order_of(operand, ("transpose", "reshape", "index"))
-        if order is not None and order != tuple(range(len(order))):
+        if order is not None:
             # The order of the result has a say in which elements numpy adds first.
             back = inverse(order)
             turned = tuple([operand.shape[axis] for axis in back])

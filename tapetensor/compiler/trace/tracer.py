@@ -359,7 +359,7 @@ class ArrayTracer(ArrayMethods):
         """Have elements of its own, which numpy adds in another order than one that is repeated."""
         root = self.root()
         node = root.node
-        if root.part is not None or self.dtype.kind not in "fc":
+        if self.dtype.kind not in "fc":
             return
         if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
             root._hold(self.program.constant(node.detail.copy()))  # noqa: SLF001  # of its class

@@ -110,8 +110,7 @@ def steps_to(array: Array, seen: Array) -> list[View] | None:
         # This is a diagonal.
         start = (_place(seen)[0] - _place(array)[0]) // array.itemsize
         step = seen.strides[0] // array.itemsize
-        stop = start + step * (seen.size - 1) + (1 if step > 0 else -1)
-        index = slice(start, None if stop < 0 else stop, step)
+        index = slice(start, start + step * (seen.size - 1) + 1, step)
         flat = [View("reshape", (array.size,)), View("index", (index, ...))]
         found = flat if array.flags.c_contiguous else [_turned(array), *flat]
     return None if found is None else _after(found, array, seen)
