@@ -1,7 +1,7 @@
 """Optimizer updates as one loop over the flat arrays, beside `kernels.numerics.optimizers`.
 
 Each does what the function of its name does there, whose docstring has the formula. `out` holds the
-gradient and takes the new values. They are compiled, so that they are written in what numba knows.
+gradient and takes the new values.
 """
 
 from __future__ import annotations
@@ -9,17 +9,66 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import lru_cache, partial
+from textwrap import indent
 from typing import Any
 
-import numpy as np
-
-from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import DType
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.native import cache
 from tapetensor.native.loading import FLOATS, seen
 from tapetensor.native.scalars import numba
 from tapetensor.optim.group import Group, Options, Update
+
+_LOOP = """
+def loop({names}):
+    kind = parameter.dtype.type
+    for i in range(out.size):
+        value, gradient = parameter[i], out[i]
+        if coupled_decay != 0:
+            gradient += value * kind(coupled_decay)
+{step}
+        out[i] = value * kind(kept) - step
+"""
+# What is done with the gradient of one element, and the step that it takes.
+_STEPS: dict[Callable[..., None], str] = {
+    optimizers.sgd: """
+step = gradient * kind(lr)
+""",
+    optimizers.momentum_sgd: """
+moved = velocity[i] * kind(momentum) + gradient * kind(share)
+velocity[i] = moved
+step = (moved * kind(momentum) + gradient if nesterov else moved) * kind(lr)
+""",
+    optimizers.adam: """
+mean = gradients[i] * kind(beta1) + gradient
+square = squares[i] * kind(beta2) + gradient * gradient
+gradients[i] = mean
+squares[i] = square
+step = mean / (np.sqrt(square) + kind(floor)) * kind(rate)
+""",
+    optimizers.rmsprop: """
+square = squares[i] * kind(alpha) + gradient * gradient * kind(1 - alpha)
+squares[i] = square
+variance = square
+if is_centered:
+    centre = mean[i] * kind(alpha) + gradient * kind(1 - alpha)
+    mean[i] = centre
+    variance = square - centre * centre
+    # A NaN stays one.
+    variance = kind(0) if variance < 0 else variance
+root = np.sqrt(variance + kind(eps)) if is_eps_inside else np.sqrt(variance) + kind(eps)
+step = gradient / root
+if momentum != 0:
+    step = velocity[i] * kind(momentum) + step
+    velocity[i] = step
+step *= kind(lr)
+""",
+    optimizers.adagrad: """
+square = squares[i] + gradient * gradient
+squares[i] = square
+step = gradient / (np.sqrt(square) + kind(eps)) * kind(lr)
+""",
+}
 
 
 def native_update(update: Update) -> Callable[..., None]:
@@ -38,145 +87,11 @@ def loop_of(group: Group, options: Options) -> Callable[..., None] | None:
 def _loop_of(
     kernel: Any, dtype: DType, states: int, classes: tuple[type, ...]
 ) -> Callable[..., None] | None:
-    loop = _LOOPS.get(kernel)
-    if loop is None or dtype not in FLOATS:
+    if kernel not in _STEPS or dtype not in FLOATS:
         return None
+    # What the kernel is given, but no temporaries: `out` has the gradient.
+    given = inspect.getfullargspec(kernel).args
+    names = ", ".join([one for one in given if one not in ("gradient", "scratch")])
     arrays = [seen(dtype, 1)] * (2 + states)
-    return cache.load(_source(loop), (*arrays, *[numba().typeof(one(1)) for one in classes]))
-
-
-def momentum_sgd(
-    out: Array,
-    parameter: Array,
-    velocity: Array,
-    lr: float,
-    momentum: float,
-    share: float,
-    nesterov: bool,
-    coupled_decay: float,
-    kept: float,
-) -> None:
-    """Stochastic gradient descent with momentum, to which a gradient adds its `share`."""
-    kind = parameter.dtype.type
-    rate, held, part = kind(lr), kind(momentum), kind(share)
-    decay, rest = kind(coupled_decay), kind(kept)
-    for i in range(out.size):
-        value, gradient = parameter[i], out[i]
-        if coupled_decay != 0:
-            gradient += value * decay
-        moved = velocity[i] * held + gradient * part
-        velocity[i] = moved
-        step = moved * held + gradient if nesterov else moved
-        out[i] = value * rest - step * rate
-
-
-def sgd(out: Array, parameter: Array, lr: float, coupled_decay: float, kept: float) -> None:
-    """Stochastic gradient descent without momentum, so without state."""
-    kind = parameter.dtype.type
-    rate, decay, rest = kind(lr), kind(coupled_decay), kind(kept)
-    for i in range(out.size):
-        value, gradient = parameter[i], out[i]
-        if coupled_decay != 0:
-            gradient += value * decay
-        out[i] = value * rest - gradient * rate
-
-
-def adam(
-    out: Array,
-    parameter: Array,
-    gradients: Array,
-    squares: Array,
-    rate: float,
-    floor: float,
-    beta1: float,
-    beta2: float,
-    coupled_decay: float,
-    kept: float,
-) -> None:
-    """Adam on discounted sums of gradients and of their squares."""
-    kind = parameter.dtype.type
-    scale, least = kind(rate), kind(floor)
-    first, second, decay, rest = kind(beta1), kind(beta2), kind(coupled_decay), kind(kept)
-    for i in range(out.size):
-        value, gradient = parameter[i], out[i]
-        if coupled_decay != 0:
-            gradient += value * decay
-        mean = gradients[i] * first + gradient
-        square = squares[i] * second + gradient * gradient
-        gradients[i] = mean
-        squares[i] = square
-        out[i] = value * rest - mean / (np.sqrt(square) + least) * scale
-
-
-def rmsprop(
-    out: Array,
-    parameter: Array,
-    squares: Array,
-    mean: Array,
-    velocity: Array,
-    lr: float,
-    alpha: float,
-    eps: float,
-    momentum: float,
-    is_centered: bool,
-    is_eps_inside: bool,
-    coupled_decay: float,
-    kept: float,
-) -> None:
-    """RMSprop; without centering `mean` stays as it is, without momentum `velocity`."""
-    kind = parameter.dtype.type
-    rate, keep, new, least = kind(lr), kind(alpha), kind(1 - alpha), kind(eps)
-    share, decay, rest = kind(momentum), kind(coupled_decay), kind(kept)
-    for i in range(out.size):
-        value, gradient = parameter[i], out[i]
-        if coupled_decay != 0:
-            gradient += value * decay
-        square = squares[i] * keep + gradient * gradient * new
-        squares[i] = square
-        variance = square
-        if is_centered:
-            centre = mean[i] * keep + gradient * new
-            mean[i] = centre
-            variance = square - centre * centre
-            # A NaN stays one.
-            variance = kind(0) if variance < 0 else variance
-        root = np.sqrt(variance + least) if is_eps_inside else np.sqrt(variance) + least
-        step = gradient / root
-        if momentum != 0:
-            step = velocity[i] * share + step
-            velocity[i] = step
-        out[i] = value * rest - step * rate
-
-
-def adagrad(
-    out: Array,
-    parameter: Array,
-    squares: Array,
-    lr: float,
-    eps: float,
-    coupled_decay: float,
-    kept: float,
-) -> None:
-    """Adagrad: `squares` is the sum over all steps."""
-    kind = parameter.dtype.type
-    rate, least, decay, rest = kind(lr), kind(eps), kind(coupled_decay), kind(kept)
-    for i in range(out.size):
-        value, gradient = parameter[i], out[i]
-        if coupled_decay != 0:
-            gradient += value * decay
-        square = squares[i] + gradient * gradient
-        squares[i] = square
-        out[i] = value * rest - gradient / (np.sqrt(square) + least) * rate
-
-
-def _source(function: Callable[..., None]) -> str:
-    """Return the source of a function as `cache.load` takes it: without types, named ``loop``."""
-    source = inspect.getsource(function)
-    body = source[source.index('"""') :]
-    names = ", ".join(inspect.signature(function).parameters)
-    return f"def loop({names}):\n    {body}"
-
-
-_LOOPS: dict[Any, Callable[..., None]] = {
-    getattr(optimizers, loop.__name__): loop for loop in (momentum_sgd, sgd, adam, rmsprop, adagrad)
-}
+    source = _LOOP.format(names=names, step=indent(_STEPS[kernel].strip("\n"), " " * 8))
+    return cache.load(source, (*arrays, *[numba().typeof(one(1)) for one in classes]))
