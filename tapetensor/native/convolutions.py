@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from functools import partial
 
 import numpy as np
 
@@ -16,40 +17,6 @@ from tapetensor.native.loading import are_known
 from tapetensor.native.plain import cotangents_on_numpy, pullbacks_of
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import Kernel, Needed
-
-# As they are on numpy.
-_conv1d: Kernel = inspect.unwrap(convolution.conv1d)
-_conv2d: Kernel = inspect.unwrap(convolution.conv2d)
-_conv_transpose1d: Kernel = inspect.unwrap(convolution.conv_transpose1d)
-_conv_transpose2d: Kernel = inspect.unwrap(convolution.conv_transpose2d)
-
-
-def conv1d(
-    x: Array, weight: Array, bias: Array | None, window: Window, groups: int
-) -> tuple[Array, Pullbacks]:
-    """Convolve sequences."""
-    return _convolution(_conv1d, x, weight, bias, window, groups)
-
-
-def conv2d(
-    x: Array, weight: Array, bias: Array | None, window: Window, groups: int
-) -> tuple[Array, Pullbacks]:
-    """Convolve images."""
-    return _convolution(_conv2d, x, weight, bias, window, groups)
-
-
-def conv_transpose1d(
-    x: Array, weight: Array, bias: Array | None, window: Window, groups: int, sizes: Sizes
-) -> tuple[Array, Pullbacks]:
-    """Return what is convolved into sequences."""
-    return _convolution(_conv_transpose1d, x, weight, bias, window, groups, sizes)
-
-
-def conv_transpose2d(
-    x: Array, weight: Array, bias: Array | None, window: Window, groups: int, sizes: Sizes
-) -> tuple[Array, Pullbacks]:
-    """Return what is convolved into images."""
-    return _convolution(_conv_transpose2d, x, weight, bias, window, groups, sizes)
 
 
 def _convolution(
@@ -120,3 +87,14 @@ def _convolution(
 
 def _as_images(x: Array, is_row: bool) -> Array:
     return x.reshape(*x.shape[:-1], 1, x.shape[-1]) if is_row else x
+
+
+conv1d, conv2d, conv_transpose1d, conv_transpose2d = [
+    partial(_convolution, inspect.unwrap(kernel))
+    for kernel in (
+        convolution.conv1d,
+        convolution.conv2d,
+        convolution.conv_transpose1d,
+        convolution.conv_transpose2d,
+    )
+]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
-from tapetensor.native.loading import run_shares
+from tapetensor.native.loading import run_over
 from tapetensor.native.planes import frame_of
 from tapetensor.native.tiles import runs, to_weight_by_filters, to_weight_by_windows
 
@@ -19,8 +18,8 @@ from tapetensor.native.tiles import runs, to_weight_by_filters, to_weight_by_win
 _FEWEST_WINDOWS = 64
 # So few multiplications for an image are less than what follows them.
 _LITTLE = 1 << 20
-# From so many multiplications on threads gain.
-SMALLEST_FOR_THREADS = 1 << 21
+# So many multiplications take as long as one element in other loops.
+_MULTIPLICATIONS = 8
 # The cotangent of a weight has vectors of filters if there are so many, otherwise of windows.
 _MANY_FILTERS = 8
 # It is added up in so many parts of a batch, on any number of threads.
@@ -129,7 +128,8 @@ def to_weight(g: Array, x: Array, window: Window, groups: int) -> Array:
     parts = np.zeros((min(_PARTS, len(planes)), groups, padded, width), x.dtype)
     arrays = planes, of_planes, parts, offsets
     places = reads.pitch, frame.shape[1], together, frame.shape, window.stride, window.padding
-    _run(write(rows), len(parts) * groups, count * g.size, *arrays, *places)
+    size = count * g.size // _MULTIPLICATIONS
+    run_over(write(rows), size, len(parts) * groups, *arrays, *places)
     sums = np.add.reduce(parts, axis=0)[:, :count, :filters].swapaxes(1, 2)
     to_weight: Array = sums.reshape(groups * filters, channels, *window.kernel)
     return to_weight
@@ -167,14 +167,9 @@ def _write_runs(
     if bias is not None:
         starts[:, :count] = bias.reshape(groups, count)
     arrays = planes, np.ascontiguousarray(by_block), starts.reshape(groups, blocks, filters)
-    work = len(planes) * blocks * filters * reads.order.size * size
+    work = len(planes) * blocks * filters * reads.order.size * size // _MULTIPLICATIONS
     places = reads.offsets, reads.ends, result, reads.pitch, size
-    _run(runs(filters), len(planes) * blocks, work, *arrays, *places, *into, *out_of)
-
-
-def _run(source: str, count: int, work: int, *args: Any) -> None:
-    workers = threads.count() if work >= SMALLEST_FOR_THREADS else 1
-    run_shares(source, threads.shares(count, workers), *args)
+    run_over(runs(filters), work, len(planes) * blocks, *arrays, *places, *into, *out_of)
 
 
 def _at_once(filters: int) -> int:

@@ -42,6 +42,23 @@ def loop_for(source: str, *args: Any) -> Callable[..., None]:
     return _loop_of(source, *map(_kind_of, args))
 
 
+def workers_for(size: int) -> int:
+    """Return how many threads work on so many elements."""
+    return threads.count() if size >= SMALLEST_FOR_THREADS else 1
+
+
+def run_over(source: str, size: int, count: int, *args: Any) -> None:
+    """Run ``loop(first, last, ...)`` over planes, say, on threads if they are large.
+
+    Args:
+        source: the source of the loop.
+        size: how many elements all that are read have.
+        count: how many planes there are.
+        args: its further arguments, see `run`.
+    """
+    run_shares(source, threads.shares(count, workers_for(size)), *args)
+
+
 def run_shares(source: str, shares: Sequence[tuple[int, ...]], *args: Any) -> None:
     """Run a loop on shares of what there is to do, each on a thread of its own.
 

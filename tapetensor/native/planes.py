@@ -7,13 +7,10 @@ stand apart, which is passed over in the end. So loops are long, and images stay
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.lanes import IMPORTED
-from tapetensor.native.loading import SMALLEST_FOR_THREADS, run_shares
 
 
 def _copy(name: str, vector: str, step: int) -> str:
@@ -137,16 +134,3 @@ def frame_of(sizes: Sizes, window: Window) -> Frame:
     if window.stride[1] > 1 and across * window.stride[1] < sizes[1] + 2 * window.padding[1]:
         tall += 1
     return Frame((tall, across), (down - 1) * across + right)
-
-
-def run_over(source: str, size: int, planes: Array, *args: Any) -> None:
-    """Run ``loop(first, last, planes, ...)`` over planes, on threads if they are large.
-
-    Args:
-        source: the source of the loop.
-        size: how many elements all that are read have.
-        planes: an array of as many planes.
-        args: its further arguments: arrays in C order, integers, pairs of them.
-    """
-    workers = threads.count() if size >= SMALLEST_FOR_THREADS else 1
-    run_shares(source, threads.shares(len(planes), workers), planes, *args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -11,15 +11,11 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.code import indented
 from tapetensor.kernels import pooling
 from tapetensor.kernels.numerics.windows import Sizes, Window
-from tapetensor.native.loading import are_known
+from tapetensor.native.loading import are_known, run_over
 from tapetensor.native.plain import pullbacks_of
-from tapetensor.native.planes import FRAMES, frame_of, run_over
+from tapetensor.native.planes import FRAMES, frame_of
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import Kernel, Needed
-
-# As they are on numpy.
-_max_pool2d = inspect.unwrap(pooling.max_pool2d)
-_min_pool2d = inspect.unwrap(pooling.min_pool2d)
 
 # Windows of more elements are not written out.
 _FEW_ELEMENTS = 16
@@ -134,26 +130,21 @@ def loop(first, last, x, best, g, cotangent):
             for j in range(best.shape[2]):
 {lines}
 """
-_MAXIMA, _MINIMA = [
-    [source.format(fill=fill, wins=wins, beaten=beaten) for source in (_EXTREMES, _SHARES)]
-    + [beaten]
-    for fill, wins, beaten in (("-math.inf", ">=", "<"), ("math.inf", "<=", ">"))
-]
-
-
-def max_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
-    """Return the largest element of each window."""
-    return _extreme(_max_pool2d, x, window, *_MAXIMA)
-
-
-def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
-    """Return the smallest element of each window."""
-    return _extreme(_min_pool2d, x, window, *_MINIMA)
 
 
 def _extreme(
-    kernel: Kernel, x: Array, window: Window, extremes: str, shares: str, beaten: str
+    kernel: Kernel, extremes: str, shares: str, beaten: str, x: Array, window: Window
 ) -> tuple[Array, Pullbacks]:
+    """Return the largest or the smallest element of each window.
+
+    Args:
+        kernel: the kernel as it is on numpy.
+        extremes: the source of the loop that finds them.
+        shares: the source of the loop that shares their cotangents.
+        beaten: how an element compares that is none of them.
+        x: the images.
+        window: what is looked at.
+    """
     if not are_known(x) or not x.flags.c_contiguous:
         return kernel(x, window)
     planes = x.reshape(-1, *x.shape[-2:])
@@ -161,15 +152,16 @@ def _extreme(
     step = window.stride[1]
     by_column = window._replace(stride=(window.stride[0], 1))
     places = *frame_of(planes.shape[1:], by_column), step, *by_column
-    run_over(extremes, x.size, planes, best, *places)
+    run_over(extremes, x.size, len(planes), planes, best, *places)
 
     def shared(needed: Needed, g: Array) -> list[Array]:
         cotangent = np.empty_like(planes)
         arrays = planes, best, g.reshape(best.shape), cotangent
         if window.is_disjoint and not any(window.padding) and window.area <= _FEW_ELEMENTS:
-            run_over(_shares_apart(window, planes.shape[1:], beaten), x.size, *arrays)
+            apart = _shares_apart(window, planes.shape[1:], beaten)
+            run_over(apart, x.size, len(planes), *arrays)
         else:
-            run_over(shares, x.size, *arrays, *places)
+            run_over(shares, x.size, len(planes), *arrays, *places)
         return [cotangent.reshape(x.shape)]
 
     y = best.reshape(*x.shape[:-2], *best.shape[1:])
@@ -199,3 +191,18 @@ def _shares_apart(window: Window, sizes: Sizes, beaten: str) -> str:
     ]
     leaves_gaps = covered != list(sizes)
     return _SHARES_APART.format(leaves_gaps=leaves_gaps, lines="\n".join(indented(lines, 4)))
+
+
+max_pool2d, min_pool2d = [
+    partial(
+        _extreme,
+        inspect.unwrap(kernel),
+        _EXTREMES.format(fill=fill, wins=wins),
+        _SHARES.format(fill=fill, beaten=beaten),
+        beaten,
+    )
+    for kernel, fill, wins, beaten in (
+        (pooling.max_pool2d, "-math.inf", ">=", "<"),
+        (pooling.min_pool2d, "math.inf", "<=", ">"),
+    )
+]

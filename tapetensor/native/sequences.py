@@ -15,7 +15,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import recurrence, threads
-from tapetensor.native.loading import SMALLEST_FOR_THREADS, are_known, run_shares, without_gaps
+from tapetensor.native.loading import are_known, run_shares, without_gaps, workers_for
 
 # The channels of a block.
 _CHANNELS = 64
@@ -94,7 +94,7 @@ def _run(
     # Where there is a rest, all channels are one block.
     width, blocks = (first.shape[-1], 1) if rest else (_CHANNELS, blocks)
     source = _source(names, lines, None if rest else width, is_backwards)
-    workers = threads.count() if first.size >= SMALLEST_FOR_THREADS else 1
+    workers = workers_for(first.size)
     rows = starts.shape[1]
     # No channel knows of another.
     pairs = [

@@ -13,7 +13,7 @@ from tapetensor.kernels import convolution
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Window
 from tapetensor.native import convolutions as native
-from tapetensor.native import direct
+from tapetensor.native import direct, loading
 from tapetensor.native.kernels import native_kernel
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -55,7 +55,7 @@ TRANSPOSED = (native.conv_transpose1d, native.conv_transpose2d)
 
 @pytest.fixture(params=[1, 3])
 def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(direct, "SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
     monkeypatch.setattr(threads, "count", lambda: request.param)
     count: int = request.param
     return count
@@ -185,7 +185,7 @@ def test_what_is_not_finite_stays_where_numpy_has_it(
 def test_results_do_not_depend_on_how_many_threads_there_are(
     monkeypatch: pytest.MonkeyPatch, layout: tuple[tuple[int, ...], int, int]
 ) -> None:
-    monkeypatch.setattr(direct, "SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
     args = _arguments(native.conv2d, WINDOWS[2], layout)
     found = []
     for count in (1, 2, 3, 4):

@@ -17,7 +17,7 @@ from tapetensor.kernels.numerics import segments as plain_segments
 from tapetensor.kernels.numerics import stacks as plain_stacks
 from tapetensor.kernels.numerics import sums as plain_sums
 from tapetensor.kernels.numerics import threads
-from tapetensor.native import eager, sequences
+from tapetensor.native import eager, loading
 from tapetensor.native import kernels as native
 from tapetensor.native.kernels import native_kernel, segment_sum
 from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
@@ -144,7 +144,7 @@ def test_a_scan_and_its_cotangents_are_numpys_to_the_bit(
     workers: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sequences, "SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
     monkeypatch.setattr(threads, "count", lambda: workers)
     rng = np.random.default_rng(0)
     x, g, a, b = [_random(rng, shape, dtype) for _ in range(4)]

@@ -12,7 +12,7 @@ import pytest
 from tapetensor.kernels import pooling
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native import planes
+from tapetensor.native import loading
 from tapetensor.native import pooling as native
 from tapetensor.native.kernels import native_kernel
 
@@ -33,7 +33,7 @@ PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
 
 @pytest.fixture(params=[1, 3])
 def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(planes, "SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
     monkeypatch.setattr(threads, "count", lambda: request.param)
     count: int = request.param
     return count
