@@ -82,7 +82,7 @@ def _convolution(
     y = forward(images, bias)
     if is_row:
         y = y.reshape(*y.shape[:-2], y.shape[-1])
-    return y, pullbacks_of(kernel, args, y, len(arrays), cotangents)
+    return y, pullbacks_of(kernel, args, y, (True,) * len(arrays), cotangents)
 
 
 def _as_images(x: Array, is_row: bool) -> Array:

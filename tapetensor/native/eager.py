@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array, is_numpys
+from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.executors import chosen_backend
@@ -22,10 +22,10 @@ from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
 from tapetensor.native.kernels import native_kernel
 from tapetensor.native.optimizers import loop_of
-from tapetensor.native.plain import cotangents_on_numpy
+from tapetensor.native.plain import pullbacks_of
 from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
-from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed
+from tapetensor.tape.pullbacks import Kernel, Needed
 
 # So many kinds of calls of one kernel get plans. Further ones run on numpy.
 MAX_KINDS = 64
@@ -100,8 +100,6 @@ class _Kind:
         self._backward = backward
         self._places = places
         self._told = len(outputs) - 1
-        y = outputs[0]
-        self._cotangent = y.shape, y.dtype
         leaving = [*outputs, *backward.residuals]
         # A forward pass leads from its operands to what leaves as a backward pass does.
         first, *_ = inputs.values()
@@ -118,22 +116,14 @@ class _Kind:
         if self._told:
             observe = next(one for one in args if callable(one))
             observe(*rest[: self._told])
-        cotangents = partial(self._cotangents, tuple(rest[self._told :]), args)
-        if len(self._places) == 1:
-            return y, (lambda g: cotangents(self._places, g)[0],)
-        return y, JointPullbacks(self._places, cotangents)
+        cotangents = partial(self._cotangents, tuple(rest[self._told :]))
+        return y, pullbacks_of(self._kernel, args, y, self._places, cotangents)
 
-    def _cotangents(
-        self, residuals: tuple[Array, ...], args: tuple[Any, ...], needed: Needed, g: Array
-    ) -> list[Any]:
+    def _cotangents(self, residuals: tuple[Array, ...], needed: Needed, g: Array) -> list[Any]:
         """Return the cotangents that are needed."""
-        if not is_numpys(g) or (g.shape, g.dtype) != self._cotangent or errors_raise():
-            # A derivative of higher order goes through the formula itself.
-            unobserved = tuple([_ignore if callable(one) else one for one in args])
-            return cotangents_on_numpy(self._kernel, unobserved, needed, g)
         pairs = zip(needed, self._places, strict=True)
         wanted = tuple([is_needed for is_needed, is_there in pairs if is_there])
-        found = iter(self._backward.run(residuals, wanted, np.asarray(g, order="C")))
+        found = iter(self._backward.run(residuals, wanted, g))
         return [next(found) if is_there else None for is_there in self._places]
 
 
@@ -188,7 +178,3 @@ def _key_of(args: tuple[Any, ...]) -> Any:
 
 def _tell(told: list[Any], *arrays: Any) -> None:
     told += arrays
-
-
-def _ignore(*arrays: Any) -> None:
-    """Observe nothing."""

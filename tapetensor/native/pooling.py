@@ -165,7 +165,7 @@ def _extreme(
         return [cotangent.reshape(x.shape)]
 
     y = best.reshape(*x.shape[:-2], *best.shape[1:])
-    return y, pullbacks_of(kernel, (x, window), y, 1, shared)
+    return y, pullbacks_of(kernel, (x, window), y, (True,), shared)
 
 
 @cache

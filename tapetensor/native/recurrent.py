@@ -164,7 +164,7 @@ def lstm(
             np.matmul(slopes[:, step], weight, out=flow)
         return [slopes, *_of_parameters(needed, slopes, before), flow, cell_flow]
 
-    return output, pullbacks_of(_lstm, args, output, 5, cotangents)
+    return output, pullbacks_of(_lstm, args, output, (True,) * 5, cotangents)
 
 
 def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, Pullbacks]:
@@ -193,7 +193,7 @@ def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
             np.matmul(own_slopes[:, step], weight, out=flow)
         return [slopes, *_of_parameters(needed, own_slopes, before), kept + flow]
 
-    return output, pullbacks_of(_gru, args, output, 4, cotangents)
+    return output, pullbacks_of(_gru, args, output, (True,) * 4, cotangents)
 
 
 def _are_known(*args: Array) -> bool:
