@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.compiler.trace.node import DType, Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, select
-from tapetensor.native.formulas import parts_of
+from tapetensor.native.formulas import formula_of
 
 # What generated code calls the types of numbers.
 TYPES: dict[DType, str] = {
@@ -142,11 +142,8 @@ def is_known(node: Node) -> bool:
         return found is not None and found[1] == node.dtype
     if node.dtype.kind != "f" or any(dtype != node.dtype for dtype in dtypes):
         return False
-    parts = parts_of(node.function, len(node.args), node.dtype)
-    return parts is not None and all(
-        of_ufunc(part.ufunc, [("x", node.dtype) for _ in part.operands]) is not None
-        for part in parts
-    )
+    parts = formula_of(node.function, len(dtypes), node.dtype)
+    return parts is not None and all(is_known(part) for part in parts[len(dtypes) :])
 
 
 def _stripped(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.trace.node import DType, Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, select
 from tapetensor.native.expressions import TYPES, cast, literal, of_ufunc
-from tapetensor.native.formulas import parts_of
+from tapetensor.native.formulas import formula_of
 from tapetensor.native.layout import Form, Layout, Seen, Total
 
 _SEARCHES = {np.maximum: "highest", np.minimum: "lowest"}
@@ -175,17 +175,17 @@ class Loop:
         elif isinstance(node.function, np.ufunc):
             source = _known(of_ufunc(node.function, operands))
         else:
-            parts = parts_of(node.function, len(operands), dtype)
-            assert parts is not None
-            names = [source for source, _ in operands]
-            for part in parts:
+            formula = formula_of(node.function, len(operands), dtype)
+            assert formula is not None
+            sources = dict(zip(formula, operands, strict=False))
+            for part in formula[len(operands) :]:
                 taken = [
-                    (names[one] if isinstance(one, int) else literal(one, dtype), dtype)
-                    for one in part.operands
+                    sources.get(one) or (literal(one.detail, one.dtype), one.dtype)
+                    for one in part.args
                 ]
-                names.append(self._name())
-                self._line(value, f"{names[-1]} = {_known(of_ufunc(part.ufunc, taken))}")
-            source = names[-1]
+                sources[part] = self._name(), part.dtype
+                self._line(value, f"{sources[part][0]} = {_known(of_ufunc(part.function, taken))}")
+            source, _ = sources[formula[-1]]
         self._line(value, f"{value.name} = {source}")
         self._keep(node, value)
 
