@@ -31,8 +31,8 @@ def with_column_sums(schedule: list[Node]) -> list[Node]:
             node, kind=Kind.REDUCE, function=np.add, args=(matrix,), shape=(1, *node.shape),
             detail=((0,), ()), index=index,
         )  # fmt: skip
-        view = replace(node, kind=Kind.VIEW, function=View("reshape", node.shape), args=(total,))
-        node.take_over(view)
+        node.kind = Kind.VIEW
+        node.do_instead(View("reshape", node.shape), (total,))
         sums.setdefault(matrix, []).append(total)
     return [one for node in schedule for one in (node, *sums.get(node, []))]
 

@@ -92,9 +92,9 @@ class Layout:
                 return None
         return Seen(Form.ROW, (own,), row) if width == 1 else Seen(Form.WIDE, (own, width), row)
 
-    def inner(self, node: Node) -> Shape:
-        """Return the sizes of the axes of a step that do not lead."""
-        return self._aligned(node.shape, len(node.shape))[len(self.lead) :]
+    def inner(self, node: Node, reader: Node) -> Shape:
+        """Return the sizes of the axes that do not lead of what a step computes or reads."""
+        return self._aligned(node.shape, len(reader.shape))[len(self.lead) :]
 
     def total(self, node: Node) -> Total | None:
         """Return what a reduction leaves; None where the loops have no such reduction."""
@@ -127,7 +127,7 @@ def layout_of(group: Group, *, is_apart: bool = False) -> Layout | None:
     steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
     # A reduction has the rank of what it reduces.
     rank = max([len(node.shape) for node in group.nodes])
-    if group.rows < 2 or any(len(node.shape) > rank for node in steps):
+    if group.rows < 2:
         return None
     shapes = [
         (one.shape + (1,) * (rank - len(one.shape)))
@@ -153,10 +153,10 @@ def _fits(layout: Layout, group: Group, steps: list[Node], shapes: list[Shape]) 
             # Element by element, another row would have to be looked up each time.
             if seen is None or (is_flat and seen.row != "i"):
                 return False
-            if seen.form in (Form.WIDE, Form.COMMON) and step.kind is Kind.ELEMENTWISE:
-                shape = (1,) * (len(step.shape) - len(parent.shape)) + parent.shape
-                if not _covers(shape[split:], layout.inner(step)):
-                    return False
+            # Of a row, an operand has all elements that its step has, or one.
+            is_row = seen.form in (Form.WIDE, Form.COMMON) and step.kind is Kind.ELEMENTWISE
+            if is_row and layout.inner(parent, step) != layout.inner(step, step):
+                return False
             if parent in group and seen.row != "i":
                 return False
         if step.kind is Kind.REDUCE:
@@ -166,9 +166,3 @@ def _fits(layout: Layout, group: Group, steps: list[Node], shapes: list[Shape]) 
             if is_flat and total is Total.ROW:
                 return False
     return True
-
-
-def _covers(shape: Shape, inner: Shape) -> bool:
-    """Tell whether an operand has all elements of a row, as its step has."""
-    padded = shape + (1,) * (len(inner) - len(shape))
-    return padded == inner

@@ -121,11 +121,6 @@ class Node:
             (node,) = node.args
         return node.kind is Kind.WRITE
 
-    def take_over(self, other: Node) -> None:
-        """Do in its own place what another node does."""
-        self.kind, self.detail = other.kind, other.detail
-        self.do_instead(other.function, other.args)
-
     def read_instead(self, old: Node, new: Node) -> None:
         """Read one node in the place of another."""
         self.do_instead(self.function, replaced(self.args, lambda one: new if one is old else one))
