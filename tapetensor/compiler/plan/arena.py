@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_left, insort
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ _ALIGNMENT = 64
 # An arena of fewer bytes, or of more parts, is not laid out a second time.
 _WORTH_IT = 1 << 20
 _TOO_MANY = 500
+_START, _BEGIN = attrgetter("start"), attrgetter("begin")
 
 
 @dataclass
@@ -23,18 +25,16 @@ class Range:
     """A part of the arena, and how long it is kept.
 
     Args:
+        start: where it lies.
         size: the number of bytes.
         begin: when it was taken.
         end: when it was given back.
     """
 
+    start: int = field(compare=False)
     size: int
     begin: int
     end: int = sys.maxsize
-
-
-# A part, behind the place at which it lies.
-Placed: TypeAlias = tuple[int, Range]
 
 
 class Arena:
@@ -57,7 +57,7 @@ class Arena:
         self._places = places
         self.ranges: list[Range] = []
         # The parts that are taken now, in order of their places.
-        self._taken: list[Placed] = []
+        self._taken: list[Range] = []
         self._clock = 0
         self._region = untouched((capacity + _ALIGNMENT,), np.dtype(np.uint8))
         self._region = self._region[-self._region.ctypes.data % _ALIGNMENT :]
@@ -70,8 +70,8 @@ class Arena:
         size = -(-wanted // _ALIGNMENT) * _ALIGNMENT
         start = self._hole(size) if self._places is None else self._places[len(self.ranges)]
         self._clock += 1
-        self.ranges.append(Range(size, self._clock))
-        insort(self._taken, (start, self.ranges[-1]), key=_place)
+        self.ranges.append(Range(start, size, self._clock))
+        insort(self._taken, self.ranges[-1], key=_START)
         self.nbytes = max(self.nbytes, start + size)
         return self._region[start : start + wanted].view(dtype).reshape(shape)
 
@@ -82,30 +82,28 @@ class Arena:
         """
         if self.nbytes < _WORTH_IT or len(self.ranges) > _TOO_MANY:
             return None
-        placed: list[Placed] = []
-        starts: dict[int, int] = {}
+        placed: list[Range] = []
         for one in sorted(self.ranges, key=lambda one: -one.size):
             start = 0
-            for other_start, other in placed:
+            for other in placed:
                 if other.begin > one.end or one.begin > other.end:
                     continue
-                if other_start - start >= one.size:
+                if other.start - start >= one.size:
                     break
-                start = max(start, other_start + other.size)
-            insort(placed, (start, one), key=_place)
-            starts[one.begin] = start
-        if max([start + one.size for start, one in placed]) >= self.nbytes:
+                start = max(start, other.start + other.size)
+            insort(placed, replace(one, start=start), key=_START)
+        if max([one.start + one.size for one in placed]) >= self.nbytes:
             return None
-        return [starts[one.begin] for one in self.ranges]
+        return [one.start for one in sorted(placed, key=_BEGIN)]
 
     def _hole(self, size: int) -> int:
         """Return the place of the smallest hole that fits."""
         holes = []
         end = 0
-        for start, one in [*self._taken, (self._region.nbytes, Range(0, self._clock))]:
-            if start - end >= size:
-                holes.append((start - end, end))
-            end = start + one.size
+        for one in [*self._taken, Range(self._region.nbytes, 0, self._clock)]:
+            if one.start - end >= size:
+                holes.append((one.start - end, end))
+            end = one.start + one.size
         # The free end of the region is the largest.
         _, place = min(holes)
         return place
@@ -115,10 +113,6 @@ class Arena:
         if not array.size:
             return
         start = array.ctypes.data - self._region.ctypes.data
-        _, one = self._taken.pop(bisect_left(self._taken, start, key=_place))
+        one = self._taken.pop(bisect_left(self._taken, start, key=_START))
         self._clock += 1
         one.end = self._clock
-
-
-def _place(placed: Placed) -> int:
-    return placed[0]

@@ -36,15 +36,14 @@ def _lay_end_to_end(update: Node, memory: Memory) -> None:
     places = [memory.storage(gradient) for gradient in update.args]
     for number, (gradient, storage) in enumerate(zip(update.args, places, strict=True)):
         root = storage.owner
-        is_whole = root.kind in TAKES_OUT and root.size == gradient.size
         is_in_order = gradient is root or (
             gradient.kind is Kind.VIEW
             and gradient.function.name == "reshape"
             and gradient.args[0] is root
         )
         if (
-            is_whole
-            and is_in_order
+            is_in_order
+            and root.kind in TAKES_OUT
             and places.count(storage) == 1
             and not storage.escapes
             # The optimizer's step may write new values over it.

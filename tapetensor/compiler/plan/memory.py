@@ -118,7 +118,7 @@ class Memory:
         return False
 
     def _may_take_over(self, node: Node, operand: Node) -> bool:
-        if node.kind is not Kind.ELEMENTWISE or node in self.arrays or operand not in self.arrays:
+        if node in self.arrays or operand not in self.arrays:
             return False
         storage, flags = self.storage(operand), self.arrays[operand].flags
         # Otherwise it is not all of the memory, or has it in another order.
