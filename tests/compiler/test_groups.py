@@ -16,7 +16,7 @@ from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks, executors
 from tapetensor.compiler.emit.code import Code
-from tapetensor.compiler.plan.groups import Group, Role
+from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.trace.node import Kind, Node
 
 
@@ -60,10 +60,9 @@ def _run(group: Group, arrays: dict[Node, Any]) -> None:
         for node in group.nodes:
             operands = []
             for one in node.args:
-                role = group.role(one, node)
-                assert (role is Role.SCALAR) is (one.shape == ())
                 known = values[one] if one in values else arrays[one]
-                is_cut = role is Role.ROW and one not in values
+                is_cut = group.reads_rows(node, one) and one not in values
+                assert not (is_cut and one.shape == ())
                 operands.append(known[row : row + 1] if is_cut else known)
             values[node] = _result(node, operands)
             if node in group.totals:

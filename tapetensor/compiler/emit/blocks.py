@@ -12,7 +12,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.calls import call_into
 from tapetensor.compiler.emit.code import Code, Operand, indented
-from tapetensor.compiler.plan.groups import Group, Role
+from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.plan.storage import overwritable, owner, readers_of
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.view import View
@@ -96,12 +96,11 @@ class BlockLoops:
         is_for_threads = not self.has_products and largest >= _SMALLEST_FOR_THREADS
         shares = threads.shares(whole, threads.count() if is_for_threads else 1)
         bodies = [
-            _Body(group, code, rows, blocks[first:last], is_first=first == 0)
-            for first, last in shares
+            _Body(group, code, blocks[first:last], is_first=first == 0) for first, last in shares
         ]
         if tail:
             rest = [(group.rows - tail, group.rows)]
-            bodies.append(_Body(group, code, tail, rest, is_first=False))
+            bodies.append(_Body(group, code, rest, is_first=False))
         for body in bodies:
             body.write()
         # Bodies may run at the same time, so none takes the scratch of another.
@@ -174,8 +173,7 @@ class _Body:
     Args:
         group: the group.
         code: where it is written to.
-        count: the number of rows of each block.
-        blocks: where they start and stop.
+        blocks: where they start and stop; all have as many rows.
         is_first: whether totals of the rows go to their final place.
 
     Attributes:
@@ -189,17 +187,16 @@ class _Body:
         self,
         group: Group,
         code: Code,
-        count: int,
         blocks: list[tuple[int, int]],
         *,
         is_first: bool,
     ) -> None:
         self._group = group
         self._code = code
-        self._count = count
-        self._blocks = blocks
+        (start, stop), *_ = self._blocks = blocks
+        self._count = stop - start
         self._is_first = is_first
-        self.name = f"group{group.nodes[0].index}_{blocks[0][0]}"
+        self.name = f"group{group.nodes[0].index}_{start}"
         self.arguments = ""
         self.totals = {
             node: code.operand(node) if is_first else code.bound(np.empty(node.shape, node.dtype))
@@ -308,7 +305,7 @@ class _Body:
         known = self._values.get(operand)
         if known is not None:
             return known
-        is_row = self._group.role(operand, reader) is Role.ROW
+        is_row = self._group.reads_rows(reader, operand)
         return self._slice(operand) if is_row else self._whole(operand)
 
     def _whole(self, node: Node) -> Operand:

@@ -295,8 +295,7 @@ class ResultWriter:
 
     def array(self, value: Any) -> str:
         """Return the source of an array."""
-        is_lazy = isinstance(value, ArrayTracer)
-        if not is_lazy:
+        if not isinstance(value, ArrayTracer):
             return f"{self.bind(value)}{_COPIED}"
         if not value.is_scalar:
             value.ordered()

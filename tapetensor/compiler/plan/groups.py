@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -24,17 +23,6 @@ _MOVABLE = frozenset(
     {Kind.INPUT, Kind.CONSTANT, Kind.VIEW, Kind.MATMUL, Kind.ELEMENTWISE, Kind.REDUCE, Kind.CALL,
      Kind.PART, Kind.RANDOM, Kind.EFFECT}
 )  # fmt: skip
-
-
-class Role(Enum):
-    """How much of an operand a step reads for one of its rows."""
-
-    ROW = auto()
-    """The same row."""
-    WHOLE = auto()
-    """All of it."""
-    SCALAR = auto()
-    """Its one element."""
 
 
 @dataclass(eq=False)
@@ -70,12 +58,12 @@ class Group:
         """Tell whether a step is one of the group."""
         return node in self._inside
 
-    def role(self, operand: Node, reader: Node) -> Role:
-        """Return how much of an operand a step of the group reads for one of its rows."""
+    def reads_rows(self, reader: Node, operand: Node) -> bool:
+        """Tell whether a step of the group reads, for one of its rows, just that of an operand."""
         if operand.shape == ():
-            return Role.SCALAR
+            return False
         is_row = operand.shape[0] == self.rows and len(operand.shape) == len(reader.shape)
-        return Role.ROW if is_row or operand in self else Role.WHOLE
+        return is_row or operand in self
 
     def may_share(self, node: Node, shares: Callable[[Node, Node], bool]) -> list[Node]:
         """Return the operands over which a step may write its rows.
@@ -91,7 +79,7 @@ class Group:
             operand
             for operand in overwritable(node, shares)
             if all(
-                parent is operand and reader not in later and self.role(parent, reader) is Role.ROW
+                parent is operand and reader not in later and self.reads_rows(reader, parent)
                 for reader in self.nodes
                 for parent in reader.parents()
                 if shares(parent, operand)
