@@ -56,7 +56,6 @@ class _Value:
 class _Pass:
     """A loop over the elements of a row."""
 
-    width: str
     loads: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
@@ -96,7 +95,8 @@ class Loop:
         self._start: list[str] = []
         # What is done once a row, before the loops of each stage.
         self._heads: defaultdict[int, list[str]] = defaultdict(list)
-        self._passes: dict[tuple[int, str], _Pass] = {}
+        # The loops of each stage, by the variable of how many elements they run over.
+        self._passes: defaultdict[tuple[int, str], _Pass] = defaultdict(_Pass)
         self._end: list[str] = []
         self._buffers: set[str] = set()
         self._is_flat = len(layout.lead) == layout.rank
@@ -153,9 +153,9 @@ class Loop:
         last = max([0, *self._heads, *[stage for stage, _ in self._passes]])
         for stage in range(last + 1):
             lines += self._heads[stage]
-            for (at, _), one in self._passes.items():
+            for (at, width), one in self._passes.items():
                 if at == stage:
-                    lines.append(f"for j in range({one.width}):")
+                    lines.append(f"for j in range({width}):")
                     lines += indented([*one.loads.values(), *one.lines, *one.stores])
         return lines or ["pass"]
 
@@ -238,7 +238,7 @@ class Loop:
         place = f"{name}[share, j]"
         operand = (taken, node.dtype)
         source = _known(of_ufunc(node.function, [(place, node.dtype), operand]))
-        one = self._pass(inside.stage, inside.width)
+        one = self._passes[inside.stage, inside.width]
         one.stores.append(f"{place} = {source}")
 
     def _total(self, node: Node, shape: tuple[int, ...]) -> str:
@@ -270,7 +270,7 @@ class Loop:
             return self._load(operand, reader, value)
         if not known.width or (known.stage == value.stage and known.width == value.width):
             return known.name
-        one = self._pass(value.stage, value.width)
+        one = self._passes[value.stage, value.width]
         one.loads[known.name] = f"{known.name} = {self._place_between(known)}"
         return known.name
 
@@ -283,7 +283,7 @@ class Loop:
             self._buffers.add(name)
             kind = TYPES[value.node.dtype]
             self._first.append(f"{name} = np.empty({value.width}, {kind})")
-            self._pass(value.stage, value.width).stores.append(f"{name}[j] = {value.name}")
+            self._passes[value.stage, value.width].stores.append(f"{name}[j] = {value.name}")
         return f"{name}[j]"
 
     def _load(self, operand: Node, reader: Node, value: _Value) -> str:
@@ -317,7 +317,7 @@ class Loop:
         else:
             place = f"{name}[j]"
         if seen.form in (Form.WIDE, Form.COMMON):
-            self._pass(value.stage, value.width).loads[name] = f"{name}_ = {place}"
+            self._passes[value.stage, value.width].loads[name] = f"{name}_ = {place}"
         return f"{name}_"
 
     def _keep(self, node: Node, value: _Value) -> None:
@@ -331,7 +331,7 @@ class Loop:
             self.outputs[node] = Parameter(f"o{len(self.outputs)}", node, seen)
         store = f"{self._target(node)} = {value.name}"
         if value.width:
-            self._pass(value.stage, value.width).stores.append(store)
+            self._passes[value.stage, value.width].stores.append(store)
         else:
             self._heads[value.stage].append(store)
 
@@ -362,12 +362,9 @@ class Loop:
 
     def _line(self, value: _Value, line: str) -> None:
         if value.width:
-            self._pass(value.stage, value.width).lines.append(line)
+            self._passes[value.stage, value.width].lines.append(line)
         else:
             self._heads[value.stage].append(line)
-
-    def _pass(self, stage: int, width: str) -> _Pass:
-        return self._passes.setdefault((stage, width), _Pass(width))
 
     def _name(self) -> str:
         self._count += 1
