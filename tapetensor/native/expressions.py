@@ -22,7 +22,6 @@ TYPES: dict[DType, str] = {
 
 _FLOATS = "f"
 _NUMBERS = "fi"
-_ALL = "fib"
 
 # For each ufunc, the kinds of dtypes that it is written for, and the expression. A choice of
 # numpy's that a NaN decides is written so that it does here.
