@@ -109,11 +109,6 @@ class _Lending(dict[int, Gap]):
         self._lend()
         return super().__getitem__(unique_id)
 
-    @override
-    def get(self, unique_id: int, default: Any = None) -> Any:
-        self._lend()
-        return super().get(unique_id, default)
-
 
 class _Outside(dict[int, Any]):
     """The gradients that a tape holds from before the call, which cannot be captured."""
