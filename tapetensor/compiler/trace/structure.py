@@ -140,9 +140,8 @@ def is_buffer(value: Any) -> bool:
 
 def slots_of(value: Any) -> dict[str, types.MemberDescriptorType]:
     """Return what reads and sets the slots of an object, by name."""
-    mro = value.__class__.__mro__
-    python = [one for one in mro if one.__flags__ & _IS_HEAP_TYPE]
-    return {name: slot for one in reversed(python) for name, slot in _slots(one).items()}
+    mro = reversed(value.__class__.__mro__)
+    return {name: slot for one in mro for name, slot in _slots(one).items()}
 
 
 def is_set(slot: types.MemberDescriptorType, value: Any) -> bool:
