@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.methods import CONVERSIONS
 from tapetensor.compiler.trace.node import found_in
@@ -66,7 +67,8 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
         )
         if not is_users:
             return function(*args, **options)
-        name, has_tracers = function.__name__, _has_tracers(args[:1])
+        captured: Iterator[Any] = found_in(args[:1], Captured)
+        name, has_tracers = function.__name__, any(True for _ in captured)
         if has_tracers and name in CONVERSIONS and not options.keys() - {"dtype", "copy"}:
             options.setdefault("copy", True if name == "array" else None)
             return _array_of(name, *args, **options)
@@ -82,11 +84,6 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
 
     vars(make)[STANDS_FOR] = function
     return make
-
-
-def _has_tracers(nest: Any) -> bool:
-    kinds = (ArrayTracer, NumberTracer)
-    return any(True for kind in kinds for _ in found_in(nest, kind))
 
 
 def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
