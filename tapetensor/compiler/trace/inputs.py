@@ -143,10 +143,6 @@ class Inputs(GuardWriter):
                 "pass np.asarray(...) of it"
             )
         local = self.local(expression)
-        if id(array) in self.seen:
-            stands_for, source = self.seen[id(array)]
-            self.guard(f"{local} is not {source}")
-            return stands_for
         if not self.is_around or is_varying:
             tracer = self.input(array, local, where)
             tracer.fixed_as = where

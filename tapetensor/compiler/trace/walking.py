@@ -135,8 +135,6 @@ class Walker(Attributes):
             return value
         if isinstance(value, TensorBase):
             return self.walk_tensor(value, expression, where)
-        if isinstance(value, np.ndarray):
-            return self.walk_array(value, expression, where, is_varying=is_varying)
         if is_varying and value.__class__ in _FLOATS:
             return self.walk_number(value, expression, where)
         if is_plain(value) or isinstance(value, VALUES):
@@ -154,6 +152,8 @@ class Walker(Attributes):
             stands_for, source = self.seen[id(value)]
             self.guard(f"{expression} is not {source}")
             return stands_for
+        if isinstance(value, np.ndarray):
+            return self.walk_array(value, expression, where, is_varying=is_varying)
         told = never_the_same(value)
         if told:
             raise trace_error(f"{where} {told}")
