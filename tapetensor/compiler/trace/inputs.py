@@ -262,7 +262,6 @@ class Inputs(GuardWriter):
 
     def walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
         """Let a plan read the learning rate at each call; the function itself cannot set it."""
-        self.seen[id(optimizer)] = optimizer, self.bind(optimizer)
         self.program.groups += optimizer.groups
         fields = vars(optimizer)
         held = self.bind(fields, "d")
