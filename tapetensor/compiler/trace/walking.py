@@ -170,14 +170,16 @@ class Walker(Attributes):
         local = self.local(expression)
         if isinstance(value, np.random.Generator):
             return self.walk_generator(value, local, where)
+        # The next call may bring another one of its class.
+        self.seen[id(value)] = value, local
+        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+        self.add_class(value.__class__)
         if isinstance(value, Gradients):
-            self._recognize(value, local)
             return self.walk_gradients(value, local, where)
         if isinstance(value, types.MethodType | functools.partial):
             return self._walk_bound(value, local, where)
         if base in (*SEQUENCES, *DICTS):
             return self._walk_container(value, base, local, where, is_put=is_put)
-        self._recognize(value, local)
         if isinstance(value, types.FunctionType):
             self.guard(f"{local}.__code__ is not {self.bind(value.__code__)}")
             self.guard(f"{local}.__globals__ is not {self.bind(value.__globals__)}")
@@ -216,12 +218,6 @@ class Walker(Attributes):
         if not is_looked_through(value):
             return True
         return base is object and self.is_around
-
-    def _recognize(self, value: Any, local: str) -> None:
-        """Guard a value by its class: the next call may bring another one."""
-        self.seen[id(value)] = value, local
-        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
-        self.add_class(value.__class__)
 
     def add_class(self, cls: type) -> None:
         """Note that there are objects of a class: its methods may run."""
@@ -330,7 +326,6 @@ class Walker(Attributes):
 
     def _walk_bound(self, value: Any, local: str, where: str) -> Any:
         """Walk a bound method or a partial function."""
-        self._recognize(value, local)
         if isinstance(value, types.MethodType):
             self.walk(value.__func__, f"{local}.__func__", where)
             self.walk(value.__self__, f"{local}.__self__", f"{where}.__self__")
@@ -351,7 +346,6 @@ class Walker(Attributes):
     ) -> Any:
         """Walk what is in a container, which keeps its identity if it can be written to."""
         cls = value.__class__
-        self._recognize(value, local)
         self.walk_attributes(value, local, where, lasts=False)
         if base is deque or issubclass(base, defaultdict):
             name = "maxlen" if base is deque else "default_factory"
