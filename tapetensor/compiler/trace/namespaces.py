@@ -42,13 +42,6 @@ class Namespaces(Walker):
         # What the names of each module and class stand for, by the address of it.
         self.watched: dict[int, Held] = {}
 
-    def is_new(self, owner: Any, name: str) -> bool:
-        """Tell whether something is walked for the first time."""
-        key = (id(owner), name)
-        is_new = key not in self.walked
-        self.walked[key] = owner
-        return is_new
-
     @property
     def sought(self) -> set[str]:
         """The names of attributes that code reads, or may make of texts."""

@@ -101,8 +101,8 @@ class Walker(Attributes):
         self.members: dict[int, list[tuple[type, str]]] = {}
         # The defaults of their arguments.
         self.defaults: dict[int, tuple[Any, Any]] = {}
-        # What was walked once, by its address, or by that and a name.
-        self.walked: dict[Any, Any] = {}
+        # What was walked once, by its address and a name.
+        self.walked: dict[tuple[int, str], Any] = {}
         # The user's classes and modules that were found.
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
@@ -116,6 +116,13 @@ class Walker(Attributes):
         self.texts: set[str] = set()
         # Functions that keep their results, with those that were found, their names and places.
         self.caches: list[tuple[Any, list[Any], str, str]] = []
+
+    def is_new(self, owner: Any, name: str = "") -> bool:
+        """Tell whether an object, or what it has by a name, is walked for the first time."""
+        key = (id(owner), name)
+        is_new = key not in self.walked
+        self.walked[key] = owner
+        return is_new
 
     @override
     def walk(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
@@ -195,9 +202,8 @@ class Walker(Attributes):
     def _walk_value_of_a_class(self, value: Any, expression: str, where: str) -> None:
         """Walk what a date, a number or the like has beside its value."""
         self.add_class(value.__class__)
-        if id(value) in self.walked:
+        if not self.is_new(value):
             return
-        self.walked[id(value)] = value
         zone = getattr(value, "tzinfo", None)
         if isinstance(zone, VALUES):
             self.walk(zone, f"{expression}.tzinfo", f"{where}.tzinfo")
@@ -268,9 +274,8 @@ class Walker(Attributes):
 
     def walk_function(self, function: types.FunctionType, source: str) -> None:
         """Walk what a function closes over; guard its defaults, which were walked before."""
-        if id(function) in self.walked:
+        if not self.is_new(function):
             return
-        self.walked[id(function)] = function
         if source.startswith("k"):
             known = self.defaults.get(id(function), (None, None))
             for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):
@@ -280,9 +285,8 @@ class Walker(Attributes):
                 # What reloads modules while they are in use gives functions other code.
                 self.guard(f"{source}.__code__ is not {self.bind(function.__code__)}")
         for position, cell in enumerate(function.__closure__ or ()):
-            if id(cell) in self.walked:
+            if not self.is_new(cell):
                 continue
-            self.walked[id(cell)] = cell
             fixed = source.startswith("k")
             held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
             name = function.__code__.co_freevars[position]
