@@ -351,7 +351,7 @@ class Binding(Namespaces):
             # Somebody may register a class that it has not.
             token = f"{self.bind(abc.get_cache_token)}()"
             self.guard(f"{token} != {self.bind(abc.get_cache_token())}")
-        for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
+        for cls in self.classes:
             # It has the same bases, and no new name, which one of these or nobody had before.
             bases = f"{self.bind(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
             self.guard(f"len({self.names_of(cls)}) != {len(vars(cls))} or {bases}")

@@ -108,9 +108,7 @@ class Namespaces(Walker):
         while count != len(self.walked):
             count = len(self.walked)
             for cls in list(self.classes):
-                for one in cls.__mro__:
-                    if is_users(one):
-                        self._walk_namespace(one, one.__name__)
+                self._walk_namespace(cls, cls.__name__)
             for owner, where in list(self.modules.values()):
                 self._walk_namespace(owner, where)
 

@@ -103,8 +103,9 @@ class Walker(Attributes):
         self.defaults: dict[int, tuple[Any, Any]] = {}
         # What was walked once, by its address and a name.
         self.walked: dict[tuple[int, str], Any] = {}
-        # The user's classes and modules that were found.
+        # The user's classes that were found, with their bases.
         self.classes: dict[type, None] = {}
+        # The modules that were found, the user's and others, with what the user calls them.
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
         # Those whose names somebody may look up who is handed the module, by their addresses.
         self.handed: set[int] = set()
@@ -226,21 +227,20 @@ class Walker(Attributes):
         return base is object and self.is_around
 
     def add_class(self, cls: type) -> None:
-        """Note that there are objects of a class: its methods may run."""
-        are_decimals = issubclass(cls, decimal.Decimal)
-        if cls in self.classes or not (are_decimals or any(map(is_users, cls.__mro__))):
+        """Note that there are objects of a class: its methods, and those of its bases, may run."""
+        if cls in self.classes:
             return
-        self.classes[cls] = None
-        if are_decimals:
+        if issubclass(cls, decimal.Decimal) and self.is_new(decimal.Decimal, "precision"):
             # In which context they are computed only a call can tell.
             self.guard(f"{self.bind(precision)}() != {self.bind(precision())}")
         for one in cls.__mro__:
-            if is_users(one):
+            if is_users(one) and one not in self.classes:
+                self.classes[one] = None
                 for name, held in vars(one).items():
                     for function in functions_in(held):
                         self.note(function, self.bind(function))
                         self.members.setdefault(id(function.__code__), []).append((one, name))
-        self.add_class(type(cls))
+                self.add_class(type(one))
 
     def note(self, function: types.FunctionType, source: str) -> None:
         """Note a function, for it may run."""
