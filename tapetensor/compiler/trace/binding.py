@@ -158,7 +158,6 @@ class Binding(Namespaces):
         try:
             super().walk_read(attribute, is_around, is_named=is_named)
             self.walk_namespaces()
-            self.walk_parameters()
         except BaseException as error:
             self._refused.insert(0, error)
             raise
@@ -255,7 +254,6 @@ class Binding(Namespaces):
         for function, source in noted:
             self.walk_function(function, source)
         self.walk_namespaces()
-        self.walk_parameters()
         for name, told in self.unrepeatable.items():
             is_dynamic = self.is_dynamic or self.makes_names
             if is_dynamic or name in self._named or name in self.attributes:
@@ -290,7 +288,6 @@ class Binding(Namespaces):
             if found in sys.modules:
                 self._note_module(found, sys.modules[found])
                 self.walk_namespaces()
-                self.walk_parameters()
 
     def _note_module(self, name: str, module: types.ModuleType) -> None:
         """Note a module whose names somebody may read; guard that it is there under its own."""

@@ -103,7 +103,7 @@ class Namespaces(Walker):
         self.watched[id(owner)] = self.hold(where, read, write, dict)
 
     def walk_namespaces(self) -> None:
-        """Walk what the code that has run names of the user's modules and classes."""
+        """Walk what the code that has run names of modules and classes, and what is found by it."""
         count = -1
         while count != len(self.walked):
             count = len(self.walked)
@@ -111,6 +111,7 @@ class Namespaces(Walker):
                 self._walk_namespace(cls, cls.__name__)
             for owner, where in list(self.modules.values()):
                 self._walk_namespace(owner, where)
+        self.walk_parameters()
 
     def _walk_namespace(self, owner: Any, where: str) -> None:
         """Walk the attributes of a class or a module that some function names."""
