@@ -69,8 +69,8 @@ _READING = {
 _IMPORT = importlib.import_module.__code__
 # What sees what objects and classes have, and reads it untold.
 _LOOKING = {inspect.classify_class_attrs.__code__, inspect.getattr_static.__code__}
-_SPECIAL = {id(one) for one in (_SEED, _IMPORT, *_READING, *_LOOKING)}
-_SPECIAL_FILES = {one.co_filename for one in (_SEED, _IMPORT, *_READING, *_LOOKING)}
+_SPECIAL = {_SEED, _IMPORT, *_READING, *_LOOKING}
+_SPECIAL_FILES = {one.co_filename for one in _SPECIAL}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
@@ -198,7 +198,7 @@ class Binding(Namespaces):
         if not is_users_module(module) or module.startswith("namedtuple_"):
             if file not in _SPECIAL_FILES and not file.startswith("<"):
                 _PASSED.add(file)
-            elif id(code) in _SPECIAL:
+            elif code in _SPECIAL:
                 self._enter_special(frame)
             else:
                 self._counts[id(code)] = 0
