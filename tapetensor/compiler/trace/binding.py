@@ -75,7 +75,6 @@ _SPECIAL_FILES = {one.co_filename for one in _SPECIAL}
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
-_ABSENT = object()
 
 
 class Binding(Namespaces):
@@ -333,8 +332,8 @@ class Binding(Namespaces):
 
     def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk the plain values and arrays that a package names, of which the rest is its own."""
-        for name in names_in(code).reads:
-            value = scope.get(name, _ABSENT)
+        named = {name: scope[name] for name in names_in(code).reads if name in scope}
+        for name, value in named.items():
             is_value = isinstance(value, TensorBase | np.ndarray) or is_plain(value)
             if is_value and self.is_new(scope, name):
                 self.walk(value, f"{self.bind(scope)}[{name!r}]", name)
