@@ -26,7 +26,6 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
     This comes after the function has run, and before what it replaced is put back.
     """
     inputs.names.update(RESULT_NAMES)
-    came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors.values()]
     writer = ResultWriter(inputs)
     replaced: set[int] = set()
     for held, fields, after in inputs.states:
@@ -60,7 +59,7 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
         )
         if not same:
             writer.store(f"{local}.arrays", writer.entries(store))
-    inputs.guard_origins(came_in, replaced)
+    inputs.guard_origins(replaced)
     inputs.guard_distinct()
     writer.returned = writer.write(result)
     writer.tape_lines = _tape_lines(writer)

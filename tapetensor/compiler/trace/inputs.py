@@ -310,15 +310,13 @@ class Inputs(GuardWriter):
         changes = (one.change() for one in self.held)
         return next((name for name in changes if name is not None), None)
 
-    def guard_origins(self, came_in: list[tuple[Any, str]], replaced: set[int]) -> None:
+    def guard_origins(self, replaced: set[int]) -> None:
         """Write guards: what came of tensors that come in, or lacks a part, does so again."""
-        lasting = self.fields.keys()
-        is_fixed = [local in lasting and id(tensor) not in replaced for tensor, local in came_in]
-        pairs = list(zip(came_in, is_fixed, strict=True))
-        fixed = frozenset([tensor.id for (tensor, _), lasts in pairs if lasts])
-        others = [one for one, lasts in pairs if not lasts]
-        told = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for _, local in others])})"
-        ids = tuple([tensor.id for tensor, _ in others])
+        others = {local: tensor.id for tensor, local, _, _ in self.tensors.values()}
+        lasting = [local for local, one in self.fields.items() if id(one) not in replaced]
+        fixed = frozenset([others.pop(local) for local in lasting])
+        told = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for local in others])})"
+        ids = tuple(others.values())
         for origins, source in (*self._computed, *self.tapes.lent):
             known = self.bind(overlap(origins, fixed, ids))
             # Mostly they are the very same, as those of the batches of one epoch are.
@@ -329,7 +327,7 @@ class Inputs(GuardWriter):
             self.guard(f"lacking({store}.incomplete, {told}) != {known}")
         if fixed and self._direct:
             # A tensor may come in beside the model that it is a parameter of.
-            meeting = {local: tensor.id for tensor, local in came_in if tensor.id in fixed}
+            meeting = {local: one for local, one in others.items() if one in fixed}
             ids_of = "".join([f"{one}._id, " for one in self._direct if one not in meeting])
             self.guard(f"not {self.bind(fixed)}.isdisjoint(({ids_of}))")
             for local in [one for one in self._direct if one in meeting]:
