@@ -88,7 +88,7 @@ class Attributes(Inputs):
             read, write = partial(in_dict, value), partial(refill_fields, value, fields)
             watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
             source = f"{local}.__dict__"
-            held = self.bind(fields, "d") if lasts else self.local(source)
+            held = self.bind(fields) if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard(f"len({held}) != {len(fields)}{moved}")
             if are_left:

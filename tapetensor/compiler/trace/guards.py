@@ -51,9 +51,9 @@ class GuardWriter:
         # What the user calls what is guarded now.
         self.where = ""
 
-    def bind(self, value: Any, prefix: str = "k") -> str:
+    def bind(self, value: Any) -> str:
         """Return the name by which the source can refer to `value`."""
-        name = self._bound.setdefault(id(value), f"{prefix}{len(self.names)}")
+        name = self._bound.setdefault(id(value), f"k{len(self.names)}")
         self.names[name] = value
         return name
 

@@ -264,7 +264,7 @@ class Inputs(GuardWriter):
         """Let a plan read the learning rate at each call; the function itself cannot set it."""
         self.program.groups += optimizer.groups
         fields = vars(optimizer)
-        held = self.bind(fields, "d")
+        held = self.bind(fields)
         rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
         self.expressions[rate] = f"float64({held}['_lr'])"
         tracer = NumberTracer(ArrayTracer(self.program, rate))
