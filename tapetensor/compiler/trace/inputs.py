@@ -180,15 +180,13 @@ class Inputs(GuardWriter):
             self.guard(f"{expression} is not {known[1]}")
             return tensor
         local = self.local(expression)
-        tape = tensor.tape
-        if tape is not None and not isinstance(tape, OwnedTape):
-            # The tensor is spent: nearly every use of it is an error, which eager mode tells.
+        tape, data = tensor.tape, ARRAY.__get__(tensor)
+        # If the tensor is spent, nearly every use of it is an error, which eager mode tells.
+        is_spent = tape is not None and not isinstance(tape, OwnedTape)
+        if is_spent or isinstance(data, Recorded):
             raise NotTracedError(Untraced())
         if expression not in self.fields:
             self.guard_tensor(tensor, tape, local)
-        data = ARRAY.__get__(tensor)
-        if isinstance(data, Recorded):
-            raise NotTracedError(Untraced())
         library = library_of(data)
         if library != "numpy":
             raise ArgumentTypeError(
