@@ -91,8 +91,6 @@ class Binding(Namespaces):
         self._entered: dict[int, types.CodeType] = {}
         # The attributes that all of it reads or sets, that of installed packages, too.
         self._named: set[str] = set()
-        # How many functions of some code were walked.
-        self._counts: dict[int, int] = {}
         self._start = next_id()
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
@@ -100,7 +98,8 @@ class Binding(Namespaces):
         self.hold("", nothing, lambda _: self.reading.forget())
         # They run whenever Python likes to, and are no part of the function.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
-        self._counts.update({id(code): 0 for code in self._collecting})
+        # How many functions of some code were walked.
+        self._counts = {id(code): 0 for code in self._collecting}
 
     @property
     def has_imported(self) -> bool:
@@ -296,11 +295,10 @@ class Binding(Namespaces):
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)
-        if names.kinds:
-            kind = names.kinds[0]
-            with placed(place_of_name(code, kind)):
+        if names.kind:
+            with placed(place_of_name(code, names.kind)):
                 raise trace_error(
-                    f"{kind} is set, which a replay would not repeat; do so outside, or make "
+                    f"{names.kind} is set, which a replay would not repeat; do so outside, or make "
                     "another object"
                 )
         self.attributes |= names.attributes

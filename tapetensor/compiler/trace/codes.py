@@ -148,7 +148,7 @@ class Names(NamedTuple):
         handed: globals that it hands on, or whose dict it reads, and not only their attributes.
         imports: modules that it imports.
         modules: its constants that could name modules, if it may look some up.
-        kinds: attributes it sets that say what an object is.
+        kind: an attribute it sets that says what an object is; empty if it sets none.
     """
 
     reads: tuple[str, ...]
@@ -159,7 +159,7 @@ class Names(NamedTuple):
     handed: frozenset[str]
     imports: tuple[tuple[str, int], ...]
     modules: tuple[str, ...]
-    kinds: tuple[str, ...]
+    kind: str
 
 
 @lru_cache(maxsize=1024)
@@ -172,7 +172,7 @@ def names_in(code: types.CodeType) -> Names:
     level = 0
     constant: Any = None
     loaded, handed = "", set[str]()
-    kinds: list[str] = []
+    kind = ""
     for one in dis.get_instructions(code):
         if one.opname not in _ATTRIBUTES or one.argval in ("__dict__", "__getattribute__"):
             handed.add(loaded)
@@ -183,7 +183,7 @@ def names_in(code: types.CodeType) -> Names:
         elif one.opcode in dis.hasname:
             attributes.add(name)
         if one.opname in ("STORE_ATTR", "DELETE_ATTR") and name in _KINDS:
-            kinds.append(name)
+            kind = kind or name
         if one.opname == "IMPORT_NAME":
             imports.append((name, level))
         elif one.opname == "MATCH_CLASS":
@@ -195,7 +195,6 @@ def names_in(code: types.CodeType) -> Names:
             level = one.argval if one.opname in _CONSTANTS else level
         constant = one.argval
     consts = [one for one in code.co_consts if isinstance(one, str)]
-    named = {*code.co_names}
     return Names(
         tuple(reads),
         frozenset(attributes),
@@ -204,8 +203,8 @@ def names_in(code: types.CodeType) -> Names:
         is_dynamic and _makes_names(code),
         frozenset(handed),
         tuple(imports),
-        tuple(consts if _IMPORTING & named else ()),
-        tuple(kinds),
+        tuple(consts if _IMPORTING.intersection(code.co_names) else ()),
+        kind,
     )
 
 

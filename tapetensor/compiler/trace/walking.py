@@ -276,7 +276,8 @@ class Walker(Attributes):
         """Walk what a function closes over; guard its defaults, which were walked before."""
         if not self.is_new(function):
             return
-        if source.startswith("k"):
+        fixed = source.startswith("k")
+        if fixed:
             known = self.defaults.get(id(function), (None, None))
             for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):
                 if held:
@@ -287,7 +288,6 @@ class Walker(Attributes):
         for position, cell in enumerate(function.__closure__ or ()):
             if not self.is_new(cell):
                 continue
-            fixed = source.startswith("k")
             held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
             name = function.__code__.co_freevars[position]
             watched = self.hold(name, partial(in_cell, cell), partial(put_in_cell, cell))
