@@ -19,7 +19,6 @@ from tapetensor.compiler.trace.structure import is_read_by_python, is_users
 from tapetensor.compiler.trace.telling import BY_ID
 from tapetensor.compiler.trace.walking import Walker
 
-_ABSENT = object()
 # What Python itself puts there now and then.
 _PYTHONS = {
     "__abstractmethods__", "__annotations__", "__annotations_cache__", "__builtins__",
@@ -97,7 +96,7 @@ class Namespaces(Walker):
             for name in read().keys() - originals.keys():
                 drop(owner, name)
             for name, one in originals.items():
-                if held.get(name, _ABSENT) is not one:
+                if name not in held or held[name] is not one:
                     put(owner, name, one)
 
         self.watched[id(owner)] = self.hold(where, read, write, dict)
