@@ -38,7 +38,6 @@ from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.origins import Incomplete, Origins, lacking, overlap
 from tapetensor.tensor.base import TensorBase
 
-_FLOAT = np.dtype(np.float64)
 # Reads and sets the array of a tensor, also while something else does that in its place.
 ARRAY: Any = vars(TensorBase)["array"]
 
@@ -53,7 +52,6 @@ _NAMES = {
     "MISS": MISS,
     "ndarray": np.ndarray,
     "arrays": (np.ndarray, np.generic),
-    "float64": np.float64,
     "spelling": spelling,
     "content": content,
     "is_set": is_set,
@@ -160,11 +158,9 @@ class Inputs(GuardWriter):
 
     def walk_number(self, value: Any, expression: str, where: str) -> Any:
         """Return what stands for a float, Python's or numpy's, that is another one at each call."""
-        local = self.local(expression)
-        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
         number = np.asarray(value)[()]
         node = self.program.add(Kind.INPUT, None, (), (), number.dtype, label=where)
-        self.expressions[node] = f"{self.bind(number.__class__)}({local})"
+        self.expressions[node] = f"{self.bind(number.__class__)}({expression})"
         if isinstance(value, np.generic):
             return ArrayTracer.made(self.program, node)
         return NumberTracer(ArrayTracer(self.program, node))
@@ -263,9 +259,7 @@ class Inputs(GuardWriter):
         self.program.groups += optimizer.groups
         fields = vars(optimizer)
         held = self.bind(fields)
-        rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
-        self.expressions[rate] = f"float64({held}['_lr'])"
-        tracer = NumberTracer(ArrayTracer(self.program, rate))
+        tracer = self.walk_number(fields["_lr"], f"{held}['_lr']", f"{where}.lr")
         read, write = partial(fields.__getitem__, "_lr"), partial(fields.__setitem__, "_lr")
         watched = self.hold(f"{where}.lr", read, write)
         fields["_lr"] = tracer

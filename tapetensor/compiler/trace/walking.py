@@ -144,7 +144,9 @@ class Walker(Attributes):
         if isinstance(value, TensorBase):
             return self.walk_tensor(value, expression, where)
         if is_varying and value.__class__ in _FLOATS:
-            return self.walk_number(value, expression, where)
+            local = self.local(expression)
+            self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+            return self.walk_number(value, local, where)
         if is_plain(value) or isinstance(value, VALUES):
             if value.__class__ is str:
                 self.texts.add(value)
