@@ -39,12 +39,12 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
     updated, kept = _updated(inputs.program), set[str]()
-    for tensor, local, node, _ in inputs.tensors.values():
+    for tensor, local, node, _ in inputs.tensors:
         data = tensor.array
         if isinstance(data, ArrayTracer) and data.node is updated.get(id(tensor), node):
             kept.add(local)
             writer.keep(data)
-    for tensor, local, _, brought in inputs.tensors.values():
+    for tensor, local, _, brought in inputs.tensors:
         if local not in kept:
             writer.store(f"{local}.array", writer.write(tensor.array))
         if isinstance(brought, OwnedTape) and tensor.tape is not brought:

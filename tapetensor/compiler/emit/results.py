@@ -88,7 +88,7 @@ class ResultWriter:
         self.bind = inputs.bind
         self._functions = inputs.functions
         self.tapes = inputs.tapes
-        came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors.values()]
+        came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors]
         self._locals = {tensor.id: local for tensor, local in came_in}
         self.ids = {unique_id: f"{local}._id" for unique_id, local in self._locals.items()}
         self.leaving: list[Node] = []
@@ -96,7 +96,7 @@ class ResultWriter:
         self.returned = "None"
         self.stored: list[str] = []
         # The source of each tensor, container and object that came in, and of what is written.
-        self._known = inputs.known()
+        self._known = {key: source for key, (_, source) in inputs.seen.items()}
         # The source of what a store lacks that came in, by the address of what stands for it.
         self._lacks = inputs.lacks
         self._new_ids: dict[int, str] = {}

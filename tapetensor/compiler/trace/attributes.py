@@ -122,7 +122,7 @@ class Attributes(Inputs):
         """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
         name, source, where, watched, put, lasts = attribute
         value, called = watched.before[name], f"{where}.{name}"
-        is_new = isinstance(value, TensorBase) and id(value) not in self.tensors
+        is_new = isinstance(value, TensorBase) and id(value) not in self.seen
         if lasts and is_new and value.tape is None:
             field = self.local(source)
             self.fields[field] = value

@@ -163,7 +163,7 @@ class Binding(Namespaces):
     @contextmanager
     def _covered(self) -> Iterator[None]:
         """Refuse to read tensors that were there before, and that no walk has found."""
-        mine, start, found = threading.get_ident(), self._start, self.tensors
+        mine, start, found = threading.get_ident(), self._start, self.seen
 
         def read(tensor: Any) -> Any:
             array = ARRAY.__get__(tensor)

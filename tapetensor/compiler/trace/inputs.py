@@ -84,8 +84,8 @@ class Inputs(GuardWriter):
         self.tapes = Tapes(
             self, program, function if hasattr(function, "__name__") else type(function)
         )
-        # Each tensor by its id, with its local variable, its node and its tape in the capture.
-        self.tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
+        # Each tensor with its local variable, its node and its tape in the capture.
+        self.tensors: list[tuple[Any, str, Node, OwnedTape | None]] = []
         self._direct: list[str] = []
         # The origins of those that were computed.
         self._computed: list[tuple[Origins, str]] = []
@@ -99,7 +99,7 @@ class Inputs(GuardWriter):
         self.lacks: dict[int, str] = {}
         # What can change around the function; `restore` puts back the last of it first.
         self.held: list[Held] = []
-        # Each object that was walked by its id, with what stands for it and the source of it.
+        # Each object and tensor that was walked by its id, with what stands for it and its source.
         self.seen: dict[int, tuple[Any, str]] = {}
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
         # tensor is not, for optimizers and modules change tensors.
@@ -127,11 +127,6 @@ class Inputs(GuardWriter):
             # One that is interrupted is done again.
             self.held[-1].put_back()
             self.held.pop()
-
-    def known(self) -> dict[int, str]:
-        """Return the source of each tensor, container and object that came in."""
-        tensors = {key: local for key, (_, local, _, _) in self.tensors.items()}
-        return tensors | {key: source for key, (_, source) in self.seen.items()}
 
     def walk_array(self, array: Any, expression: str, where: str, *, is_varying: bool) -> Any:
         """Return what stands for an array: a tracer, or itself if it counts as a constant."""
@@ -171,10 +166,6 @@ class Inputs(GuardWriter):
 
     def walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
         """Put a tracer into a tensor."""
-        known = self.tensors.get(id(tensor))
-        if known is not None:
-            self.guard(f"{expression} is not {known[1]}")
-            return tensor
         local = self.local(expression)
         tape, data = tensor.tape, ARRAY.__get__(tensor)
         # If the tensor is spent, nearly every use of it is an error, which eager mode tells.
@@ -197,7 +188,8 @@ class Inputs(GuardWriter):
         tensor.array = tracer
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, tensor, local)
-        self.tensors[id(tensor)] = tensor, local, tracer.node, tensor.tape
+        self.seen[id(tensor)] = tensor, local
+        self.tensors.append((tensor, local, tracer.node, tensor.tape))
         return tensor
 
     def guard_tensor(self, tensor: Any, tape: OwnedTape | None, local: str) -> None:
@@ -272,11 +264,11 @@ class Inputs(GuardWriter):
             optimizer, held = self._optimizers.pop()
             for position, group in enumerate(optimizer.groups):
                 for place, tensor in enumerate(group.tensors):
-                    known = self.tensors.get(id(tensor))
+                    _, source = self.seen.get(id(tensor), (None, ""))
                     # What is an argument may be another one at the next call.
-                    if known is None or known[1] not in self.fields:
+                    if source not in self.fields:
                         expression = f"{held}['groups'][{position}].tensors[{place}]"
-                        self.walk_tensor(tensor, expression, "a parameter")
+                        self.walk(tensor, expression, "a parameter")
 
     def input(self, array: Any, local: str, label: str) -> ArrayTracer:
         """Return the tracer for an array that the source has in a local variable."""
@@ -304,7 +296,7 @@ class Inputs(GuardWriter):
 
     def guard_origins(self, replaced: set[int]) -> None:
         """Write guards: what came of tensors that come in, or lacks a part, does so again."""
-        others = {local: tensor.id for tensor, local, _, _ in self.tensors.values()}
+        others = {local: tensor.id for tensor, local, _, _ in self.tensors}
         lasting = [local for local, one in self.fields.items() if id(one) not in replaced]
         fixed = frozenset([others.pop(local) for local in lasting])
         told = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for local in others])})"
@@ -330,7 +322,7 @@ class Inputs(GuardWriter):
         several: dict[Any, dict[str, None]] = {TensorBase: dict.fromkeys(self._direct)}
         for stands_for, source in self.seen.values():
             # Those that nobody can change may be one or several.
-            if not isinstance(stands_for, tuple | frozenset):
+            if not isinstance(stands_for, tuple | frozenset | TensorBase):
                 several.setdefault(stands_for.__class__, {})[source] = None
         for sources in several.values():
             if len(sources) > 1 and not all(one.startswith("k") for one in sources):

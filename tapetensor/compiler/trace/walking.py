@@ -141,8 +141,6 @@ class Walker(Attributes):
         if isinstance(value, Captured):
             # The function has put it there, which is found in the end.
             return value
-        if isinstance(value, TensorBase):
-            return self.walk_tensor(value, expression, where)
         if is_varying and value.__class__ in _FLOATS:
             local = self.local(expression)
             self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
@@ -162,6 +160,8 @@ class Walker(Attributes):
             stands_for, source = self.seen[id(value)]
             self.guard(f"{expression} is not {source}")
             return stands_for
+        if isinstance(value, TensorBase):
+            return self.walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
             return self.walk_array(value, expression, where, is_varying=is_varying)
         told = never_the_same(value)
