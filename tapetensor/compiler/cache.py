@@ -67,15 +67,17 @@ class PlanCache:
                 self.runner = None
         return MISS
 
-    def add(self, plan: Plan) -> None:
-        """Add a plan, in the place of that which was not used for longest if there are too many."""
+    def begin(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a new plan, which takes the place of that which was not used for longest if need be.
+
+        If it does not fit the call that it was made for, it is not kept, and the result is MISS.
+        """
         with self.lock:
             self.plans = [plan, *self.plans[: MAX_PLANS - 1]]
-
-    def remove(self, plan: Plan) -> None:
-        """Remove a plan."""
-        with self.lock:
-            self.plans.remove(plan)
+            result = self.replay(args, kwargs)
+            if result is MISS:
+                self.plans.remove(plan)
+        return result
 
     def note_difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Note what a call differs in from one with a plan, beside what no plan does without."""

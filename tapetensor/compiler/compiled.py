@@ -82,11 +82,9 @@ class Compiled:
                 plan = self._planned(args, kwargs)
                 if isinstance(plan, Untraced):
                     return self._as_it_is(plan, args, kwargs)
-                cache.add(plan)
-                result = cache.replay(args, kwargs)
+                result = cache.begin(plan, args, kwargs)
                 if result is not MISS:
                     return result
-                cache.remove(plan)
                 where = plan.difference(args, kwargs) or where
             with placed(place_of(self._function)):
                 raise trace_error(
