@@ -225,12 +225,12 @@ def _makes_names(code: types.CodeType) -> bool:
     except (SyntaxError, tokenize.TokenError):
         return True
     named = [
-        (_name_of(one.func), one.args[_NAME_AT[_name_of(one.func)] :][:1])
+        one.args[_NAME_AT[_name_of(one.func)] :][:1]
         for one in nodes
         if isinstance(one, ast.Call) and _name_of(one.func) in _NAME_AT
     ]
     named += [
-        ("globals", [one.slice])
+        [one.slice]
         for one in nodes
         if isinstance(one, ast.Subscript)
         and isinstance(one.value, ast.Call)
@@ -238,9 +238,8 @@ def _makes_names(code: types.CodeType) -> bool:
     ]
     # What is handed on, and neither called nor asked for one name, may be given any.
     looking = [one for one in nodes if _name_of(one) in (*_NAME_AT, "globals")]
-    return len(looking) > len(named) or not all(
-        isinstance(one, ast.Constant) for _, args in named for one in args
-    )
+    are_known = all(isinstance(one, ast.Constant) for args in named for one in args)
+    return len(looking) > len(named) or not are_known
 
 
 def _name_of(node: ast.AST) -> str:
