@@ -16,7 +16,7 @@ from tapetensor.errors import ArgumentTypeError, ShapeError
 _D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
-_MANY_BYTES = 1 << 19
+_MANY_BYTES = 1 << 17
 
 
 class Dispatched(Protocol[_D_co]):

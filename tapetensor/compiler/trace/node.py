@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, TypeAlias
@@ -136,16 +136,25 @@ class Node:
         return f"%{self.index} = {self.name} {self.shape} {self.dtype}"
 
 
+def shape_of_all(nodes: Sequence[Node]) -> Shape:
+    """Return the shape to which the shapes of nodes are repeated."""
+    first = nodes[0].shape
+    if all([node.shape == first for node in nodes]):
+        return first
+    return np.broadcast_shapes(*[node.shape for node in nodes])
+
+
 def found_in(value: Any, cls: type[X_]) -> Iterator[X_]:
     """Yield the instances of a class in a nest of tuples, lists and dicts."""
     if isinstance(value, cls):
         yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from found_in(item, cls)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from found_in(item, cls)
+    elif isinstance(value, (tuple, list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            # Most are found, or hold nothing: a generator for each would take most of the time.
+            if isinstance(item, cls):
+                yield item
+            elif isinstance(item, (tuple, list, dict)):
+                yield from found_in(item, cls)
 
 
 def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy._core import umath
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, shape_of_all
 from tapetensor.compiler.trace.powers import fast_within
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.view import View, inverse, is_dense, order_of
@@ -156,14 +156,14 @@ class Program:
 
         `order` is how the axes of memory in C order are seen; without, it is that of the operands.
         """
-        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
+        shape = shape_of_all(operands)
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
         # The BLAS adds neighbours in another order than elements that lie apart.
         if same is not None and not same.is_written_to and is_dense(same):
             return self.broadcast(same, shape)
-        narrow = np.broadcast_shapes(*[base.shape for base in bases])
+        narrow = shape_of_all(bases)
         if all(base.kind is Kind.CONSTANT for base in bases) and math.prod(narrow) <= _SMALL:
             with np.errstate(all="ignore"):
                 folded = function(*[base.detail for base in bases])

@@ -37,6 +37,7 @@ from tapetensor.compiler.trace.ufuncs import captured, computed_like
 from tapetensor.compiler.trace.view import (
     View,
     inverse,
+    is_computed,
     is_copied_by,
     is_dense,
     laid_out,
@@ -145,6 +146,11 @@ class ArrayTracer(ArrayMethods):
             seen: Array = self.part.view(self.part.array.laid_out())
             return seen
         return laid_out(self.node) if self._like is None else self._like
+
+    def lies_in_order(self) -> bool:
+        """Tell whether it lies in C order in numpy's memory."""
+        is_plain = self._like is None and self.part is None
+        return (is_plain and is_computed(self._node)) or self.laid_out().flags.c_contiguous
 
     @override
     @unseen
@@ -343,6 +349,9 @@ class ArrayTracer(ArrayMethods):
 
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array, as far as anybody can tell."""
+        if array.flags.c_contiguous and is_computed(self._node):
+            self._like = None
+            return
         like = zeros_lying_as(array, self.dtype)
         self._like = None if laid_out(self._node).strides == like.strides else like
 
@@ -442,7 +451,7 @@ class ArrayTracer(ArrayMethods):
         made = cls(program, node)
         made.came_in = False
         made.is_scalar = node.shape == () and not isinstance(like, np.ndarray)
-        if like is not None:
+        if isinstance(like, np.ndarray):
             made.lies_as(like)
         return made
 

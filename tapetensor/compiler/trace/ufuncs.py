@@ -11,7 +11,7 @@ import numpy as np
 from tapetensor.arrays.array import Array, untouched
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
-from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
+from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced, shape_of_all
 from tapetensor.compiler.trace.number import COMPARISONS, dummy
 from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
@@ -190,9 +190,10 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         return self.wrap(node, computed_like([one.laid_out()[..., 0] for one in tracers], rows))
     if ufunc.signature is not None:
         return self.capture_step(ufunc, inputs, {})
-    shape = np.broadcast_shapes(*[operand.shape for operand in operands])
+    shape = shape_of_all(operands)
     if isinstance(out, CapturedArray) and out.shape == shape:
-        order = seen_order(out.laid_out())
+        is_in_order = lies_in_order(out)
+        order = tuple(range(len(shape))) if is_in_order else seen_order(out.laid_out())
         return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
     node = self.program.elementwise(ufunc, operands, dtype)
     return self.wrap(node, computed_like(inputs, shape))
@@ -213,14 +214,23 @@ def told_apart(arrays: list[ArrayTracer]) -> None:
             root.move()
 
 
+def lies_in_order(value: Any) -> bool:
+    """Tell whether an operand lies in C order, as a number does."""
+    if isinstance(value, CapturedArray):
+        tracer: Any = value
+        return tracer.lies_in_order()  # type: ignore[no-any-return]
+    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
+
+
 def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
     """Return what numpy has in the place of what it computes element by element, elements aside.
 
     The program may have chosen another order, which is faster.
     """
-    arrays = [one for one in map(dummy, inputs) if isinstance(one, np.ndarray)]
-    if all(one.flags.c_contiguous for one in arrays):
+    inputs = list(inputs)
+    if all(map(lies_in_order, inputs)):
         return np.empty(shape, bool)[()]
+    arrays = [one for one in map(dummy, inputs) if isinstance(one, np.ndarray)]
     # Its stubs take no list that ends in None.
     nditer: Any = np.nditer
     made = nditer(

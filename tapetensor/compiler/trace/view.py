@@ -90,9 +90,14 @@ def laid_out(node: Node) -> Array:
     return np.ndarray(node.shape, node.dtype, memory, before if node.size else 0, node.detail)
 
 
+def is_computed(node: Node) -> bool:
+    """Tell whether a value lies in memory that was made for it, in C order."""
+    return node.kind not in (Kind.WRITE, Kind.VIEW, Kind.INPUT, Kind.CONSTANT)
+
+
 def is_dense(node: Node) -> bool:
     """Tell whether a value lies in memory without gaps, as a copy of it would."""
-    if node.kind not in (Kind.WRITE, Kind.VIEW, Kind.INPUT, Kind.CONSTANT):
+    if is_computed(node):
         return True
     array = laid_out(node)
     return array.size == 0 or _place(array)[1] == _place(np.empty_like(array))[1]
@@ -222,6 +227,8 @@ def order_of(operand: Node, names: tuple[str, ...] = ("transpose", "reshape")) -
         operand: the operand.
         names: the views that are followed to where it lies.
     """
+    if is_computed(operand):
+        return None
     views, base = list[View](), operand
     while base.kind is Kind.VIEW and base.function.name in names:
         views.append(base.function)
