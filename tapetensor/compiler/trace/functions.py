@@ -156,13 +156,11 @@ SHAPE_DEPENDS_ON_VALUES = frozenset(
 
 def other_values(array: Array) -> Array:
     """Return an array of the shape and the dtype of another, with ones among its zeros."""
-    if array.ndim < 2:
-        pattern: Array = 1 - np.arange(array.size).reshape(array.shape) % 2
+    if array.ndim > 1:
+        pattern = np.eye(*array.shape[-2:])
     else:
-        pattern = np.broadcast_to(np.eye(*array.shape[-2:]), array.shape)
-    values = np.array(pattern, array.dtype)
-    values.flags.writeable = False
-    return values
+        pattern = 1.0 - np.arange(array.size).reshape(array.shape) % 2
+    return np.broadcast_to(np.array(pattern, array.dtype), array.shape)
 
 
 def is_basic(index: Any) -> bool:

@@ -17,7 +17,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.codes import name_called
-from tapetensor.compiler.trace.functions import METHODS
+from tapetensor.compiler.trace.functions import METHODS, is_basic
 from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import scalar_power
@@ -181,6 +181,10 @@ class ArrayMethods(CapturedArray):
         anything: Any = element[()]
         if not self.is_scalar:
             anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
+            if is_basic(index) and isinstance(value, CapturedArray):
+                into = np.shape(anything[index])
+                if value.shape == into[len(into) - value.ndim :]:
+                    return
         parts: Iterable[Any] = found_in(index, CapturedArray)
         try:
             anything[replaced(index, _as_known)] = replaced(value, dummy)

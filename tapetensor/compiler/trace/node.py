@@ -139,7 +139,7 @@ class Node:
 def shape_of_all(nodes: Sequence[Node]) -> Shape:
     """Return the shape to which the shapes of nodes are repeated."""
     first = nodes[0].shape
-    if all([node.shape == first for node in nodes]):
+    if all(node.shape == first for node in nodes):
         return first
     return np.broadcast_shapes(*[node.shape for node in nodes])
 

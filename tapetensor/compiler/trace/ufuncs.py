@@ -11,7 +11,16 @@ import numpy as np
 from tapetensor.arrays.array import Array, untouched
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
-from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced, shape_of_all
+from tapetensor.compiler.trace.node import (
+    DType,
+    Keywords,
+    Kind,
+    Node,
+    Shape,
+    found_in,
+    replaced,
+    shape_of_all,
+)
 from tapetensor.compiler.trace.number import COMPARISONS, dummy
 from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
