@@ -51,13 +51,13 @@ def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., A
         if is_numpys or not all(isinstance(one, NumberTracer | int | float) for one in operands):
             return NotImplemented
         ordered = operands[::-1] if is_reflected else operands
-        arrays = [one.array if isinstance(one, NumberTracer) else one for one in ordered]
         is_floating = ufunc is np.divide or any(isinstance(one, float) for one in operands)
         if in_python is not None and (ufunc in _RAISING or not is_floating):
             kind = _FLOATING if is_floating else _INTEGER
             first = next(one.array for one in operands if isinstance(one, NumberTracer))
             step, result = _step(in_python, kind), np.zeros((), kind)
-            return NumberTracer(first.capture_step(step, tuple(arrays), {}, result))
+            return NumberTracer(first.capture_step(step, ordered, {}, result))
+        arrays = [one.array if isinstance(one, NumberTracer) else one for one in ordered]
         return NumberTracer(ufunc(*arrays))
 
     return captured
@@ -65,12 +65,9 @@ def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., A
 
 @cache
 def _step(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """Return an operator on arrays of one number, which raises for what `dtype` cannot hold."""
+    """Return an operator whose result is of a dtype, and which raises for what that cannot hold."""
 
-    def step(*arrays: Any) -> Any:
-        numbers = [
-            one.item() if isinstance(one, np.ndarray | np.generic) else one for one in arrays
-        ]
+    def step(*numbers: Any) -> Any:
         made = function(*numbers)
         return dtype.type(operator.index(made) if dtype == _INTEGER else made)
 
