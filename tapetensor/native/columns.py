@@ -29,7 +29,7 @@ def with_column_sums(schedule: list[Node]) -> list[Node]:
         index += 1
         total = replace(
             node, kind=Kind.REDUCE, function=np.add, args=(matrix,), shape=(1, *node.shape),
-            detail=((0,), ()), index=index,
+            detail=((0,), False), index=index,
         )  # fmt: skip
         node.kind = Kind.VIEW
         node.do_instead(View("reshape", node.shape), (total,))
