@@ -132,13 +132,9 @@ METHODS: dict[str, Callable[..., Any]] = {
                      "cumsum", "diagonal", "dot", "mean", "nonzero", "ravel", "repeat", "round",
                      "searchsorted", "squeeze", "std", "swapaxes", "take", "trace", "var")
     },
-    "all": vars(_methods)["_all"],
-    "any": vars(_methods)["_any"],
-    "clip": vars(_methods)["_clip"],
+    **{name: vars(_methods)[f"_{name}"] for name in ("all", "any", "clip", "prod", "sum")},
     "max": vars(_methods)["_amax"],
     "min": vars(_methods)["_amin"],
-    "prod": vars(_methods)["_prod"],
-    "sum": vars(_methods)["_sum"],
 }  # fmt: skip
 # These write into their first argument.
 WRITING = frozenset(

@@ -74,11 +74,12 @@ class ArrayMethods(CapturedArray):
             return getattr(self.laid_out(), name)
         if name in METHODS:
             return partial(_called, METHODS[name], self)
-        error = self.refusal(
+        self.program.check_thread()
+        raise trace_error(
             f"{name} of an array cannot be traced; write it with functions of numpy, or return "
-            "the array and do it outside"
+            "the array and do it outside",
+            NoAttributeError,
         )
-        raise NoAttributeError(*error.args)
 
     @override
     def to(self, library: Library) -> Any:

@@ -49,7 +49,7 @@ def captured(
         raise trace_error(
             f"{name} with several arrays as out cannot be traced; write x[...] = of each result"
         )
-    if "where" in options and options["where"] is True:
+    if options.get("where") is True:
         del options["where"]
     is_masked = "where" in options and (is_call or method == "outer")
     if is_masked and out is None and ufunc.signature is None:
