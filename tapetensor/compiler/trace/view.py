@@ -44,11 +44,6 @@ class View:
         """Hash by name, for few views of one array differ in nothing else."""
         return hash(self.name)
 
-    @override
-    def __repr__(self) -> str:
-        """Show the call."""
-        return f"{self.name}({self.parameter})"
-
     def is_identity(self, operand: Node) -> bool:
         """Tell whether `operand` looks just like that already."""
         if self.name == "transpose":
