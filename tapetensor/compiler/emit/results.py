@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import threading
 import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Container, Iterable
@@ -33,7 +34,6 @@ from tapetensor.compiler.trace.structure import (
     is_looked_through,
     is_plain,
     is_users,
-    is_users_object,
     refill,
     storage,
 )
@@ -259,7 +259,8 @@ class ResultWriter:
             return local
         cls = value.__class__
         base, place = storage(cls), len(self._containers)
-        is_made = base is not object or is_users_object(value)
+        is_of_a_thread = issubclass(cls, threading.local)
+        is_made = base is not object or (is_looked_through(value) and not is_of_a_thread)
         is_made = is_made and dict_of(value) is not value
         if base not in _MADE or not is_made or (base is frozenset and cls is not frozenset):
             raise trace_error(

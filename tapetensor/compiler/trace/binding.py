@@ -285,6 +285,7 @@ class Binding(Namespaces):
             found = importlib.util.resolve_name(name, package)
             if found in sys.modules:
                 self._note_module(found, sys.modules[found])
+                self.handed.add(id(sys.modules[found]))
                 self.walk_namespaces()
 
     def _note_module(self, name: str, module: types.ModuleType) -> None:

@@ -64,8 +64,6 @@ LOOKUPS: tuple[Any, ...] = (
 )  # fmt: skip
 # What says what an object is, or what a function does: a replay would not set it again.
 _KINDS = {"__bases__", "__class__", "__code__", "__defaults__", "__kwdefaults__"}
-# Code that names one of these may look for a module by a text.
-_IMPORTING = frozenset({"import_module", "__import__"})
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
 # What the next call may find otherwise, or has to do again: clocks, the process, its settings, and
 # files. And threads, in which nobody sees what runs.
@@ -146,8 +144,7 @@ class Names(NamedTuple):
         is_dynamic: whether it may do so.
         makes_names: whether it may look up others than those.
         handed: globals that it hands on, or whose dict it reads, and not only their attributes.
-        imports: modules that it imports.
-        modules: its constants that could name modules, if it may look some up.
+        imports: modules that it imports, or may look up by a text, and how many packages above.
         kind: an attribute it sets that says what an object is; empty if it sets none.
     """
 
@@ -158,7 +155,6 @@ class Names(NamedTuple):
     makes_names: bool
     handed: frozenset[str]
     imports: tuple[tuple[str, int], ...]
-    modules: tuple[str, ...]
     kind: str
 
 
@@ -195,6 +191,9 @@ def names_in(code: types.CodeType) -> Names:
             level = one.argval if one.opname in _CONSTANTS else level
         constant = one.argval
     consts = [one for one in code.co_consts if isinstance(one, str)]
+    if "__import__" in code.co_names:
+        # It may look for a module by a text; what `import_module` looks for is seen when it runs.
+        imports += [(text, 0) for text in consts]
     return Names(
         tuple(reads),
         frozenset(attributes),
@@ -203,7 +202,6 @@ def names_in(code: types.CodeType) -> Names:
         is_dynamic and _makes_names(code),
         frozenset(handed),
         tuple(imports),
-        tuple(consts if _IMPORTING.intersection(code.co_names) else ()),
         kind,
     )
 
@@ -318,7 +316,7 @@ def place_of_name(code: types.CodeType, name: str) -> Place | None:
 def modules_in(names: Names, scope: dict[str, Any]) -> dict[str, types.ModuleType]:
     """Return the modules that code imports, or looks up by a text, as far as they are loaded."""
     package = scope.get("__package__") or ""
-    found = [*names.modules]
+    found: list[str] = []
     for name, level in names.imports:
         base = package.rsplit(".", level - 1)[0] if level else ""
         parts = f"{base}.{name}".strip(".").split(".")

@@ -44,7 +44,7 @@ class GeneratorTracer(np.random.Generator):
             given, named = replaced((args, Keywords(options)), self._known)
             drawn = getattr(np.random.default_rng(0), name)(*given, **named)
             result = np.asarray(drawn)
-            if drawn is None or result.dtype.kind not in "biuf":
+            if result.dtype.kind not in "biuf":
                 raise trace_error(f"rng.{name} gives no numbers; call it outside, and pass them")
             operands = (self.source, given, named)
             node = self.program.add(Kind.RANDOM, name, operands, result.shape, result.dtype)

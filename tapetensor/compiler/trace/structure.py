@@ -116,13 +116,6 @@ def is_looked_through(value: Any) -> bool:
     return is_known and storage(cls) in (object, *SCALARS, *SEQUENCES, *DICTS)
 
 
-def is_users_object(value: Any) -> bool:
-    """Tell whether `value` is an instance of a plain class of the user's, or a namespace."""
-    cls = value.__class__
-    is_made_of_attributes = storage(cls) is object and not issubclass(cls, threading.local)
-    return is_made_of_attributes and is_looked_through(value)
-
-
 def _slots(cls: type) -> dict[str, types.MemberDescriptorType]:
     # Classes that are written in C have members, too, which nobody may set.
     own = vars(cls).items() if "__slots__" in vars(cls) else ()
