@@ -32,7 +32,7 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
         for name, before in after.items():
             if fields[name] is not before:
                 replaced.add(id(before))
-                writer.store(f"{held}[{name!r}]", writer.write(fields[name]))
+                writer.stored[f"{held}[{name!r}]"] = writer.write(fields[name])
     for local, tensor in inputs.fields.items():
         if id(tensor) in replaced:
             inputs.guard_tensor(tensor, None, local)
@@ -46,19 +46,19 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
             writer.keep(data)
     for tensor, local, _, brought in inputs.tensors:
         if local not in kept:
-            writer.store(f"{local}.array", writer.write(tensor.array))
+            writer.stored[f"{local}.array"] = writer.write(tensor.array)
         if isinstance(brought, OwnedTape) and tensor.tape is not brought:
             writer.take(local, tensor.tape)
         elif tensor.tape is not brought:
-            writer.store(f"{local}.tape", writer.write(tensor.tape))
+            writer.stored[f"{local}.tape"] = writer.write(tensor.tape)
     for store, local, before_arrays, lacked in inputs.stores:
         if store.incomplete is not lacked:
-            writer.store(f"{local}.incomplete", writer.incomplete(store.incomplete))
+            writer.stored[f"{local}.incomplete"] = writer.incomplete(store.incomplete)
         same = store.arrays.keys() == before_arrays.keys() and all(
             store.arrays[key] is before_arrays[key] for key in before_arrays
         )
         if not same:
-            writer.store(f"{local}.arrays", writer.entries(store))
+            writer.stored[f"{local}.arrays"] = writer.entries(store)
     inputs.guard_origins(replaced)
     inputs.guard_distinct()
     writer.returned = writer.write(result)

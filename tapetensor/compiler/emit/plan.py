@@ -60,7 +60,7 @@ class Plan:
         after: list[str],
         started: float,
         generators: Sequence[str] = (),
-        stored: Sequence[str] = (),
+        stored: Collection[str] = (),
         function: Callable[..., Any] | None = None,
         ignored: Collection[str] = (),
     ) -> None:

@@ -81,7 +81,7 @@ class ResultWriter:
         leaving: the nodes that the results are made of.
         tape_lines: what makes the tapes that leave.
         returned: the source of what is returned.
-        stored: the source of what is assigned to.
+        stored: by the source of what is assigned to, that of what it gets.
     """
 
     def __init__(self, inputs: Walker) -> None:
@@ -94,7 +94,7 @@ class ResultWriter:
         self.leaving: list[Node] = []
         self.tape_lines: list[str] = []
         self.returned = "None"
-        self.stored: list[str] = []
+        self.stored: dict[str, str] = {}
         # The source of each tensor, container and object that came in, and of what is written.
         self._known = {key: source for key, (_, source) in inputs.seen.items()}
         # The source of what a store lacks that came in, by the address of what stands for it.
@@ -109,7 +109,6 @@ class ResultWriter:
         # The lines run in this order: tensors, containers of them, state.
         self._tensors: list[str] = []
         self._containers: list[str] = []
-        self._stores: list[str] = []
         # What takes the tapes of tensors, by the local variables of those.
         self._taken: dict[str, str] = {}
         # The array of the function that leaves in the memory that a node has made.
@@ -129,11 +128,6 @@ class ResultWriter:
         root = array.root()
         self._roots[root.node] = root
 
-    def store(self, target: str, source: str) -> None:
-        """Write an assignment."""
-        self.stored.append(target)
-        self._stores.append(f"{target} = {source}")
-
     def take(self, local: str, taker: Any) -> None:
         """Write that the tensor in a local variable is spent; its tape is in ``{local}_tape``."""
         self._taken[local] = self.bind(taker)
@@ -147,9 +141,9 @@ class ResultWriter:
             names = "".join([f"{local}_tape, " for local in self._taken])
             owners = ", ".join([f"({local}, {taker})" for local, taker in self._taken.items()])
             ids.append(f"{names}= take_tapes([{owners}])")
+        stores = [f"{target} = {source}" for target, source in self.stored.items()]
         written = [
-            *self._tensors, *self.tape_lines, *self._containers, *self._stores,
-            f"return {self.returned}",
+            *self._tensors, *self.tape_lines, *self._containers, *stores, f"return {self.returned}",
         ]  # fmt: skip
         return [*ids, *[line.format(*arrays) for line in written]]
 
