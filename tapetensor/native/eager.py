@@ -25,7 +25,7 @@ from tapetensor.native.optimizers import loop_of
 from tapetensor.native.plain import pullbacks_of
 from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
-from tapetensor.tape.pullbacks import Kernel, Needed
+from tapetensor.tape.pullbacks import Kernel
 
 # So many kinds of calls of one kernel get plans. Further ones run on numpy.
 MAX_KINDS = 64
@@ -116,15 +116,8 @@ class _Kind:
         if self._told:
             observe = next(one for one in args if callable(one))
             observe(*rest[: self._told])
-        cotangents = partial(self._cotangents, tuple(rest[self._told :]))
+        cotangents = partial(self._backward.run, tuple(rest[self._told :]))
         return y, pullbacks_of(self._kernel, args, y, self._places, cotangents)
-
-    def _cotangents(self, residuals: tuple[Array, ...], needed: Needed, g: Array) -> list[Any]:
-        """Return the cotangents that are needed."""
-        pairs = zip(needed, self._places, strict=True)
-        wanted = tuple([is_needed for is_needed, is_there in pairs if is_there])
-        found = iter(self._backward.run(residuals, wanted, g))
-        return [next(found) if is_there else None for is_there in self._places]
 
 
 def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
@@ -146,7 +139,7 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
         forward = len(program.nodes)
         cotangent = program.add(Kind.INPUT, None, (), y.shape, y.dtype, label="cotangent")
         g: Any = ArrayTracer(program, cotangent)
-        gradients = [node_of(program, one(g)) for one in pullbacks if one is not None]
+        gradients = [None if one is None else node_of(program, one(g)) for one in pullbacks]
     except TraceError:
         return None
     backward = BackwardPlan(cotangent, gradients, forward, "numba")

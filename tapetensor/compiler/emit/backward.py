@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ class BackwardPlan(Fingerprinted):
 
     Args:
         cotangent: the node of the cotangent.
-        gradients: the nodes of the gradients, one per parent.
+        gradients: the nodes of the gradients, one per parent; None for one that has none.
         forward: how many nodes the forward pass has; what it computed is not computed again.
         backend: what runs groups of nodes.
 
@@ -37,14 +37,14 @@ class BackwardPlan(Fingerprinted):
     """
 
     def __init__(
-        self, cotangent: Node, gradients: list[Node], forward: int, backend: Backend
+        self, cotangent: Node, gradients: Sequence[Node | None], forward: int, backend: Backend
     ) -> None:
         self._backend = backend
         copies = _copies(
-            [cotangent, *gradients],
+            [cotangent, *filter(None, gradients)],
             lambda node: node.index >= forward or node.kind in (Kind.CONSTANT, Kind.VIEW),
         )
-        self._gradients = [copies[node] for node in gradients]
+        self._gradients = [None if node is None else copies[node] for node in gradients]
         self.residuals = [
             node for node, mine in copies.items()
             if mine.kind is Kind.INPUT and node is not cotangent
@@ -84,7 +84,8 @@ class BackwardPlan(Fingerprinted):
         started = time.perf_counter()
         # Planning rewrites nodes, so it gets copies.
         chosen = zip(self._gradients, needed, strict=True)
-        gradients = [node for node, is_needed in chosen if is_needed]
+        wanted = [node if is_needed else None for node, is_needed in chosen]
+        gradients = [node for node in wanted if node is not None]
         copies = _copies([*gradients, *self._inputs], lambda node: True)
         program = Program(self._backend)
         program.nodes = [*copies.values()]
@@ -92,7 +93,7 @@ class BackwardPlan(Fingerprinted):
         inputs = {copies[node]: name for node, name in zip(self._inputs, names, strict=True)}
         planner = planned(program, inputs, [copies[node] for node in gradients])
         arrays = iter(planner.leaving_expressions())
-        returned = "".join([f"{next(arrays) if one else None}, " for one in needed])
+        returned = "".join([f"{next(arrays) if node else None}, " for node in wanted])
         return Plan(
             planner,
             names={},
