@@ -38,10 +38,10 @@ def as_scalar(op: str, name: str, value: object) -> float:
     kind = type(value)
     if kind is float or kind is int:
         return value  # type: ignore[return-value]  # its exact class was just looked at
-    if isinstance(value, Captured):
-        # A number that a program will compute.
+    if isinstance(value, Captured) and not isinstance(value, np.ndarray):
+        # A number that a program will compute. It, and what is in an array, know their classes.
         number: Any = value
-        return number  # type: ignore[no-any-return]  # it stands for one
+        return number.item() if isinstance(value, np.generic) else number  # type: ignore[no-any-return]
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
@@ -51,7 +51,7 @@ def as_scalar(op: str, name: str, value: object) -> float:
     if name == OPERAND:
         wanted = "a tensor or a number"
         cure = "; wrap numpy arrays and lists with tt.from_numpy(...)"
-    raise ArgumentTypeError(f"{op}: {name} must be {wanted}, got {type(value).__name__}{cure}")
+    raise ArgumentTypeError(f"{op}: {name} must be {wanted}, got {value.__class__.__name__}{cure}")
 
 
 def binary(

@@ -332,3 +332,80 @@ def test_a_fit_is_tried_without_a_complaint_of_lapack(capfd: pytest.CaptureFixtu
     np.testing.assert_array_equal(tt.compile(np.polyfit)(x, x**2, 1), np.polyfit(x, x**2, 1))
 
     assert capfd.readouterr() == ("", "")
+
+
+class _Hundredfold:
+    """What computes beside arrays by rules of its own, as numpy's guide writes it."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.ones(3)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        plain = [np.ones(3) if one is self else one for one in inputs]
+        return getattr(ufunc, method)(*plain, **options) * 100
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return function(*[np.ones(3) if one is self else one for one in args], **options) * 100
+
+
+class _Percent(float):
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return getattr(ufunc, method)(*[one / 100 if one is self else one for one in inputs])
+
+
+class _Names(list[float]):
+    __array_priority__ = 1000
+
+    def __radd__(self, other: Any) -> str:
+        return "names"
+
+
+_HUNDREDFOLD, _PERCENT, _NAMES = _Hundredfold(), _Percent(50.0), _Names([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x: x + _HUNDREDFOLD,
+        lambda x: np.multiply(x, _HUNDREDFOLD),
+        lambda x: np.where(x > 0, _HUNDREDFOLD, x),
+        lambda x: x * 2 > _HUNDREDFOLD,
+        lambda x: x * _PERCENT,
+    ],
+)
+def test_what_computes_by_rules_of_its_own_beside_arrays_does_so(run: Any) -> None:
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(tt.compile(run)(x), run(x), strict=True)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x: x + _NAMES,
+        lambda x: x * np.matrix(np.eye(3)),
+        lambda x: np.maximum(x, np.ma.masked_greater([1.0, 2.0, 3.0], 2)),
+        lambda x: np.where(x > 0, x, np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False])),
+    ],
+)
+def test_what_computes_so_untold_is_refused(run: Any) -> None:
+    with pytest.raises(TraceError, match="computes by rules of its own"):
+        tt.compile(run)(np.arange(3.0))
+
+
+def test_an_array_beside_a_tensor_is_refused_as_in_eager_mode() -> None:
+    def run(x: Any, tensor: Any) -> Any:
+        return x * tensor
+
+    for function in (run, tt.compile(run)):
+        with pytest.raises(tt.ArgumentTypeError, match="got ndarray; wrap numpy arrays"):
+            function(np.ones(3), tt.ones((3,)))
+
+
+def test_a_scalar_of_numpys_beside_a_tensor_takes_its_dtype() -> None:
+    def run(x: Any, tensor: Any) -> Any:
+        return tensor * x[0], x.sum() + tensor
+
+    x, tensor = np.arange(3.0) + 0.1, tt.ones((3,))
+    for found, expected in zip(tt.compile(run)(x, tensor), run(x, tensor), strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected.numpy(), strict=True)

@@ -212,6 +212,13 @@ def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
     )
 
 
+def _scaled(x: Any, number: float) -> Any:
+    x = x.copy()
+    x[1:] *= number
+    x[::2] -= number
+    return x
+
+
 @pytest.mark.parametrize(
     "formula",
     [
@@ -223,6 +230,10 @@ def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
         lambda x, n: np.power(n, np.float64(1.7)),
         lambda x, n: +n * x,
         lambda x, n: np.array([+(n > 0.5)]),
+        lambda x, n: np.array([sum([n, 0.1, -n, 1e16, n, -1e16])]),
+        lambda x, n: np.array([sum([n > 0.5, 2, n], n)]),
+        lambda x, n: _scaled(x, n),
+        lambda x, n: np.multiply(x, n, out=np.zeros(5), where=x > 0.3),
     ],
 )
 def test_a_number_computes_with_numpys_scalars_and_functions_as_pythons_does(formula: Any) -> None:
@@ -235,3 +246,41 @@ def test_a_number_computes_with_numpys_scalars_and_functions_as_pythons_does(for
         found, expected = compiled(x), step(x)
         assert type(found) is type(expected)
         assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x, n: n == 2.0**53,
+        lambda x, n: n < 2.0**63,
+        lambda x, n: n < 2**63,
+        lambda x, n: n * 1.5 >= n,
+        lambda x, n: x == n,
+        lambda x, n: x.astype(np.int8) < n,
+        lambda x, n: x.astype(np.uint64) != n,
+        lambda x, n: x.astype(np.float32) == n,
+        lambda x, n: np.where(x > 2, x.astype(np.int8), n),
+        lambda x, n: x.astype(np.uint8) * n,
+        lambda x, n: np.maximum(x.astype(np.int8), n),
+        lambda x, n: x.astype(np.int32) + n,
+        lambda x, n: x.astype(np.float32) * n,
+        lambda x, n: _scaled(x.astype(np.int16), n),
+        lambda x, n: sum([n, 0.5, 1]),
+    ],
+)
+def test_an_integer_of_pythons_is_compared_exactly_and_has_to_fit(formula: Any) -> None:
+    def step(x: Any) -> Any:
+        return formula(x, x[0].item())
+
+    compiled: Any = tt.compile(step)
+    for number in (3, -1, 2**53 + 1, 2**63 - 1, -(2**63), 300):
+        x = np.array([number, 2, 5])
+        try:
+            expected = step(x)
+        except OverflowError:
+            with pytest.raises(OverflowError):
+                compiled(x)
+        else:
+            found = compiled(x)
+            assert type(found) is type(expected)
+            np.testing.assert_array_equal(found, expected, strict=True)

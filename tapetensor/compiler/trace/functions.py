@@ -70,7 +70,12 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
         *[np.dtype(one.dtype) if hasattr(one, "dtype") else one for one in choices]
     )
     # numpy wraps a number around that is too large for the other choice.
-    numbers = [np.asarray(one).astype(dtype) if one.__class__ is int else one for one in choices]
+    numbers = [
+        (one.array if isinstance(one, Captured) else np.asarray(one)).astype(dtype)
+        if one.__class__ is int
+        else one
+        for one in choices
+    ]
     operands = (
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in numbers],

@@ -17,9 +17,18 @@ if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
 
 _INTEGER, _FLOATING = np.dtype(np.int64), np.dtype(np.float64)
-COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
-# Python's integers do not overflow, and some operators of its numbers raise errors.
-_IN_PYTHON = {
+_TRUTH = np.dtype(np.bool_)
+COMPARISONS: dict[np.ufunc, Callable[..., Any]] = {
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+}
+# Python's integers do not overflow, nor become floats beside one to be compared, and some operators
+# of its numbers raise errors.
+_IN_PYTHON: dict[np.ufunc, Callable[..., Any]] = COMPARISONS | {
     np.add: operator.add,
     np.subtract: operator.sub,
     np.multiply: operator.mul,
@@ -52,15 +61,34 @@ def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., A
             return NotImplemented
         ordered = operands[::-1] if is_reflected else operands
         is_floating = ufunc is np.divide or any(isinstance(one, float) for one in operands)
-        if in_python is not None and (ufunc in _RAISING or not is_floating):
-            kind = _FLOATING if is_floating else _INTEGER
-            first = next(one.array for one in operands if isinstance(one, NumberTracer))
-            step, result = _step(in_python, kind), np.zeros((), kind)
-            return NumberTracer(first.capture_step(step, ordered, {}, result))
+        is_compared = ufunc in COMPARISONS and not all(isinstance(one, float) for one in operands)
+        if in_python is not None and (ufunc in _RAISING or is_compared or not is_floating):
+            kind = _TRUTH if is_compared else _FLOATING if is_floating else _INTEGER
+            return _computed(in_python, kind, ordered)
         arrays = [one.array if isinstance(one, NumberTracer) else one for one in ordered]
         return NumberTracer(ufunc(*arrays))
 
     return captured
+
+
+def _computed(function: Callable[..., Any], dtype: np.dtype[Any], operands: Any) -> NumberTracer:
+    """Capture what Python computes of numbers, some of which are not known yet."""
+    first = next(one.array for one in operands if isinstance(one, NumberTracer))
+    made = first.capture_step(_step(function, dtype), operands, {}, np.zeros((), dtype))
+    return NumberTracer(made)
+
+
+def sum_of(numbers: tuple[Any, ...]) -> Any:
+    """Return what `sum` gives, which since Python 3.12 adds floats more exactly than one by one."""
+    kinds = set(map(type, numbers))
+    if NumberTracer not in kinds or not kinds <= {NumberTracer, int, float, bool}:
+        return _sum(*numbers)
+    is_floating = any(isinstance(one, float) for one in numbers)
+    return _computed(_sum, _FLOATING if is_floating else _INTEGER, numbers)
+
+
+def _sum(*numbers: Any) -> Any:
+    return sum(numbers[1:], numbers[0])
 
 
 @cache

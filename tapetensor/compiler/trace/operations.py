@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -102,6 +103,18 @@ def into(function: Callable[..., Any]) -> Callable[..., Any]:
     write.__name__ = function.__name__
     write.__module__ = getattr(function, "__module__", "")
     return write
+
+
+@cache
+def number_of(dtype: DType) -> Any:
+    """Return the function that makes an integer of Python's one of `dtype`, or raises."""
+
+    def number(value: int) -> Any:
+        return dtype.type(value)
+
+    # What raises is known by its module.
+    number.__module__ = operator.add.__module__
+    return number
 
 
 def item(array: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.number import dummy
+from tapetensor.compiler.trace.number import dummy, sum_of
 
 
 class _TypeOf(type):
@@ -71,6 +71,11 @@ def _all_of(kinds: Any) -> Iterator[Any]:
         yield kinds
 
 
+@wraps(sum)
+def _sum(values: Any, /, start: Any = 0) -> Any:
+    return sum_of((start, *values))
+
+
 @wraps(hasattr)
 def _has_attribute(value: Any, name: str) -> bool:
     return hasattr(dummy(value), name)
@@ -80,6 +85,7 @@ _PAIRS: list[tuple[Any, Any]] = [
     (type, TYPE),
     (isinstance, _is_instance),
     (hasattr, _has_attribute),
+    (sum, _sum),
 ]
 # What stands for a built-in function, by its name and by its address, and the function behind it.
 BY_NAME: dict[str, Any] = {one.__name__: other for one, other in _PAIRS}

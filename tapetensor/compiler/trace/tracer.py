@@ -23,6 +23,7 @@ from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
     item,
+    number_of,
     read_index,
     reordered,
     write_all,
@@ -33,7 +34,7 @@ from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.trial import capture_by_trial, capture_function
-from tapetensor.compiler.trace.ufuncs import captured, computed_like
+from tapetensor.compiler.trace.ufuncs import captured, computed_like, yields_to
 from tapetensor.compiler.trace.view import (
     View,
     inverse,
@@ -401,6 +402,8 @@ class ArrayTracer(ArrayMethods):
         if any(issubclass(one, Recorded) for one in types):
             return NotImplemented
         self.program.check_thread()
+        if any(yields_to(one, "__array_function__") for one in types):
+            return NotImplemented
         return capture_function(self, function, args, options)
 
     def operand(self, value: Any, dtype: DType) -> Node:
@@ -408,6 +411,12 @@ class ArrayTracer(ArrayMethods):
         if isinstance(value, ArrayTracer):
             return value.node
         if isinstance(value, NumberTracer):
+            if dtype.kind in "iu" and dtype != value.array.dtype:
+                # numpy refuses an integer of Python's that does not fit.
+                made: ArrayTracer = self.capture_step(
+                    number_of(dtype), (value,), {}, np.zeros((), dtype)
+                )
+                return made.node
             return value.array.astype(dtype).node
         if isinstance(value, np.ndarray):
             return self.program.constant(self.program.snapshot(value))
@@ -415,10 +424,6 @@ class ArrayTracer(ArrayMethods):
 
     def _unwrap(self, value: Any) -> Any:
         """Return an argument of a step: an array as it lies in memory, a number as Python's own."""
-        if isinstance(value, NumberTracer):
-            # With Python's numbers results have other dtypes than with numpy's.
-            nodes = (value.array.node, Keywords())
-            return self.program.add(Kind.CALL, item, nodes, (), value.array.dtype)
         if not isinstance(value, ArrayTracer):
             return self._unordered(value)
         node = value.ordered()
@@ -429,7 +434,9 @@ class ArrayTracer(ArrayMethods):
 
     def _unordered(self, value: Any) -> Any:
         if isinstance(value, NumberTracer):
-            return value.array.node
+            # With Python's numbers results have other dtypes than with numpy's.
+            nodes = (value.array.node, Keywords())
+            return self.program.add(Kind.CALL, item, nodes, (), value.array.dtype)
         if isinstance(value, ArrayTracer):
             return value.node
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.arrays.array import Array, untouched
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
 from tapetensor.compiler.trace.node import (
     DType,
@@ -21,7 +21,7 @@ from tapetensor.compiler.trace.node import (
     replaced,
     shape_of_all,
 )
-from tapetensor.compiler.trace.number import COMPARISONS, dummy
+from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, scalar_power
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
 from tapetensor.compiler.trace.view import View, inverse, laid_out, seen_order
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
 
 _BOOL = np.dtype(np.bool_)
+# Operands of these types follow numpy's rules.
+_PLAIN = frozenset({np.ndarray, type(None), bool, int, float, complex, list, tuple})
 
 
 def captured(
@@ -42,6 +44,8 @@ def captured(
     options: dict[str, Any],
 ) -> Any:
     """Capture a method of a ufunc, whose result may go into an array."""
+    if any(yields_to(type(one)) for one in (*inputs, *options.get("out", ()))):
+        return NotImplemented
     out, *others = options.pop("out", (None,))
     name, is_call = f"np.{ufunc.__name__}", method == "__call__"
     called_method = ufunc if is_call else getattr(ufunc, method)
@@ -102,6 +106,20 @@ def captured(
     return out
 
 
+def yields_to(cls: type, protocol: str = "__array_ufunc__") -> bool:
+    """Tell whether numpy leaves what is computed to operands of a class; refuse if untold."""
+    if cls in _PLAIN or issubclass(cls, Captured | np.generic):
+        return False
+    rules = getattr(cls, protocol, None)
+    is_array = rules is getattr(np.ndarray, protocol)
+    if is_array or (rules is None and hasattr(cls, "__array_priority__")):
+        raise trace_error(
+            f"a {cls.__name__} computes by rules of its own, which a plan does not know; pass "
+            "np.asarray of it, or compute with it outside"
+        )
+    return rules is not None
+
+
 def as_operand(value: Any) -> Any:
     """Return an operand as numpy sees it: of a list, and a subclass of float, it makes an array."""
     if hasattr(value, "dtype") or value.__class__ in (bool, int, float, complex):
@@ -112,6 +130,8 @@ def as_operand(value: Any) -> Any:
 def _comparable(value: Any, operands: tuple[Any, ...]) -> Any:
     """Return an integer of Python's that no integer of the operands is as one of numpy's."""
     kinds = [one.dtype for one in operands if getattr(one, "dtype", _BOOL).kind in "iu"]
+    if isinstance(value, NumberTracer):
+        return value.array if kinds and value.array.dtype.kind == "i" else value
     if value.__class__ is not int or all(_holds(kind, value) for kind in kinds):
         return value
     return np.int64(value) if _holds(np.dtype(np.int64), value) else np.float64(value)
