@@ -282,8 +282,10 @@ class Inputs(GuardWriter):
             f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "
             f"or {local}.strides != {array.strides}"
         )
+        in_order = np.empty(array.shape, array.dtype).strides
+        strides = None if array.strides == in_order else array.strides
         node = self.program.add(
-            Kind.INPUT, None, (), array.shape, array.dtype, detail=array.strides, label=label
+            Kind.INPUT, None, (), array.shape, array.dtype, detail=strides, label=label
         )
         self.expressions[node] = local
         self.arrays[node] = array

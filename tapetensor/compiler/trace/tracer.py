@@ -38,9 +38,9 @@ from tapetensor.compiler.trace.ufuncs import captured, computed_like, yields_to
 from tapetensor.compiler.trace.view import (
     View,
     inverse,
-    is_computed,
     is_copied_by,
     is_dense,
+    is_in_order,
     laid_out,
     lie_alike,
     seen_order,
@@ -151,7 +151,7 @@ class ArrayTracer(ArrayMethods):
     def lies_in_order(self) -> bool:
         """Tell whether it lies in C order in numpy's memory."""
         is_plain = self._like is None and self.part is None
-        return (is_plain and is_computed(self._node)) or self.laid_out().flags.c_contiguous
+        return (is_plain and is_in_order(self._node)) or self.laid_out().flags.c_contiguous
 
     @override
     @unseen
@@ -350,7 +350,7 @@ class ArrayTracer(ArrayMethods):
 
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array, as far as anybody can tell."""
-        if array.flags.c_contiguous and is_computed(self._node):
+        if array.flags.c_contiguous and is_in_order(self._node):
             self._like = None
             return
         like = zeros_lying_as(array, self.dtype)

@@ -76,7 +76,7 @@ def laid_out(node: Node) -> Array:
     if node.kind is Kind.VIEW and node.function.name != "broadcast_to":
         seen: Array = node.function(laid_out(node.args[0]))
         return seen
-    if node.kind is not Kind.INPUT or node.detail is None:
+    if is_in_order(node) or node.kind is not Kind.INPUT:
         return untouched(node.shape, node.dtype)
     reach = [stride * (size - 1) for stride, size in zip(node.detail, node.shape, strict=True)]
     before = -sum([one for one in reach if one < 0])
@@ -85,14 +85,16 @@ def laid_out(node: Node) -> Array:
     return np.ndarray(node.shape, node.dtype, memory, before if node.size else 0, node.detail)
 
 
-def is_computed(node: Node) -> bool:
-    """Tell whether a value lies in memory that was made for it, in C order."""
-    return node.kind not in (Kind.WRITE, Kind.VIEW, Kind.INPUT, Kind.CONSTANT)
+def is_in_order(node: Node) -> bool:
+    """Tell, without a look at memory, whether a value lies in C order; if not, it still may."""
+    if node.kind is Kind.INPUT:
+        return node.detail is None
+    return node.kind not in (Kind.WRITE, Kind.VIEW, Kind.CONSTANT)
 
 
 def is_dense(node: Node) -> bool:
     """Tell whether a value lies in memory without gaps, as a copy of it would."""
-    if is_computed(node):
+    if is_in_order(node):
         return True
     array = laid_out(node)
     return array.size == 0 or _place(array)[1] == _place(np.empty_like(array))[1]
@@ -222,7 +224,7 @@ def order_of(operand: Node, names: tuple[str, ...] = ("transpose", "reshape")) -
         operand: the operand.
         names: the views that are followed to where it lies.
     """
-    if is_computed(operand):
+    if is_in_order(operand):
         return None
     views, base = list[View](), operand
     while base.kind is Kind.VIEW and base.function.name in names:
