@@ -20,7 +20,7 @@ from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.functions import METHODS, is_basic
 from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import scalar_power
+from tapetensor.compiler.trace.operations import of_scalars
 from tapetensor.compiler.trace.powers import fast_power, is_chosen_by_exponent
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
@@ -200,8 +200,8 @@ class ArrayMethods(CapturedArray):
     @override
     def __pow__(self, other: Any) -> Any:
         """Return powers; numpy's operator squares what its function does not."""
-        if self._makes_scalar_of(other) or self._is_chosen_by(other):
-            return self.capture_step(scalar_power, (self, other), {})
+        if "f" in self._kinds_of_scalars(other) or self._is_chosen_by(other):
+            return self.capture_step(of_scalars(operator.pow), (self, other), {})
         fast = None if self.is_scalar else fast_power(self.dtype, other, in_place=False)
         return super().__pow__(other) if fast is None else fast(self)
 
@@ -214,8 +214,8 @@ class ArrayMethods(CapturedArray):
     @override
     def __rpow__(self, other: Any) -> Any:
         """Return powers of a number."""
-        if self._makes_scalar_of(other):
-            return self.capture_step(scalar_power, (other, self), {})
+        if "f" in self._kinds_of_scalars(other):
+            return self.capture_step(of_scalars(operator.pow), (other, self), {})
         return super().__rpow__(other)
 
     def _is_chosen_by(self, other: Any) -> bool:
@@ -236,13 +236,22 @@ class ArrayMethods(CapturedArray):
             )
         return True
 
-    def _makes_scalar_of(self, other: Any) -> bool:
-        """Tell whether numpy computes with another number by the floating scalars' operators."""
-        is_scalar = other.__class__ in (bool, int, float) or isinstance(other, np.generic)
+    @override
+    def __abs__(self) -> Any:
+        """Return the absolute values; that of a complex scalar is numpy's for scalars."""
+        if self.is_scalar and self.dtype.kind == "c":
+            return self.capture_step(of_scalars(abs), (self,), {})
+        return super().__abs__()
+
+    def _kinds_of_scalars(self, other: Any) -> str:
+        """Return the kinds of dtypes of two numbers, complex ones alone; nothing of arrays."""
+        is_scalar = other.__class__ in (bool, int, float, complex) or isinstance(other, np.generic)
         if isinstance(other, ArrayMethods):
             is_scalar = other.is_scalar
-        kinds = self.dtype.kind, getattr(other, "dtype", np.dtype(type(other))).kind
-        return self.is_scalar and is_scalar and "f" in kinds and "c" not in kinds
+        if not (self.is_scalar and is_scalar):
+            return ""
+        kinds = self.dtype.kind + getattr(other, "dtype", np.dtype(other.__class__)).kind
+        return "c" if "c" in kinds else kinds
 
     @override
     def __imatmul__(self, other: Any) -> Any:
@@ -365,6 +374,9 @@ def _multiplying(name: str) -> Callable[..., Any]:
         if self.is_scalar and other.__class__ in (list, tuple, str, bytes):
             # This raises what numpy raises of other numbers than integers.
             return other * (self.read() if self.dtype.kind in "iu" else self.dtype.type(0))
+        if self._kinds_of_scalars(other) == "c":
+            factors = (self, other) if name == "__mul__" else (other, self)
+            return self.capture_step(of_scalars(operator.mul), factors, {})
         return captured(self, other)
 
     return of

@@ -44,10 +44,15 @@ def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     return out
 
 
-def scalar_power(lhs: Any, rhs: Any) -> Any:
-    """Return a power as numpy computes it of scalars, which has other last digits than arrays'."""
-    lhs, rhs = [one[()] if isinstance(one, np.ndarray) else one for one in (lhs, rhs)]
-    return lhs**rhs
+@cache
+def of_scalars(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator as numpy computes it of scalars, with other last digits than of arrays."""
+
+    def run(*operands: Any) -> Any:
+        return function(*[one[()] if isinstance(one, np.ndarray) else one for one in operands])
+
+    run.__name__ = function.__name__
+    return run
 
 
 def writes_anywhere(node: Node) -> bool:

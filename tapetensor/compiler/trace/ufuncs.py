@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from tapetensor.compiler.trace.node import (
     shape_of_all,
 )
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
-from tapetensor.compiler.trace.operations import into, scalar_power
+from tapetensor.compiler.trace.operations import into, of_scalars
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
 from tapetensor.compiler.trace.view import View, inverse, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
@@ -68,7 +69,7 @@ def captured(
     is_power = ufunc is np.power and self.is_scalar and isinstance(inputs[0], np.floating | float)
     if is_power and self.dtype.kind != "c" and is_operator(users_frame()):
         # numpy's scalars call the function for the operator, which has other last digits.
-        return self.capture_step(scalar_power, inputs, {})
+        return self.capture_step(of_scalars(operator.pow), inputs, {})
     if is_call:
         inputs = tuple([as_operand(one) for one in inputs])
         if ufunc in COMPARISONS:
