@@ -296,19 +296,13 @@ def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
 def _simplified(
     function: Any, operands: tuple[Node, ...], dtype: DType
 ) -> tuple[Any, tuple[Node, ...]]:
-    """Return a function and operands that give the same, and are faster or equal to others."""
-    # A product of complex numbers has other last digits the other way round.
-    if function in _COMMUTATIVE and dtype.kind != "c":
-        return function, tuple(sorted(operands, key=lambda node: node.index))
+    """Return a function and operands that give the same, and are faster."""
     if function is np.power and dtype.kind == "f":
         base, exponent = operands
         if exponent.kind is Kind.CONSTANT and exponent.shape == () and base.dtype == dtype:
             known = fast_within(dtype, exponent.detail.item())
             return (function, operands) if known is None else (known, (base,))
     return function, operands
-
-
-_COMMUTATIVE = frozenset({np.add, np.multiply})
 
 
 def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node | None:
