@@ -282,6 +282,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
     "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],
     "a number too large": lambda x: x.sum().item() ** 2000,
+    "one of all views by value": lambda x: np.stack([np.rot90(x[:, :3], k) for k in range(4)])[
+        (x > 0).sum() % 4
+    ],
+    "a view that a constant turns": lambda x: np.rot90(x, np.ones_like(x, int)[0, 0]),
 }  # fmt: skip
 _WRONG: dict[str, Callable[[Any], Any]] = {
     "an array without axes has no parts": lambda x: list(x[0, 0, ...]),
@@ -347,6 +351,17 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "a nest of arrays": lambda x: np.histogramdd(x, 2),
     "a complex number": lambda x: x.sum().item() * 1j,
     "a view of what lies around": lambda x: _AROUND[:2],
+    "a view that a value turns": lambda x: np.rot90(x[:, :3], (x > 0).sum()),
+    "a view that a number flips": lambda x: np.flip(x, (x[0] > 8).sum().item()),
+    "a view whose axes are both values": lambda x: np.swapaxes(
+        x, (x[0] > 8).sum(), 1 - (x[0] > 8).sum()
+    ),
+    "a view of a constant that a value turns": lambda x: np.rot90(
+        np.ones_like(x), (x[0] > 8).sum()
+    ),
+    "a view or a copy by value": lambda x: np.linalg.matrix_power(x[:, :3], (x[0] > 8).sum()),
+    "edges that are checked and given back": lambda x: np.histogram_bin_edges(_AROUND, x[0]),
+    "a size along an axis by value": lambda x: np.size(x, (x[0] > 8).sum()),
 }
 
 

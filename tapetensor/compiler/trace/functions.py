@@ -14,6 +14,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.node import Keywords, Kind, Shape
+from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import select, unwritten
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
@@ -116,6 +117,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     # A constant beside a tracer may stay an array of numpy's.
     np.asarray: lambda self, a: a,
     np.broadcast_to: _broadcast_to,
+    # An axis may be captured, too, whose value counts.
+    np.size: lambda self, a, axis=None: np.size(dummy(a), axis),
     np.ones_like: partial(_filled, 1),
     np.zeros_like: partial(_filled, 0),
     np.empty_like: _empty_like,
@@ -126,7 +129,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 # These read no elements.
 KNOWN_BY_SHAPE = frozenset(
-    {np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.einsum_path, np.result_type,
+    {np.shape, np.ndim, np.iscomplexobj, np.isrealobj, np.einsum_path, np.result_type,
      np.can_cast, np.common_type}
 )  # fmt: skip
 # numpy's methods of these names are its functions; others are functions of their own.

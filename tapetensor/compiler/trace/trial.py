@@ -13,7 +13,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
     KNOWN_BY_SHAPE,
@@ -104,6 +104,7 @@ def capture_by_trial(
     if options.get("out") is not None:
         rest = {key: value for key, value in options.items() if key != "out"}
         return written(options["out"], into(function), args, rest, name)
+    args, options = replaced((args, options), _known_scalar)
     tracers: list[tuple[ArrayTracer, Array]] = []
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
@@ -173,9 +174,13 @@ def _tried(
     tracers: list[tuple[ArrayTracer, Array]],
 ) -> Any:
     """Return what a function gives for arrays of zeros, or of other values if it must."""
+    # What is captured, each with what the function is given for it.
+    handed: list[tuple[Any, Any]] = []
 
     def zeros(value: Any) -> Any:
         given = dummy(value)
+        if isinstance(value, Captured):
+            handed.append((value, given))
         if _is_tracer(value) and not value.is_scalar:
             given.flags.writeable = False
             tracers.append((value, given))
@@ -187,12 +192,20 @@ def _tried(
         return given
 
     def others(value: Any) -> Any:
-        if not _is_tracer(value):
-            return value.__class__(1) if isinstance(value, NumberTracer) else value
-        return value.dtype.type(1) if value.is_scalar else other_values(shadow(value))
+        given: Any = value
+        if isinstance(value, NumberTracer):
+            given = value.__class__(1)
+        elif _is_known(value):
+            given = value.node.detail
+        elif _is_tracer(value):
+            given = value.dtype.type(1) if value.is_scalar else other_values(shadow(value))
+        if isinstance(value, Captured):
+            handed.append((value, given))
+        return given
 
-    tries, error = [], None
+    tries, seen, error = [], list[set[bool]](), None
     for kind in (zeros, others):
+        handed.clear()
         given = replaced((args, options), kind)
         if kind is zeros and function is np.polyfit:
             # Of these LAPACK prints a complaint.
@@ -203,14 +216,46 @@ def _tried(
                 tries.append(function(*given[0], **given[1]))
         except Exception as raised:  # The other values may do.
             error = error or raised
+        else:
+            seen.append(_are_seen(handed, tries[-1]))
     if not tries:
         assert error is not None
         if "read-only" in str(error):
             raise trace_error(f"{name} writes into its operand; write x[...] = of what it returns")
         raise error
+    # A replay does not call what gives a view: no value may decide which, nor be checked.
+    if {True, False} in seen or (error is not None and {True} in seen):
+        raise trace_error(
+            f"{name} gives a view that may depend on values which are not known yet; pass plain "
+            "numbers, choose one of all views by np.stack([...])[k], or call it outside"
+        )
     if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))
     return tries[0]
+
+
+def _known_scalar(value: Any) -> Any:
+    """Return a scalar that is a constant as numpy's, for it may be an axis, say."""
+    is_one = _is_tracer(value) and value.is_scalar and value.node.kind is Kind.CONSTANT
+    return value.read() if is_one else value
+
+
+def _are_seen(handed: list[tuple[Any, Any]], results: Any) -> set[bool]:
+    """Tell of what is captured whether results are views of it; of a known value only if so."""
+    made = list(found_in(results, np.ndarray))
+    seen = [any(np.may_share_memory(given, one) for one in made) for _, given in handed]
+    return {
+        is_seen
+        for is_seen, (value, _) in zip(seen, handed, strict=True)
+        if is_seen or not _is_known(value)
+    }
+
+
+def _is_known(value: Any) -> bool:
+    """Tell whether a function is given the values of an array, which is a constant."""
+    if not _is_tracer(value) or value.is_scalar or value.node.kind is not Kind.CONSTANT:
+        return False
+    return value.laid_out() is value.node.detail
 
 
 def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:
