@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Iterable
 
@@ -17,11 +16,20 @@ from tapetensor.compiler.trace.view import laid_out, lie_alike
 
 # Steps of these kinds have to run although nobody reads their results.
 _NEEDED = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
-# These functions of numpy's raise an error for some values.
-_RAISE = frozenset(
-    {"average", "bincount", "choose", "delete", "digitize", "histogram", "insert", "nanpercentile",
-     "nanquantile", "percentile", "put", "put_along_axis", "quantile", "ravel_multi_index", "take",
-     "take_along_axis", "unravel_index"}
+# These functions of numpy's raise no error whatever the values are, but for those of an axis.
+_NEVER_RAISE = frozenset(
+    {"accumulate", "all", "allclose", "amax", "amin", "angle", "any", "append", "argmax", "argmin",
+     "argsort", "around", "array_equal", "array_equiv", "block", "clip", "column_stack",
+     "concatenate", "convolve", "copy", "copyto", "corrcoef", "correlate", "count_nonzero",
+     "cross", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diag", "diagflat",
+     "diagonal", "diff", "dot", "dstack", "ediff1d", "einsum", "fill_diagonal", "fix", "flip",
+     "gradient", "hstack", "imag", "inner", "isclose", "isin", "isneginf", "isposinf", "kron",
+     "lexsort", "max", "mean", "median", "min", "moveaxis", "nan_to_num", "nancumprod",
+     "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanprod", "nanstd", "nansum",
+     "nanvar", "outer", "packbits", "pad", "polyval", "prod", "ptp", "putmask", "ravel", "real",
+     "reduce", "repeat", "reshape", "roll", "round", "searchsorted", "select", "sinc", "sort",
+     "stack", "std", "sum", "tensordot", "tile", "trace", "transpose", "trapezoid", "tril", "triu",
+     "unwrap", "vander", "var", "vdot", "vstack", "where"}
 )  # fmt: skip
 # Steps of these kinds may raise, where values are wrong.
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
@@ -57,16 +65,17 @@ def _raises_for_some_values(node: Node) -> bool:
         return function is np.power and node.dtype.kind in "iu"
     if node.kind not in (Kind.CALL, Kind.WRITE):
         return False
-    if function is read_index:
+    # What copies or writes what a function gives has its name. A ufunc's method has no module.
+    module, name = getattr(function, "__module__", None) or "numpy", node.name
+    if module == read_index.__module__ and name == read_index.__name__:
         # A known index has been tried.
         return any(one.kind is not Kind.CONSTANT for one in found_in(node.args[1], Node))
-    # Copies of what a function gives have its name.
-    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
-    return (
-        function in (write_index, write_scalar)
-        or module in ("numpy.linalg", operator.add.__module__)
-        or (module == "numpy" and name in _RAISE)
-    )
+    if module.startswith("tapetensor."):
+        return function in (write_index, write_scalar)
+    is_ufunc = module == "numpy" and isinstance(getattr(np, name, None), np.ufunc)
+    is_harmless = is_ufunc or name in _NEVER_RAISE
+    # An integer may be an axis, or an exponent.
+    return not is_harmless or any(one.dtype.kind in "iu" for one in node.parents())
 
 
 def _updates_last(nodes: list[Node]) -> list[Node]:
