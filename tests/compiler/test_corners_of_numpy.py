@@ -282,6 +282,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
     "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],
     "a number too large": lambda x: x.sum().item() ** 2000,
+    "what numpy ignores an out for": lambda x: np.fft.irfft2(x, axes=[0, 1]),
     "one of all views by value": lambda x: np.stack([np.rot90(x[:, :3], k) for k in range(4)])[
         (x > 0).sum() % 4
     ],
@@ -351,6 +352,10 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "a nest of arrays": lambda x: np.histogramdd(x, 2),
     "a complex number": lambda x: x.sum().item() * 1j,
     "a view of what lies around": lambda x: _AROUND[:2],
+    "an out that numpy ignores": lambda x: np.fft.irfft2(x, axes=[0, 1], out=np.zeros((3, 6))),
+    "an out where there is nothing to do": lambda x: np.fft.fftn(
+        x[0, 0, ...] + 0j, axes=[], out=np.zeros((), complex)
+    ),
     "a view that a value turns": lambda x: np.rot90(x[:, :3], (x > 0).sum()),
     "a view that a number flips": lambda x: np.flip(x, (x[0] > 8).sum().item()),
     "a view whose axes are both values": lambda x: np.swapaxes(

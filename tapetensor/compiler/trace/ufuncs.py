@@ -154,10 +154,12 @@ def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: s
             "np.zeros_like(x)",
             NoPlaceError,
         )
-    given = replaced((args, options), dummy)
+    given, zeros = replaced((args, options), dummy), _writable(target)
     # This raises what numpy raises.
     with np.errstate(all="ignore"):
-        returned = write(_writable(target), *given[0], **given[1])
+        returned = write(zeros, *given[0], **given[1])
+    if isinstance(returned, np.ndarray) and returned is not zeros:
+        raise trace_error(f"{name} gives another array than its out here; call it without out")
     arrays: Iterable[Any] = found_in((args, options), CapturedArray)
     for one in arrays:
         one.ordered()
