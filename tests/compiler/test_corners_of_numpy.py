@@ -282,6 +282,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
     "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],
     "a number too large": lambda x: x.sum().item() ** 2000,
+    "diagonals of what is flipped": lambda x: [
+        np.diagonal(np.fliplr(x)), np.diag(np.flipud(x), 1), x[:, ::-1].diagonal(-1),
+        np.diagonal(np.flip(x.T), 1), np.diagonal(np.fliplr(x * 2)).sum(),
+    ],
     "what numpy ignores an out for": lambda x: np.fft.irfft2(x, axes=[0, 1]),
     "one of all views by value": lambda x: np.stack([np.rot90(x[:, :3], k) for k in range(4)])[
         (x > 0).sum() % 4

@@ -108,13 +108,16 @@ def steps_to(array: Array, seen: Array) -> list[View] | None:
         if _after(found, array, seen) is None:
             shape = seen.shape[::-1]
             found = [_turned(array), View("reshape", shape), _turned(seen)]
-    if found is None and seen.ndim == 1 and array.flags.forc:
+    upright = View("index", tuple([slice(None, None, -1 if s < 0 else 1) for s in array.strides]))
+    if found is None and seen.ndim == 1 and upright(array).flags.forc:
         # This is a diagonal.
-        start = (_place(seen)[0] - _place(array)[0]) // array.itemsize
+        start = (_place(seen)[0] - _place(upright(array))[0]) // array.itemsize
         step = seen.strides[0] // array.itemsize
-        index = slice(start, start + step * (seen.size - 1) + 1, step)
+        stop = start + step * seen.size
+        index = slice(start, None if stop < 0 else stop, step)
         flat = [View("reshape", (array.size,)), View("index", (index, ...))]
-        found = flat if array.flags.c_contiguous else [_turned(array), *flat]
+        is_in_order = upright(array).flags.c_contiguous
+        found = [upright, *flat] if is_in_order else [upright, _turned(array), *flat]
     return None if found is None else _after(found, array, seen)
 
 

@@ -180,6 +180,7 @@ BODIES: dict[str, list[str]] = {
         "z = x * 2\nv = z[0]\nz = z + 1\nv += 1\nreturn z, v",
         "return x[0].ravel(), x",
         "return x.reshape(3, 4), x[...], x",
+        "z = x * 2\nd = np.diagonal(np.fliplr(z))\nz[0] = 5\nreturn d, z",
         "z = x * 1j\nv = z.real\nv[0] = 5\nz.imag += 1\nreturn z, v",
     ],
     "errors_and_warnings": [
