@@ -282,6 +282,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
     "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],
     "a number too large": lambda x: x.sum().item() ** 2000,
+    "a number where an array may be": lambda x: [
+        np.clip(x.sum().item(), -1, 1), np.clip((x > 0).sum().item(), 0, 3),
+        np.reshape(x.sum().item(), (1, 1)), np.transpose(x.sum().item()), np.sum(x.sum().item()),
+    ],
     "diagonals of what is flipped": lambda x: [
         np.diagonal(np.fliplr(x)), np.diag(np.flipud(x), 1), x[:, ::-1].diagonal(-1),
         np.diagonal(np.flip(x.T), 1), np.diagonal(np.fliplr(x * 2)).sum(),

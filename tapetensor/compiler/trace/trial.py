@@ -57,6 +57,10 @@ def capture_function(
     """Capture a call of one of numpy's functions that are no ufuncs."""
     args, options = _out_by_name(function, args, options)
     if function in REWRITTEN:
+        # These ask their first argument for what numbers do not have.
+        first: Any = args[0] if args else None
+        if isinstance(first, NumberTracer):
+            args = (first.array.as_scalar(False), *args[1:])
         return REWRITTEN[function](*args, **options)
     if function in FUNCTIONS:
         return FUNCTIONS[function](self, *args, **options)
@@ -281,8 +285,8 @@ def _seen(name: str, result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> A
         steps = steps_to(array, result)
         if steps is None:
             raise tracer.refusal(
-                f"{name} gives a view of a kind that cannot be traced; call it outside, or write "
-                "it with slices"
+                f"{name} gives a view of a kind that cannot be traced; call it on a copy or "
+                "outside, or write it with slices"
             )
         # Even a view of all elements as they are is another array.
         tracer = tracer.viewed(View("reshape", tracer.shape), tracer.shape)
