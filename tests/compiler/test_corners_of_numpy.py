@@ -282,6 +282,11 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
     "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],
     "a number too large": lambda x: x.sum().item() ** 2000,
+    "an array in an order of memory": lambda x: [
+        np.asarray(x.T, order="C"), np.asarray(x, order="C"), np.asarray(x, order="F"),
+        np.array(x, order="F"), np.array([x[0], x[1]], order="F"), np.array(x.T, order=None),
+        np.asarray(x.T, np.float32, order="C"), np.asarray(x.sum().item(), order="F"),
+    ],
     "a number where an array may be": lambda x: [
         np.clip(x.sum().item(), -1, 1), np.clip((x > 0).sum().item(), 0, 3),
         np.reshape(x.sum().item(), (1, 1)), np.transpose(x.sum().item()), np.sum(x.sum().item()),

@@ -69,7 +69,7 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
             return function(*args, **options)
         captured: Iterator[Any] = found_in(args[:1], Captured)
         name, has_tracers = function.__name__, any(True for _ in captured)
-        if has_tracers and name in CONVERSIONS and not options.keys() - {"dtype", "copy"}:
+        if has_tracers and name in CONVERSIONS and not options.keys() - {"dtype", "copy", "order"}:
             options.setdefault("copy", True if name == "array" else None)
             return _array_of(name, *args, **options)
         if has_tracers and name in _REDUCTIONS and isinstance(args[0], list | tuple):
@@ -86,7 +86,7 @@ def _traced(program: Program, function: Callable[..., Any], thread: int) -> Call
     return make
 
 
-def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
+def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: Any = None) -> Any:
     """Return what numpy's function of a name makes of tracers, alone or in lists and tuples."""
     if isinstance(nest, list | tuple):
         whole: Any = np.stack([_array_of("asarray", one) for one in nest])
@@ -103,8 +103,9 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
     else:
         if copy is not None and not copy:
             # This raises what numpy raises.
-            np.array(nest.laid_out(), dtype, copy=False)
+            np.array(nest.laid_out(), dtype, copy=False, order=order)
         whole = nest.copy("K") if copy else nest
     if name in _ORDERS:
-        whole = np.atleast_1d(whole).astype(whole.dtype, order=_ORDERS[name], copy=False)
-    return whole if dtype is None else whole.astype(dtype, copy=False)
+        whole, order = np.atleast_1d(whole), _ORDERS[name]
+    dtype = whole.dtype if dtype is None else dtype
+    return whole.astype(dtype, order=order or "K", copy=False)
