@@ -288,6 +288,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         np.asarray(x.T, np.float32, order="C"), np.asarray(x.sum().item(), order="F"),
     ],
     "a number where an array may be": lambda x: [
+        np.clip(x, x.min().item() + 1, x.max().item() / 2), x.clip(-1, x.max().item()),
         np.clip(x.sum().item(), -1, 1), np.clip((x > 0).sum().item(), 0, 3),
         np.reshape(x.sum().item(), (1, 1)), np.transpose(x.sum().item()), np.sum(x.sum().item()),
     ],
@@ -309,6 +310,9 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "nobody places in a scalar": lambda x: np.place(x[0, 0], True, [1]),
     "a scalar is filled with a word": lambda x: x[0, 0].fill("a"),
     "nobody writes into a scalar": lambda x: np.negative(x[0, 0], out=x[1, 1]),
+    "no bounds of truths": lambda x: np.clip(x > 0, None, None),
+    "a word as a bound": lambda x: _ANY.clip(x, "a", None),
+    "a word as a shape": lambda x: np.reshape(x, _ANY.str_("a")),
     "bounds that are given twice": lambda x: np.clip(x, 0, 1, max=2),
     "a product into another order": lambda x: np.dot(x, x.T, out=np.zeros((3, 3), x.dtype).T),
     "dots as an out": lambda x: _ANY.sum(x, out=...),

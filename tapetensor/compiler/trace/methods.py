@@ -114,7 +114,7 @@ class ArrayMethods(CapturedArray):
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
         """Return the elements between bounds, of which either may be missing."""
         # The two others give zeros another sign, which matters where a bound may be zero.
-        are_known = all(one.__class__ in (int, float) and one for one in (min, max))
+        are_known = all(type(one) in (int, float) and one for one in (min, max))
         is_plain = out is None and not options and self.dtype.kind == "f"
         if are_known and is_plain and not self.may_run_natively:
             return np.minimum(np.maximum(self, min), max)
@@ -299,7 +299,10 @@ class ArrayMethods(CapturedArray):
 
     def __array__(self, dtype: Any = None, **_: object) -> Array:
         """Return the values of a constant; refuse those of anything else."""
-        frame = sys._getframe(1)
+        frame, error = sys._getframe(1), sys.exc_info()[1]
+        if frame.f_code.co_name == "_wrapit" and isinstance(error, TypeError):
+            # What a method has refused, numpy tries again with an array, which refuses it as well.
+            raise error
         if self.node.kind is Kind.CONSTANT and not _gives_itself(frame):
             return np.array(self.node.detail, dtype)
         raise trace_error(
