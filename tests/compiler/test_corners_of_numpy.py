@@ -292,6 +292,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         np.clip(x.sum().item(), -1, 1), np.clip((x > 0).sum().item(), 0, 3),
         np.reshape(x.sum().item(), (1, 1)), np.transpose(x.sum().item()), np.sum(x.sum().item()),
     ],
+    "an order of memory that is none": lambda x: [
+        x.T.copy(None), x.T.astype(x.dtype, None), np.imag(np.broadcast_to(x[0], (3, 4))),
+        x.T[::-1].imag, x.T.imag,
+    ],
     "diagonals of what is flipped": lambda x: [
         np.diagonal(np.fliplr(x)), np.diag(np.flipud(x), 1), x[:, ::-1].diagonal(-1),
         np.diagonal(np.flip(x.T), 1), np.diagonal(np.fliplr(x * 2)).sum(),

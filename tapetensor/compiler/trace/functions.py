@@ -91,7 +91,7 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
         if val.dtype.kind != "c":
             if function is np.real:
                 return val
-            nothing: Any = np.zeros_like(val)
+            nothing: Any = np.zeros_like(val, order="A")
             nothing.is_scalar = val.is_scalar
             nothing.is_read_only = not val.is_scalar
             return nothing

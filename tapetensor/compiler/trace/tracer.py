@@ -161,6 +161,7 @@ class ArrayTracer(ArrayMethods):
     ) -> ArrayTracer:  # fmt: skip
         # This raises what numpy raises.
         wanted = np.empty(0, self.dtype).astype(dtype, casting=casting).dtype
+        order = order or "K"
         if wanted == self.dtype:
             flags = self.laid_out().flags
             lies_so = {"K": True, "A": flags.forc, "C": flags.c_contiguous, "F": flags.f_contiguous}
@@ -174,7 +175,7 @@ class ArrayTracer(ArrayMethods):
         node = self.node
         if node.is_written_to or not is_dense(node):
             node = self.fresh()
-        return self.wrap(node, self._copied_like(order))
+        return self.wrap(node, self._copied_like(order or "C"))
 
     def _copied_like(self, order: Any) -> Any:
         """Return what numpy has in the place of a copy, elements aside."""
