@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from tapetensor.arrays.array import Array, is_array, is_numpys
-from tapetensor.arrays.stand_ins import StandIn
+from tapetensor.arrays.stand_ins import StandIn, captured_among
 from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 
 
@@ -103,6 +103,15 @@ def beside(array: Any, other: Any) -> Any:
     if library_of(array) == library_of(other):
         return array
     return like(to_numpy(array), other)
+
+
+def beside_captured(array: Any, others: Iterable[object]) -> Any:
+    """Return a numpy array as a constant of the program that one of the others is captured for.
+
+    What it computes has no place in an array of numpy's, and is no index of one.
+    """
+    captured = captured_among(others)
+    return array if captured is None else like(array, captured)
 
 
 def check_one_library(op: str, arrays: Iterable[object]) -> None:

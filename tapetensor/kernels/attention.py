@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import like
+from tapetensor.arrays.libraries import beside_captured, like
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.extremes import largest_or_minus_infinity
 from tapetensor.kernels.numerics.sums import row_products, row_sums
@@ -27,7 +27,7 @@ def scaled_dot_product_attention(
     sums. The division is left to the smaller arrays on both sides of it.
     """
     *biases, mask, causal, scale = others
-    scaled_query = query * scale
+    scaled_query = beside_captured(query, (mask,)) * scale
     weights = np.matmul(scaled_query, np.swapaxes(key, -1, -2))
     for bias in biases:
         weights += bias

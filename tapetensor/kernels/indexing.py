@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import like
+from tapetensor.arrays.libraries import beside_captured, like
 from tapetensor.kernels.numerics import segments as sums
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.choice import choose
@@ -24,7 +24,10 @@ def getitem(x: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x[index]`` for basic slices, integer arrays and boolean masks."""
     shape = x.shape
     parts = index if isinstance(index, tuple) else (index,)
-    if any(hasattr(one, "shape") and one.dtype.kind != "b" for one in parts):
+    arrays = [one for one in parts if hasattr(one, "shape")]
+    if arrays:
+        x = beside_captured(x, arrays)
+    if any(one.dtype.kind != "b" for one in arrays):
         return x[index], (lambda g: _summed_at(g, parts, shape),)
     return x[index], (PartPullback(x, index),)
 

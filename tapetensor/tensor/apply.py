@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import beside_captured
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.errors import (
     DTypeError,
@@ -282,7 +283,7 @@ def _arrays(
     owners = [(one, held.level) for one in operands if isinstance(held := one.tape, OwnedTape)]
     levels += [owned for _, owned in owners if owned is not None]
     if not levels:
-        return arrays
+        return [beside_captured(array, arrays) for array in arrays]
     level = max(levels, key=lambda one: one.depth)
     for operand, owned in owners:
         if owned is not level:

@@ -76,3 +76,19 @@ def test_compiled_gradients_are_those_of_eager_mode(case: Case, rng: np.random.G
 
     _assert_same(first, present)
     _assert_same(compiled(cotangent, *operands), present)
+
+
+@on_every([case for case in CASES if len(case.sample.operands) > 1])
+def test_a_compiled_op_takes_what_is_made_inside_beside_an_argument(case: Case) -> None:
+    operands = tensors_of(case.sample)
+    expected = result_of(case, operands)
+    call, options = case.op.call, case.sample.options
+    for position, argument in enumerate(operands):
+        if isinstance(argument, tt.Tensor):
+            made = [one.numpy() if isinstance(one, tt.Tensor) else one for one in operands]
+
+            def run(x: Any, at: int = position, made: list[Any] = made) -> Any:
+                given = [tt.from_numpy(one) if isinstance(one, np.ndarray) else one for one in made]
+                return call(*given[:at], x, *given[at + 1 :], **options)
+
+            _assert_same(_compiled_once(run, argument)[1], expected)

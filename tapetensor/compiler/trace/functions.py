@@ -39,6 +39,13 @@ def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayT
     return seen
 
 
+def _constant(self: ArrayTracer, a: Any) -> Any:
+    if isinstance(a, Captured):
+        return a
+    array = np.asarray(a)
+    return self.wrap(self.operand(array, array.dtype), array)
+
+
 def _filled(value: Any, self: ArrayTracer, a: ArrayTracer, *args: Any, **options: Any) -> Any:
     like = np.empty_like(a.laid_out(), *args, **options)
     constant = self.program.constant(np.asarray(value).astype(like.dtype))
@@ -114,8 +121,7 @@ REWRITTEN: dict[Any, Callable[..., Any]] = {
     },
 }  # fmt: skip
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    # A constant beside a tracer may stay an array of numpy's.
-    np.asarray: lambda self, a: a,
+    np.asarray: _constant,
     np.broadcast_to: _broadcast_to,
     # An axis may be captured, too, whose value counts.
     np.size: lambda self, a, axis=None: np.size(dummy(a), axis),
