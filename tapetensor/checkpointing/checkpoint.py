@@ -12,7 +12,7 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.checkpointing.fingerprints import Fingerprinted, Fingerprints
 from tapetensor.checkpointing.records import FingerprintedRecords, OpPrint
 from tapetensor.checkpointing.surroundings import Surroundings
@@ -111,8 +111,7 @@ def checkpoint(
     if rng is not None:
         check_rng("checkpoint", rng)
     # A plan lays out its memory itself: what is captured for one is run as it is.
-    is_captured = any(isinstance(x.array, CapturedArray) for x in inputs)
-    if is_captured or not any(x.owns_tape for x in inputs):
+    if IS_TRACING.get() or not any(x.owns_tape for x in inputs):
         output = f(*inputs)
         check_tensor("checkpoint", "the result of f", output)
         return output

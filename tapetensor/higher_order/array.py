@@ -14,7 +14,13 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Library, like
 from tapetensor.arrays.rearranging import REARRANGED
-from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError, plain
+from tapetensor.arrays.stand_ins import (
+    Level,
+    Recorded,
+    UnrecordedError,
+    captured_among,
+    plain,
+)
 from tapetensor.higher_order import kernels
 from tapetensor.higher_order.functions import (
     AT,
@@ -86,12 +92,13 @@ class RecordingLevel(Level):
     @override
     def run(self, kernel: Kernel, operands: tuple[Any, ...], *options: Any) -> RecordedArray:
         ours = [isinstance(x, RecordedArray) and x.level is self for x in operands]
-        # Constants are numpy's to begin with, whatever library the values are of.
-        near = next((x.value for x, own in zip(operands, ours, strict=True) if own), None)
-        output, pullbacks = kernel(
-            *[x.value if own else like(x, near) for x, own in zip(operands, ours, strict=True)],
-            *options,
-        )
+        values = [x.value if own else x for x, own in zip(operands, ours, strict=True)]
+        # Constants are numpy's to begin with, whatever library the values are of, and so are
+        # arrays that are made of constants, beside what is captured.
+        near = captured_among(values)
+        if near is None:
+            near = next((value for value, own in zip(values, ours, strict=True) if own), None)
+        output, pullbacks = kernel(*[like(value, near) for value in values], *options)
         result = self.array(output)
         self.recorder[result.id] = (
             kernel,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arguments import as_target_shape
-from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError
+from tapetensor.arrays.stand_ins import Captured, Level, Recorded, UnrecordedError
 from tapetensor.higher_order import kernels
 from tapetensor.kernels import (
     arithmetic,
@@ -34,7 +34,13 @@ class UnsupportedError(UnrecordedError):
 
 def with_numbers(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> tuple[Any, ...]:
     """Return the operands with Python's numbers, which impose no dtype, as arrays of `dtype`."""
-    return tuple([np.asarray(x, dtype) if isinstance(x, int | float) else x for x in operands])
+    return tuple([_as_array(x, dtype) if isinstance(x, int | float) else x for x in operands])
+
+
+def _as_array(number: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a number as an array; one that a program will compute has no value to make it of."""
+    captured = isinstance(number, Captured)
+    return number.array.astype(dtype) if captured else np.asarray(number, dtype)
 
 
 def _as_axes(axis: Any, ndim: int) -> tuple[int, ...]:

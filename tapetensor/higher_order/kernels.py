@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array, is_array, is_numpys
-from tapetensor.arrays.libraries import to_numpy
+from tapetensor.arrays.libraries import beside_captured, to_numpy
 from tapetensor.arrays.stand_ins import Recorded, UnrecordedError, captured_among
 from tapetensor.kernels import indexing, shape
 from tapetensor.kernels.numerics.broadcasting import sum_to, unchanged
@@ -30,7 +30,7 @@ def copysign(size: Array, sign: Array) -> tuple[Array, Pullbacks]:
 
 def setitem(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x`` with ``x[index] = value``, every element written at most once."""
-    y = _copy_for(value, x)
+    y = _copy_for(value, x, index)
     y[index] = value
 
     def pullback_x(g: Array) -> Array:
@@ -62,7 +62,7 @@ def recurrence(_: Array, values: Array, decay: Array) -> tuple[Array, Pullbacks]
 
 def add_at(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x`` with ``np.add.at(x, index, value)``."""
-    y = _copy_for(value, x)
+    y = _copy_for(value, x, index)
     np.add.at(y, index, value)
     return y, (unchanged, lambda g: sum_to(g[index], value.shape))
 
@@ -90,9 +90,12 @@ PUT_BACK: dict[Kernel, Kernel] = {indexing.getitem: setitem, shape.permute_dims:
 WRITERS: dict[Callable[..., None], Kernel] = {inspect.unwrap(run_recurrence): recurrence}
 
 
-def _copy_for(value: Any, x: Array) -> Any:
-    """Return a copy of `x` that `value` can be written into, also where only that is recorded."""
-    y = np.copy(x)
+def _copy_for(value: Any, x: Array, index: Any) -> Any:
+    """Return a copy of `x` that `value` can be written into, also where only that is recorded.
+
+    Or where only the index is captured.
+    """
+    y = beside_captured(np.copy(x), _parts(index))
     return value.level.array(y) if is_numpys(y) and isinstance(value, Recorded) else y
 
 
@@ -104,7 +107,7 @@ def check_written_once(shape: tuple[int, ...], index: Any) -> None:
     """
     if not has_arrays(index):
         return
-    parts = index if isinstance(index, tuple) else (index,)
+    parts = _parts(index)
     captured = captured_among(parts)
     if captured is None:
         _check_places(shape, *parts)
@@ -123,8 +126,11 @@ def _check_places(shape: tuple[int, ...], *parts: Any) -> None:
 
 def has_arrays(index: Any) -> bool:
     """Tell whether an index reads copies, not a view."""
-    parts = index if isinstance(index, tuple) else (index,)
     return any(
         isinstance(part, list) or (is_array(part) and not isinstance(part, np.generic))
-        for part in parts
+        for part in _parts(index)
     )
+
+
+def _parts(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)

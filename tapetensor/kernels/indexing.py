@@ -9,6 +9,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside_captured, like
+from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.kernels.numerics import segments as sums
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.choice import choose
@@ -157,7 +158,12 @@ def _summed_at(g: Array, index: tuple[Any, ...], shape: tuple[int, ...]) -> Arra
 def _summed(g: Array, targets: Array, count: int, shape: tuple[int, ...]) -> Array:
     """Return an array of `shape`, `count` rows, with the rows of `g` added to their targets."""
     rows = g.reshape(targets.size, math.prod(shape) // count if count else 0)
-    return sums.segment_sum(rows, targets, count).reshape(shape)
+    if isinstance(rows, Recorded):
+        # What is recorded need not be followed into the sums: they are an op themselves.
+        summed: Array = rows.level.run(segment_sum, (rows, targets), count)
+    else:
+        summed = sums.segment_sum(rows, targets, count)
+    return summed.reshape(shape)
 
 
 def _is_integers(index: Any) -> bool:
