@@ -254,3 +254,72 @@ def test_an_error_of_the_functions_own_leaves_what_varies_an_input() -> None:
     for rate in (0.7, 0.8):
         assert _written(compiled(X[:3], rate)) == _written(step(X[:3], rate))
     assert len(plans(compiled)) == 3
+
+
+class Carried(nn.Module):
+    """Layers, and a state that somebody sets."""
+
+    layers: list[nn.Linear[Any, Any]]
+    state: tt.Tensor1D[Any] = nn.buffer(nn.init.zeros)
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer.forward(x).tanh()
+        return x - self.state
+
+
+class Training:
+    """A step of training, and what is set between its calls."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        layers = [nn.Linear(3, 3, rng=rng) for _ in range(20)]
+        self.model: Any = Carried(layers=layers, state=tt.zeros((3,)))
+        self.optimizer: Any = None
+
+    def step(self, x: Any) -> Any:
+        loss = self.model.forward(x.trace()).square().mean()
+        value = loss.detach()
+        grads = loss.backward(wrt=self.model)
+        slope = grads[self.model.layers[0].weight]
+        if self.optimizer is not None:
+            self.optimizer.step(grads)
+        return value.numpy(), slope.numpy()
+
+    def set_state(self) -> None:
+        self.model.state = tt.full((3,), float(self.model.state.sum().item()) + 0.1)
+
+    def set_computed_state(self) -> None:
+        self.model.state = self.model.state * 0.9 + 0.1
+
+    def set_parameters(self) -> None:
+        for layer in self.model.layers:
+            layer.weight, layer.bias = layer.weight * 0.9, layer.bias + 0.1
+
+    def train_and_set_state(self) -> None:
+        if self.optimizer is None:
+            self.optimizer = optim.Adam(self.model)
+        self.set_computed_state()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Training.set_state,
+        Training.set_computed_state,
+        Training.set_parameters,
+        Training.train_and_set_state,
+    ],
+)
+def test_tensors_that_are_set_between_calls_are_inputs(change: Any) -> None:
+    one, other = Training(), Training()
+    compiled: Any = tt.compile(one.step)
+
+    for number in range(8):
+        x: Any = tt.from_numpy(X + np.float32(number))
+        assert _written(compiled(x)) == _written(other.step(x))
+        change(one), change(other)
+
+    for name, parameter in one.model.parameters().items():
+        np.testing.assert_array_equal(parameter.numpy(), other.model.parameters()[name].numpy())
+    assert len(plans(compiled)) <= 4

@@ -10,6 +10,7 @@ from typing import Any
 
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
+from tapetensor.compiler.trace.attributes import tensors_of
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -33,11 +34,15 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
             if fields[name] is not before:
                 replaced.add(id(before))
                 writer.stored[f"{held}[{name!r}]"] = writer.write(fields[name])
-    for local, tensor in inputs.fields.items():
+    for tensor, local, node, _ in inputs.tensors:
+        if local not in inputs.fields:
+            continue
+        inputs.where = tensors_of(node.label)
         if id(tensor) in replaced:
             inputs.guard_tensor(tensor, None, local)
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
+    inputs.where = ""
     updated, kept = _updated(inputs.program), set[str]()
     for tensor, local, node, _ in inputs.tensors:
         data = tensor.array

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tapetensor.compiler.trace.changes import Held
+from tapetensor.compiler.trace.guards import named
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.opaque import never_the_same
 from tapetensor.compiler.trace.program import Program
@@ -123,7 +124,10 @@ class Attributes(Inputs):
         name, source, where, watched, put, lasts = attribute
         value, called = watched.before[name], f"{where}.{name}"
         is_new = isinstance(value, TensorBase) and id(value) not in self.seen
-        if lasts and is_new and value.tape is None:
+        is_kept = lasts and is_new and value.tape is None
+        # Who sets one tensor of a model sets others, too, so that they vary together.
+        if is_kept and tensors_of(called) not in self.varying:
+            self.where = named(called)
             field = self.local(source)
             self.fields[field] = value
             self.walk_tensor(value, field, called)
@@ -137,6 +141,11 @@ class Attributes(Inputs):
         else:
             self.guard(f"{source} is not {self.bind(value)}")
             self.unrepeatable[name] = f"{called} {told}"
+
+
+def tensors_of(where: str) -> str:
+    """Return what the tensors are called that the object where some is found leads to."""
+    return named(f"a tensor of {where.partition('.')[0]}")
 
 
 def _is_or_are_tensors(one: Any, other: Any) -> bool:

@@ -16,9 +16,16 @@ class _Miss:
 MISS = _Miss()
 # What stands between a guard and what the user calls that which it looks at.
 WHERE = "  # "
+# What the user calls it has so many characters.
+_LONG = 80
 
 # `marshal` writes values of exactly these types, telling 2, 2.0, True, 0.0 and -0.0 apart.
 _EXACT: frozenset[type] = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+
+def named(where: str) -> str:
+    """Return what the user calls something as the source has it, without line breaks and so on."""
+    return repr(where)[1:-1][:_LONG]
 
 
 def spelling(values: Iterable[Any]) -> object:

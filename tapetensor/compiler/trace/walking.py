@@ -34,7 +34,7 @@ from tapetensor.compiler.trace.callables import (
 )
 from tapetensor.compiler.trace.changes import members, parts, shown
 from tapetensor.compiler.trace.codes import LOOKUPS, UNTOLD
-from tapetensor.compiler.trace.guards import spelling
+from tapetensor.compiler.trace.guards import named, spelling
 from tapetensor.compiler.trace.opaque import (
     VISIBLE,
     is_cache,
@@ -66,8 +66,6 @@ from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
-# A name in a message has so many characters.
-_LONG = 80
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
@@ -135,8 +133,7 @@ class Walker(Attributes):
             where: what the user calls it.
             is_put: whether what is returned takes its place, so that it need not be a constant.
         """
-        # It goes into the source, which is to hold no line breaks and the like.
-        self.where = repr(where)[1:-1][:_LONG]
+        self.where = named(where)
         is_varying = is_put and self.where in self.varying
         if isinstance(value, Captured):
             # The function has put it there, which is found in the end.

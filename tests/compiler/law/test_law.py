@@ -14,6 +14,7 @@ from tests.compiler.law.harness import verdict
 from tests.compiler.law.programs import scenarios
 from tests.compiler.law.state import KEPT, SEEN
 from tests.compiler.law.surroundings import surroundings
+from tests.compiler.law.tensors import TENSORS
 from tests.compiler.law.training import RIGHT, TRAINING
 
 LAW = {**scenarios(), **LAWFUL, **KEPT, **SET}
@@ -24,6 +25,7 @@ NEVER_REFUSED = {
         ("right programs", RIGHT),
         ("around", PLANNED | SEEN),
         ("attributes", READ | LOOKED_UP),
+        ("tensors that are set", TENSORS),
     )
     for name, text in table.items()
 }
