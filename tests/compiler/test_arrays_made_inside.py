@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+import importlib
+import pickle
+import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +18,8 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, optim
+from tapetensor.compiler.trace.making import arrays_made_of_tracers
+from tapetensor.compiler.trace.program import Program
 from tapetensor.errors import TraceError
 
 WEIGHTS = np.array([1.0, 2.0, 4.0])
@@ -186,6 +193,50 @@ def test_numpy_makes_its_own_arrays_again_after_an_error() -> None:
     with pytest.raises(KeyError):
         tt.compile(run)(np.ones(3))
     assert np.zeros is zeros
+
+
+def test_a_module_that_is_imported_meanwhile_has_numpys_own_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = "arange, array, full, mean, zeros"
+    (tmp_path / "imported_meanwhile.py").write_text(f"from numpy import {names}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def run(x: Any) -> Any:
+        out = np.zeros(3)
+        out += x
+        importlib.import_module("imported_meanwhile")
+        return out
+
+    tt.compile(run)(np.ones(3))
+    imported = sys.modules["imported_meanwhile"]
+    for name in names.split(", "):
+        assert getattr(imported, name) is getattr(np, name)
+
+
+def test_numpys_functions_are_its_own_for_other_threads_meanwhile() -> None:
+    mean, told = np.mean, list[Any]()
+
+    def tell() -> None:
+        told.extend([np.mean is mean, pickle.loads(pickle.dumps(mean)) is mean, type(np.zeros(3))])
+
+    with arrays_made_of_tracers(Program()):
+        thread = threading.Thread(target=tell)
+        thread.start()
+        thread.join()
+    assert told == [True, True, np.ndarray]
+
+
+def test_numpys_functions_are_known_where_they_are_not_called() -> None:
+    known: dict[Any, str] = {np.mean: "mean", np.zeros: "zeros"}
+
+    def run(x: Any, of: Any = np.mean) -> Any:
+        out = np.zeros(3)
+        out += x
+        return out, of is np.mean, known[np.zeros], [np.sum, np.ones][0] is np.sum
+
+    for found, expected in zip(tt.compile(run)(np.ones(3)), run(np.ones(3)), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("text", ["a", b"a", None, np.array("a"), np.array(["a", "b", "c"])])

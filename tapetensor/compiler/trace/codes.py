@@ -266,6 +266,24 @@ def name_called(code: types.CodeType, offset: int) -> str:
     return called
 
 
+@lru_cache(maxsize=1024)
+def is_called(code: types.CodeType, offset: int, name: str) -> bool:
+    """Tell whether a place in code reads an attribute of a name only to call it."""
+    read, *after = [one for one in dis.get_instructions(code) if one.offset >= offset]
+    return read.opname in _ATTRIBUTES and any(
+        one.opname.startswith("CALL")
+        and _begin(one) == _begin(read)
+        and name_called(code, one.offset) == read.argval == name
+        for one in after
+    )
+
+
+def _begin(one: dis.Instruction) -> tuple[int | None, int | None] | None:
+    """Return where the text of an instruction begins, if Python has kept that."""
+    at = one.positions
+    return None if at is None else (at.lineno, at.col_offset)
+
+
 def is_operator(frame: types.FrameType | None) -> bool:
     """Tell whether a frame computes with an operator at the moment, and calls no function."""
     return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"

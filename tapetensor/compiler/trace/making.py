@@ -8,14 +8,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from threading import get_ident
+from functools import partial
+from threading import Lock, get_ident
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.codes import name_called
+from tapetensor.compiler.trace.codes import is_called
 from tapetensor.compiler.trace.methods import CONVERSIONS
 from tapetensor.compiler.trace.node import found_in
 from tapetensor.compiler.trace.number import NumberTracer
@@ -26,8 +28,6 @@ from tapetensor.pictures.places import is_users_module
 
 # What gives an array of at least one axis in an order of memory.
 _ORDERS: dict[str, Any] = {"ascontiguousarray": "C", "asfortranarray": "F"}
-# The attribute that says what a function takes the place of meanwhile.
-STANDS_FOR = "__stands_for__"
 # What makes an array of numbers, shapes and dtypes, or of arrays that are known.
 _NEW = (
     "arange", "copy", "empty", "empty_like", "eye", "full", "full_like", "identity", "linspace",
@@ -37,6 +37,29 @@ _REDUCTIONS = (
     "all", "amax", "amin", "any", "argmax", "argmin", "average", "cumprod", "cumsum", "max", "mean",
     "median", "min", "percentile", "prod", "ptp", "quantile", "std", "sum", "var",
 )  # fmt: skip
+_MAKING = frozenset({*_NEW, *CONVERSIONS, *_REDUCTIONS})
+
+
+# The program of each thread that makes arrays of tracers.
+_PROGRAMS: dict[int, Program] = {}
+_LOCK = Lock()
+_CLASS = type(np)
+
+
+class _Numpy(ModuleType):
+    """The class of numpy's module meanwhile, which may be set as in any other module."""
+
+    @override
+    def __getattribute__(self, name: str) -> Any:
+        held = super().__getattribute__(name)
+        program = _PROGRAMS.get(get_ident()) if name in _MAKING else None
+        if program is None:
+            return held
+        frame = sys._getframe(1)
+        # Code in C has no frame: where that asks, the user's reads nothing.
+        is_users = is_users_module(frame.f_globals.get("__name__"))
+        is_asked = is_users and is_called(frame.f_code, frame.f_lasti, name)
+        return partial(_make, program, held) if is_asked else held
 
 
 @contextmanager
@@ -44,46 +67,41 @@ def arrays_made_of_tracers(program: Program) -> Iterator[None]:
     """Have numpy's functions that make arrays give tracers to the user's code in this thread.
 
     What is computed can be written into those, while an array of numpy's has no place for it.
+    Nobody sees a function that is not numpy's own: another one is read only to be called at once.
     """
-    before = {name: getattr(np, name) for name in (*_NEW, *CONVERSIONS, *_REDUCTIONS)}
+    thread = get_ident()
+    outer = _PROGRAMS.get(thread)
+    with _LOCK:
+        _PROGRAMS[thread] = program
+        ModuleType.__setattr__(np, "__class__", _Numpy)
     try:
-        for name, function in before.items():
-            setattr(np, name, _traced(program, function, get_ident()))
         yield
     finally:
-        for name, function in before.items():
-            setattr(np, name, function)
+        with _LOCK:
+            if outer is not None:
+                _PROGRAMS[thread] = outer
+            else:
+                del _PROGRAMS[thread]
+            if not _PROGRAMS:
+                ModuleType.__setattr__(np, "__class__", _CLASS)
 
 
-def _traced(program: Program, function: Callable[..., Any], thread: int) -> Callable[..., Any]:
-    @wraps(function)
-    def make(*args: Any, **options: Any) -> Any:
-        frame = sys._getframe(1)
-        # Code in C has no frame: where a generator makes an array, the user's calls another method.
-        is_users = (
-            get_ident() == thread
-            and is_users_module(frame.f_globals.get("__name__"))
-            and name_called(frame.f_code, frame.f_lasti) == function.__name__
-        )
-        if not is_users:
-            return function(*args, **options)
-        captured: Iterator[Any] = found_in(args[:1], Captured)
-        name, has_tracers = function.__name__, any(True for _ in captured)
-        if has_tracers and name in CONVERSIONS and not options.keys() - {"dtype", "copy", "order"}:
-            options.setdefault("copy", True if name == "array" else None)
-            return _array_of(name, *args, **options)
-        if has_tracers and name in _REDUCTIONS and isinstance(args[0], list | tuple):
-            return function(_array_of("asarray", args[0]), *args[1:], **options)
-        made = function(*args, **options)
-        if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
-            return made
-        if any(np.may_share_memory(made, one) for one in found_in(args, np.ndarray)):
-            return made
-        made.flags.writeable = False
-        return ArrayTracer.made(program, program.constant(made), made)
-
-    vars(make)[STANDS_FOR] = function
-    return make
+def _make(program: Program, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call one of numpy's functions that make arrays; return what stands for a new one."""
+    captured: Iterator[Any] = found_in(args[:1], Captured)
+    name, has_tracers = function.__name__, any(True for _ in captured)
+    if has_tracers and name in CONVERSIONS and not options.keys() - {"dtype", "copy", "order"}:
+        options.setdefault("copy", True if name == "array" else None)
+        return _array_of(name, *args, **options)
+    if has_tracers and name in _REDUCTIONS and isinstance(args[0], list | tuple):
+        return function(_array_of("asarray", args[0]), *args[1:], **options)
+    made = function(*args, **options)
+    if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
+        return made
+    if any(np.may_share_memory(made, one) for one in found_in(args, np.ndarray)):
+        return made
+    made.flags.writeable = False
+    return ArrayTracer.made(program, program.constant(made), made)
 
 
 def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: Any = None) -> Any:

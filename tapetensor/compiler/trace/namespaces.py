@@ -10,7 +10,6 @@ from typing import Any
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import Held
 from tapetensor.compiler.trace.codes import SETTINGS, is_of_a_package, names_in_texts
-from tapetensor.compiler.trace.making import STANDS_FOR
 from tapetensor.compiler.trace.opaque import DIFFERS, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.reading import is_teller
@@ -148,8 +147,7 @@ class Namespaces(Walker):
             elif callable(value) and not isinstance(value, types.FunctionType | type):
                 self.guard(f"{expression} is not {self.bind(value)}")
             else:
-                # Others may put something else there. What makes arrays does so meanwhile.
-                value = getattr(value, STANDS_FOR, value) if callable(value) else value
+                # Others may put something else there.
                 self.walk_value(value, expression, f"{where}.{name}")
 
     def guard_member(self, owner: type, name: str) -> None:
