@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 from tapetensor.arguments import check_kind
 from tapetensor.nn.module import INFERS, Module
 from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import check_not_spent
 from tapetensor.tensor.dropout import Undropping
 
 M = TypeVar("M", bound=Module)
@@ -66,6 +67,9 @@ def is_training(module: Module, x: MayOwnTape) -> bool:
     That is what `forward` asks before it drops something or moves a buffer. A module that is a part
     of what `inference` returned never trains.
 
+    Raises:
+        MovedTensorError: if `x` is spent, so that nobody knows: ask before the first op takes it.
+
     >>> import tapetensor as tt
     >>> from tapetensor import nn
     >>> norm, x = nn.BatchNorm1d(2), tt.ones((3, 2))
@@ -74,7 +78,13 @@ def is_training(module: Module, x: MayOwnTape) -> bool:
     >>> nn.is_training(nn.inference(norm), x.trace())
     False
     """
-    return x.owns_tape and INFERS not in vars(module)
+    if INFERS in vars(module):
+        return False
+    if isinstance(x, Tensor):
+        # It owns none any more, but the pass may train all the same.
+        cure = "ask before the first op takes it: training = nn.is_training(self, x)"
+        check_not_spent("is_training", x, cure)
+    return x.owns_tape
 
 
 class _Copying:

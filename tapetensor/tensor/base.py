@@ -99,7 +99,11 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     @property
     def owns_tape(self) -> bool:
-        """Whether the tensor owns a tape: the question that `forward` asks to know if it trains."""
+        """Whether the tensor owns a tape, which it does no more once an op has taken that.
+
+        A `forward` asks it before its first op to know if it trains; `nn.is_training`, which also
+        knows a model that infers, refuses to answer later.
+        """
         return self.tape.__class__ is OwnedTape
 
     @property
@@ -332,11 +336,11 @@ def tape_state(tensor: TensorBase[Any, Any, Any]) -> str:
     return repr(tape) if isinstance(tape, OwnedTape) else f"spent by {op_name(tape)}"
 
 
-def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
+def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any], cure: str | None = None) -> None:
     """Raise MovedTensorError if an op has taken the tape of `tensor`."""
     tape = tensor.tape
     if tape is not None and not isinstance(tape, OwnedTape):
-        raise moved_error(op, tensor, op_name(tape))
+        raise moved_error(op, tensor, op_name(tape), cure)
 
 
 def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
@@ -381,9 +385,11 @@ def take_tape(tensor: TensorBase[Any, Any, Any], taker: Taker) -> OwnedTape:
     return owned
 
 
-def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> MovedTensorError:
+def moved_error(
+    op: str, tensor: TensorBase[Any, Any, Any], taker: str, cure: str | None = None
+) -> MovedTensorError:
     """Return the error for the use of a spent tensor, with the cure."""
-    cure = _CURES.get(
+    cure = cure or _CURES.get(
         taker,
         f"go on with the result of {taker!r}; to use one value twice, take a second handle first "
         "(twin = x.share()), or part value and tape with split_tape() and put_tape()",
