@@ -51,7 +51,8 @@ class _Numpy(ModuleType):
 
     @override
     def __getattribute__(self, name: str) -> Any:
-        held = super().__getattribute__(name)
+        # Meanwhile another thread may set the class back, which `super` would not stand.
+        held = ModuleType.__getattribute__(self, name)
         program = _PROGRAMS.get(get_ident()) if name in _MAKING else None
         if program is None:
             return held

@@ -25,6 +25,7 @@ from tapetensor.compiler.trace.powers import fast_power, is_chosen_by_exponent
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 from tapetensor.compiler.trace.ufuncs import written
+from tapetensor.pictures.places import is_users_module
 
 # What gives an array as it is, if that is one of the wanted kind.
 CONVERSIONS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray")
@@ -321,7 +322,8 @@ class ArrayMethods(CapturedArray):
 def _gives_itself(frame: types.FrameType) -> bool:
     """Tell whether a frame asks for an array that is to be the very same, and may be written to."""
     module: str = frame.f_globals.get("__name__") or ""
-    return module.startswith("numpy.") or name_called(frame.f_code, frame.f_lasti) in CONVERSIONS
+    is_asked = is_users_module(module) and name_called(frame.f_code, frame.f_lasti) in CONVERSIONS
+    return is_asked or module.startswith("numpy.")
 
 
 def _as_known(one: Any) -> Any:
