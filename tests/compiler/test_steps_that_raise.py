@@ -93,6 +93,24 @@ def test_an_except_around_an_op_sees_what_it_raises_at_a_later_call(function: An
     assert len(plans(compiled)) == 1
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x, k: np.mean(x, axis=k[0]) * 2.0,
+        lambda x, k: np.sum(x, axis=k[0], where=x > -9.0) * 2.0,
+        lambda x, k: x - np.median(x, k[0].item(), keepdims=True),
+        lambda x, k: np.take(x, [0], axis=k[0]).sum(),
+        lambda x, k: np.fft.fft(x, k[0] + 2).real.sum(1),
+    ],
+)
+def test_an_axis_that_comes_in_decides_the_shape_at_every_call(run: Any) -> None:
+    x = np.arange(5.0).reshape(1, 1, 5)
+    compiled = tt.compile(run)
+    for k in (0, 2, -1, 1, 2):
+        found, expected = compiled(x, np.array([k])), run(x, np.array([k]))
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
 def test_an_except_sees_the_error_of_linear_algebra_at_a_later_call() -> None:
     compiled = tt.compile(_inverse)
     for i in (GOOD, np.zeros(3), GOOD):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,9 @@ from numpy._core import _methods
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import Keywords, Kind, Shape
+from tapetensor.compiler.trace.node import Keywords, Kind, Shape, found_in
 from tapetensor.compiler.trace.number import dummy
-from tapetensor.compiler.trace.operations import select, unwritten
+from tapetensor.compiler.trace.operations import alike, select, unwritten
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import as_operand, computed_like
@@ -171,6 +171,16 @@ def other_values(array: Array) -> Array:
     else:
         pattern = 1.0 - np.arange(array.size).reshape(array.shape) % 2
     return np.broadcast_to(np.array(pattern, array.dtype), array.shape)
+
+
+def shaped(function: Callable[..., Any], arguments: Any, results: Any) -> Callable[..., Any]:
+    """Return a function as a step; one of numpy's sees to its shape if it may be given an axis."""
+    module = getattr(function, "__module__", None) or "numpy"
+    if isinstance(function, np.ufunc) or not module.startswith("numpy"):
+        return function
+    numbers: Iterable[Any] = found_in(arguments, Captured)
+    may_be_axes = [one for one in numbers if not one.array.shape and one.array.dtype.kind in "iu"]
+    return alike(function, results) if may_be_axes else function
 
 
 def is_basic(index: Any) -> bool:

@@ -15,7 +15,7 @@ from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.frames import unseen
-from tapetensor.compiler.trace.functions import is_basic, with_dots
+from tapetensor.compiler.trace.functions import is_basic, shaped, with_dots
 from tapetensor.compiler.trace.methods import ArrayMethods, known_place
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
@@ -333,6 +333,7 @@ class ArrayTracer(ArrayMethods):
                 results = function(*dummies[0], **dummies[1])
             given, made = [list(found_in(nest, np.ndarray)) for nest in (dummies, results)]
             is_shared = any(np.may_share_memory(one, other) for one in made for other in given)
+        function = shaped(function, (args, options), results)
         is_in_order = all(one.flags.c_contiguous for one in found_in(results, np.ndarray))
         is_scalar = not isinstance(results, np.ndarray | tuple | list)
         if is_shared or is_scalar or (not is_in_order and function is not read_index):

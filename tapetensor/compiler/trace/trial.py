@@ -25,7 +25,7 @@ from tapetensor.compiler.trace.functions import (
 )
 from tapetensor.compiler.trace.node import Kind, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import copied, into
+from tapetensor.compiler.trace.operations import copied, into, looks
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import told_apart, written
 from tapetensor.compiler.trace.view import View, steps_to
@@ -233,7 +233,7 @@ def _tried(
             f"{name} gives a view that may depend on values which are not known yet; pass plain "
             "numbers, choose one of all views by np.stack([...])[k], or call it outside"
         )
-    if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
+    if len(tries) == 2 and looks(tries[0]) != looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))
     return tries[0]
 
@@ -264,13 +264,6 @@ def _is_known(value: Any) -> bool:
 
 def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:
     return isinstance(value, CapturedArray)
-
-
-def _looks(results: Any) -> Any:
-    """Return the shapes and dtypes in a nest of results."""
-    if isinstance(results, tuple | list):
-        return [_looks(one) for one in results]
-    return np.shape(results), getattr(results, "dtype", None)
 
 
 def _seen(name: str, result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer | None:
