@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 def _parts(split: Callable[..., Any], ary: Any, indices_or_sections: Any, axis: int) -> Any:
-    places = split(np.arange(ary.shape[axis]), indices_or_sections)
+    # Places may be captured, too, which would lead here again.
+    places = unwrap(split)(np.arange(ary.shape[axis]), indices_or_sections)
     before = (slice(None),) * (axis % ary.ndim)
     ends = [(one[0], one[-1] + 1) if one.size else (0, 0) for one in places]
     return [ary[(*before, slice(int(start), int(end)))] for start, end in ends]

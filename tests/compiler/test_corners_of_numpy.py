@@ -304,6 +304,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "one of all views by value": lambda x: np.stack([np.rot90(x[:, :3], k) for k in range(4)])[
         (x > 0).sum() % 4
     ],
+    "parts between constants": lambda x: np.split(x, np.zeros_like(x[:, 0], int)[:2] + 1),
     "a view that a constant turns": lambda x: np.rot90(x, np.ones_like(x, int)[0, 0]),
 }  # fmt: skip
 _WRONG: dict[str, Callable[[Any], Any]] = {
@@ -377,6 +378,7 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "an out where there is nothing to do": lambda x: np.fft.fftn(
         x[0, 0, ...] + 0j, axes=[], out=np.zeros((), complex)
     ),
+    "parts between places by value": lambda x: np.split(x, (x[:, 0] > 8).astype(int)),
     "a view that a value turns": lambda x: np.rot90(x[:, :3], (x > 0).sum()),
     "a view that a number flips": lambda x: np.flip(x, (x[0] > 8).sum().item()),
     "a view whose axes are both values": lambda x: np.swapaxes(
