@@ -256,7 +256,8 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     ],
     "the second axis": lambda x: [np.concatenate((x, x), 1), np.stack((x, x), 1)],
     "views of no elements": lambda x: [
-        np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4)
+        np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4),
+        np.atleast_2d(x, x[:0]),
     ],
     "complex numbers times one": lambda x: [
         np.square(x + 1j) * (1j - x), _cubed_in_place(x + 1j), (x + 1j) ** 0.5, (x + 1j) ** 2.0,

@@ -250,8 +250,9 @@ def _are_seen(handed: list[tuple[Any, Any]], results: Any) -> set[bool]:
     seen = [any(np.may_share_memory(given, one) for one in made) for _, given in handed]
     return {
         is_seen
-        for is_seen, (value, _) in zip(seen, handed, strict=True)
-        if is_seen or not _is_known(value)
+        for is_seen, (value, given) in zip(seen, handed, strict=True)
+        # What has no elements has no say either.
+        if is_seen or (np.size(given) and not _is_known(value))
     }
 
 
