@@ -283,7 +283,12 @@ class Expressions(Filling):
             for part, its_value in zip(target.items, value.items, strict=True):
                 self.assign(part, its_value, at)
             return
-        self.store(target, value, at)
+        name = key_of(target)
+        if name is not None and name[0] == "name" and name == key_of(value):
+            # As in `x, twin = x, x`, the name keeps its value.
+            self.fragment.bound.add(root(name))
+        else:
+            self.store(target, value, at)
         self.link(target, value, at)
 
     def link(self, target: Expression, value: Expression | Key, at: Point) -> None:

@@ -202,3 +202,10 @@ def by_two_other_names_in_loops(x: Plain) -> None:
     z = traced
     for _ in range(2):
         z = z.exp()  # E: exp: "z" may have been moved by "exp"
+
+
+def one_name_more_in_each_pass(x: Plain) -> None:
+    gain, total = x.trace(), x.trace()
+    for _ in range(2):
+        gain, now = gain, gain
+        total = total + now  # E: "now" may have been moved by "add" on line 211 in an earlier pass

@@ -293,3 +293,17 @@ def chosen_by_an_expression(x: Plain, flag: bool = True) -> None:
     chosen = traced if flag else x.trace()
     chosen.exp()
     traced.sin()  # E: sin: "traced" may have been moved by "exp"
+
+
+def one_that_keeps_its_name_beside_another(x: Plain) -> None:
+    traced = x.trace()
+    traced, second = traced, traced
+    traced.exp()
+    second.sin()  # E: sin: "second" was moved by "exp"
+
+
+def one_that_is_assigned_to_itself(x: Plain) -> None:
+    traced = x.trace()
+    traced.exp()
+    traced = traced
+    traced.sin()  # E: sin: "traced" was moved by "exp"

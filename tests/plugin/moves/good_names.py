@@ -294,6 +294,14 @@ def swapped(x: Plain) -> None:
     first.exp()
 
 
+def kept_beside_a_second_handle(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(2):
+        traced, twin = traced, traced.share()
+        twin.exp()
+    traced.exp()
+
+
 def deleted(x: Plain) -> None:
     traced = x.trace()
     traced.exp()
