@@ -1,7 +1,8 @@
 """Functions that have a name of their own for the size of what they return.
 
 ``def halved(x: Tensor1D[M]) -> Tensor1D[N]`` says that the result has some other size, which plain
-typing cannot compute. What is computed there from `M` would not fit `N`, so it stays open.
+typing cannot compute. What is computed there from `M` would not fit `N`, so it stays open. A name
+of a class may be one, too, but not where it is a size of a layer that the class holds.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mypy.checker import TypeChecker
-from mypy.nodes import ARG_POS
+from mypy.nodes import ARG_POS, TypeInfo, Var
 from mypy.types import CallableType, Instance, Type, TypeVarType, get_proper_type
+from mypy.typevars import fill_typevars
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import is_endless, is_int
+from tapetensor.mypy_plugin.modules.fields import type_in
 from tapetensor.mypy_plugin.shapes.computed import parts
 from tapetensor.mypy_plugin.shapes.reading import read_dim
 from tapetensor.rules.dims import ANY, Atom, Dims, Size
@@ -37,10 +40,24 @@ def _has_own_names(api: TypeChecker) -> bool:
     signature = None if function is None else get_proper_type(function.type)
     if not isinstance(signature, CallableType) or function is None:
         return False
-    # The names of a class are no names of what a method is given.
+    # The names of a class are no names of what a method is given: see below.
     first = 1 if function.info and signature.arg_kinds[:1] == [ARG_POS] else 0
     given = {name for one in signature.arg_types[first:] for name in _names(one)}
-    return any(name not in given for name in _names(signature.ret_type))
+    own = {name for name in _names(signature.ret_type) if name not in given}
+    return bool(own) and not own <= {*_sizes_of_layers(function.info)}
+
+
+def _sizes_of_layers(info: TypeInfo) -> Iterator[Atom]:
+    """Yield the names of sizes of the library's layers, and of the tensors, that a class holds."""
+    whole = fill_typevars(info) if info else None
+    if not isinstance(whole, Instance):
+        return
+    for base in info.mro:
+        for symbol in base.names.values():
+            held = type_in(whole, symbol.node) if isinstance(symbol.node, Var) else None
+            # A module of a user's may have a name for what it computes, again.
+            if isinstance(held, Instance) and held.type.fullname.startswith("tapetensor."):
+                yield from _names(held)
 
 
 def _names(found: Type) -> Iterator[Atom]:

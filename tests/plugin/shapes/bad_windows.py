@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic
 from typing import Literal as L
 
 import numpy as np
 
 import tapetensor as tt
 from tapetensor import Tensor4D, nn
-from tapetensor.typing import B, M, N
+from tapetensor.typing import B, Div, K, M, N, P, T
 
 rng = np.random.default_rng(0)
 x = tt.ones((2, 4, 9, 8))
@@ -79,3 +80,15 @@ def named(x: Tensor4D[B, M, N, N], weight: Tensor4D[L[6], N, L[3], L[3]]) -> obj
 
 
 BAD += [lambda: named(tt.ones((2, 4, 5, 5)), tt.ones((6, 5, 3, 3)))]
+
+
+class Residual(nn.Module, Generic[M, N]):
+    first: nn.Conv2d[M, N, L[3], L[2], L[1]]
+    short: nn.Conv2d[M, N, L[1], L[1]]
+
+    def forward(self, x: Tensor4D[B, M, K, P, T]) -> Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T]:
+        y = self.first.forward(x.share())
+        return y + self.short.forward(x)  # E: add: shapes (B, N, K / 2, P / 2) and (B, N, K, P) do
+
+
+BAD += [lambda: tt.build(Residual[L[4], L[6]], rng=rng).forward(x)]

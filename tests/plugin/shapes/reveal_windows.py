@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic
 from typing import Literal as L
 
 import numpy as np
+from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor2D, Tensor3D, Tensor4D, nn
-from tapetensor.typing import B, Div, K, M, Mul, N, Sub, T
+from tapetensor.typing import B, Div, K, M, Mul, N, P, Sub, T
 from tests.typing.check import assert_type, check
 
 rng = np.random.default_rng(0)
@@ -157,6 +158,33 @@ def of_its_own(
 ) -> Halves[B, N, T]:
     # It has a name of its own for what it returns, which no computed size would fit.
     return assert_type(pool.forward(x), Tensor3D[B, L[6], Any, T])
+
+
+class Down(nn.Module, Generic[M, N]):
+    """Its names are those of its layers, so that what is computed fits neither."""
+
+    layer: nn.Conv2d[M, N, L[3], L[2], L[1]]
+
+    def forward(self, x: Tensor4D[B, M, K, P, T]) -> Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T]:
+        y = self.layer.forward(x)
+        return assert_type(y, Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T])
+
+
+class Deeper(Down[M, N]):
+    @override
+    def forward(self, x: Tensor4D[B, M, K, P, T]) -> Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T]:
+        y = self.layer.forward(x)
+        return assert_type(y, Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T]).relu()
+
+
+class Smaller(nn.Module, Generic[M, N]):
+    """It has a name of its own for what it returns, as of_its_own has, and a module of its kind."""
+
+    layer: nn.Conv1d[L[4], L[6], L[2], L[2]]
+    inner: list[Smaller[M, N]]
+
+    def forward(self, x: Tensor3D[B, L[4], M, T]) -> Tensor3D[B, L[6], N, T]:
+        return assert_type(self.layer.forward(x), Tensor3D[B, L[6], Any, T])
 
 
 def spread(
