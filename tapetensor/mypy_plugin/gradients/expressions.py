@@ -70,7 +70,7 @@ from tapetensor.mypy_plugin.gradients.values import (
 )
 from tapetensor.mypy_plugin.moves.keys import children, key_of, spelled
 from tapetensor.mypy_plugin.moves.owners import signatures
-from tapetensor.mypy_plugin.names import op_called
+from tapetensor.mypy_plugin.names import NONE_TAPE, op_called
 
 # What a function has in its variables.
 Variables = dict[Hashable, Value]
@@ -251,6 +251,8 @@ class Expressions(Ledger, ABC):
             case FuncDef() | Decorator() | OverloadedFuncDef():
                 known = self.method(node, None)
                 return known or (Value(library=name) if name.fullname else NOTHING)
+            case TypeInfo(fullname=fullname) if fullname == NONE_TAPE:
+                return Value(is_kind=True)
         return NOTHING
 
     def method(self, node: SymbolNode | None, receiver: Value | None) -> Value | None:
@@ -282,7 +284,7 @@ class Expressions(Ledger, ABC):
         if owner.is_tensor:
             if name == "tape_type":
                 # Of its type only the tape is of interest.
-                return Value(ownership=owner.ownership)
+                return Value(ownership=owner.ownership, is_kind=True)
             return NOTHING if name in _FACTS else replace(owner, name="")
         found = method_of(owner, name)
         match found:

@@ -147,12 +147,12 @@ class Tensors(Expressions, ABC):
         value = receiver.value
         if not arguments:
             return value
-        kind = arguments[0].operand.expression
+        kind, known = arguments[0].operand.expression, arguments[0].value
         named = kind.fullname if isinstance(kind, RefExpr) else ""
         if named == NONE_TAPE:
             return Value(is_tensor=True, origins=value.origins)
-        state: Ownership = "owned" if named == OWNED_TAPE else arguments[0].value.ownership
-        if named != OWNED_TAPE and not isinstance(kind, MemberExpr) and state == "plain":
+        state: Ownership = "owned" if named == OWNED_TAPE else known.ownership
+        if state == "plain" and not (known.is_kind or isinstance(kind, MemberExpr)):
             # A variable that holds the kind of a tape: some kind.
             state = "open"
         if state == "plain":

@@ -114,6 +114,7 @@ class Value:
             gradients a store of them has.
         function: what is called.
         library: the name of a function of another file.
+        is_kind: whether it is the kind of a tape, which `ownership` says.
     """
 
     type: ProperType | None = None
@@ -131,6 +132,7 @@ class Value:
     parts: tuple[Place, ...] = ()
     function: Function | None = None
     library: RefExpr | None = None
+    is_kind: bool = False
 
     @property
     def owns(self) -> bool:
@@ -175,6 +177,7 @@ def joined(values: Iterable[Value]) -> Value:
         item=joined(contents) if contents and items is None else None,
         function=first.function if all(one.function == first.function for one in others) else None,
         library=first.library if all(one.library is first.library for one in others) else None,
+        is_kind=all(one.is_kind for one in several),
     )
 
 

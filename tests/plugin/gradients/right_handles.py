@@ -9,7 +9,17 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Gradients, OwnedTape, Tensor0D, Tensor1D, Tensor2D, losses, nn, optim
+from tapetensor import (
+    Gradients,
+    NoneTape,
+    OwnedTape,
+    Tensor0D,
+    Tensor1D,
+    Tensor2D,
+    losses,
+    nn,
+    optim,
+)
 from tapetensor.typing import B, T
 
 rng = np.random.default_rng(0)
@@ -56,6 +66,14 @@ class Net(nn.Module):
         h = self.a.forward(x)
         gate, h = h.with_empty_tape().sigmoid(), h
         return h * gate
+
+    def kernel(self, x: Batch, tape: type[T]) -> Tensor2D[L[3], L[4], T]:
+        return x * self.a.bias.retaped(tape).exp()
+
+    def predicted(self, x: Batch, like: Batch) -> Batch:
+        tape = like.tape_type
+        y = self.kernel(x, NoneTape) + self.b.bias.exp()
+        return y + self.kernel(x, tape) + self.b.bias.exp()
 
     def picked(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[4], T]:
         best = self.a.weight.abs().sum(axis=1).argmax(-1)
@@ -246,6 +264,7 @@ x: Batch = tt.normal((3, 4), rng=rng)
 net, other = tt.build(Net, rng=rng), tt.build(Net, rng=rng)
 for method in (net.unet, net.all_heads, net.dense, net.gated, net.picked):
     method(x.trace()).mean().backward()
+net.predicted(x, x)
 tt.build(Vq, rng=rng).forward(x.trace()).backward()
 consensus([net, other], x).backward()
 tape_apart(net, x)
