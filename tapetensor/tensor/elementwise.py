@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tapetensor.arguments import check_choice
 from tapetensor.errors import ArgumentValueError
@@ -241,9 +241,15 @@ class Elementwise(TensorBase[S, T, D]):
         """
         return apply(elementwise.softplus, (self,))
 
+    @overload
     def clip(
         self: FloatingBase[S, T, F], low: float | None = None, high: float | None = None
-    ) -> Tensor[S, T, F]:
+    ) -> Tensor[S, T, F]: ...
+    @overload
+    def clip(
+        self: NumberBase[S, T, R], low: int | None = None, high: int | None = None
+    ) -> Tensor[S, T, R]: ...
+    def clip(self, low: float | None = None, high: float | None = None) -> Tensor[Any, Any, Any]:
         """Return the elements held between two bounds.
 
             min(max(x, low), high)

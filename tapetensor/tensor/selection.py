@@ -43,6 +43,8 @@ class Mask(Protocol[_ShapeOfMask]):
 @overload
 def maximum(lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
 @overload
+def maximum(lhs: Tensor[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
+@overload
 def maximum(
     lhs: Tensor[S, T, R], rhs: Joins[S, T, R] | Joins[tuple[()], T, R], /
 ) -> Tensor[S, T, R]: ...
@@ -87,6 +89,8 @@ def maximum(lhs: Any, rhs: Any, /) -> Any:
 
 @overload
 def minimum(lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+@overload
+def minimum(lhs: Tensor[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
 @overload
 def minimum(
     lhs: Tensor[S, T, R], rhs: Joins[S, T, R] | Joins[tuple[()], T, R], /
@@ -135,6 +139,10 @@ def where(mask: Mask[S], lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]
 @overload
 def where(mask: Mask[S], lhs: float, rhs: Tensor[S, T, F], /) -> Tensor[S, T, F]: ...
 @overload
+def where(mask: Mask[S], lhs: Tensor[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
+@overload
+def where(mask: Mask[S], lhs: int, rhs: Tensor[S, T, R], /) -> Tensor[S, T, R]: ...
+@overload
 def where(mask: Mask[S], lhs: Tensor[S, T, D], rhs: Joins[S, T, D], /) -> Tensor[S, T, D]: ...
 @overload
 def where(
@@ -148,6 +156,10 @@ def where(
 def where(
     mask: Mask[tuple[M, N]], lhs: Tensor[tuple[*Ds, M, N], T, F], rhs: float, /
 ) -> Tensor[tuple[*Ds, M, N], T, F]: ...
+@overload
+def where(
+    mask: Mask[tuple[M, N]], lhs: Tensor[tuple[*Ds, M, N], T, R], rhs: int, /
+) -> Tensor[tuple[*Ds, M, N], T, R]: ...
 def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     """Return `lhs` where a mask holds and `rhs` elsewhere.
 

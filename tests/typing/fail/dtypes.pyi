@@ -47,7 +47,9 @@ mi.sqrt()  # type: ignore[misc]  # nor a square root
 mi.sigmoid()  # type: ignore[misc]  # nor a sigmoid
 mi.gelu()  # type: ignore[misc]  # nor a GELU
 mi.softmax()  # type: ignore[misc]  # nor a softmax
-mi.clip(0, 1)  # type: ignore[misc]  # bounds are floating
+mi.clip(0, 0.5)  # type: ignore[arg-type]  # a bound that is no integer
+mask.clip(0, 1)  # type: ignore[misc]  # not for bools
+tt.maximum(mask, 1)  # type: ignore[type-var]  # not for bools
 mi.mean()  # type: ignore[misc]  # a mean of integers is no integer
 mi.var(axis=0)  # type: ignore[misc]  # nor is their variance
 mi.std()  # type: ignore[misc]  # nor their deviation

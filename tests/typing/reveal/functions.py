@@ -35,6 +35,7 @@ check(
 )
 check(assert_type(tt.maximum(z, 0.0), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.maximum(z.trace(), 0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.maximum(mi, 1), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(assert_type(tt.maximum(mi, mi), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(assert_type(tt.maximum(md.trace(), md), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
 # `minimum`.
@@ -60,6 +61,7 @@ check(
 )
 check(assert_type(tt.minimum(z, 0.0), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.minimum(z.trace(), 0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.minimum(mi, 1), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(assert_type(tt.minimum(mi, mi), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(assert_type(tt.minimum(md.trace(), md), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
 
@@ -74,6 +76,10 @@ check(assert_type(tt.where(mask, 0.0, m), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.where(mask, 1, m.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(tt.where(mask, z, 0.0), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.where(mask, z.trace(), 0.0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.where(mask, mi, 0), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
+check(assert_type(tt.where(mask, 0, mi), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
+zi: Tensor3D[L[4], L[2], L[3], NoneTape, np.int64] = tt.zeros((4, 2, 3), np.int64)
+check(assert_type(tt.where(mask, zi, 0), Tensor3D[L[4], L[2], L[3], NoneTape, np.int64]), (4, 2, 3))
 check(assert_type(tt.where(mask, mi, mi), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(
     assert_type(tt.where(mask, md, md.trace()), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3)
