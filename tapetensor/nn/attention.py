@@ -84,8 +84,30 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
     def forward(
         self,
         query: Tensor[tuple[*Ds, M, Embed], T, W],
+        key: Joins[tuple[*Ds, N, Embed], T, W],
+        value: Joins[tuple[*Ds, N, Embed], T, W],
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        bias: Joins[Any, T, W] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
+    @overload
+    def forward(
+        self,
+        query: Tensor[tuple[*Ds, M, Embed], NoneTape, W],
+        key: Tensor[tuple[*Ds, N, Embed], T, W],
+        value: Joins[tuple[*Ds, N, Embed], T, W],
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        bias: Joins[Any, T, W] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
+    @overload
+    def forward(
+        self,
+        query: Tensor[tuple[*Ds, M, Embed], NoneTape, W],
         key: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
-        value: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
+        value: Tensor[tuple[*Ds, N, Embed], T, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
         bias: Joins[Any, T, W] | None = None,

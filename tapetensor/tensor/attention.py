@@ -41,8 +41,8 @@ def scaled_dot_product_attention(
 @overload
 def scaled_dot_product_attention(
     query: Tensor[tuple[*Ds, M, K], T, F],
-    key: Tensor[tuple[*Ds, N, K], NoneTape, F],
-    value: Tensor[tuple[*Ds, N, P], NoneTape, F],
+    key: Joins[tuple[*Ds, N, K], T, F],
+    value: Joins[tuple[*Ds, N, P], T, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
     bias: Joins[Any, T, F] | None = None,
@@ -53,6 +53,17 @@ def scaled_dot_product_attention(
 def scaled_dot_product_attention(
     query: Tensor[tuple[*Ds, M, K], NoneTape, F],
     key: Tensor[tuple[*Ds, N, K], T, F],
+    value: Joins[tuple[*Ds, N, P], T, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Joins[Any, T, F] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], T, F]: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], NoneTape, F],
+    key: Tensor[tuple[*Ds, N, K], NoneTape, F],
     value: Tensor[tuple[*Ds, N, P], T, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,

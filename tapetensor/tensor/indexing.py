@@ -29,7 +29,7 @@ from tapetensor.kernels import indexing
 from tapetensor.rules import indexing as rules
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.refusals import refusal
-from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     NumberBase,
@@ -40,6 +40,7 @@ from tapetensor.tensor.base import (
     check_same_dtype,
     check_tensor,
 )
+from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.typing import B, D, Ds, K, M, N, P, R, S, T
 
 I = TypeVar("I", bound=np.integer[Any])  # the one letter for an index dtype
@@ -332,11 +333,11 @@ class Indexing(TensorBase[S, T, D]):
     def put_along_axis(
         self: NumberBase[S, NoneTape, R],
         indices: Tensor[_Places, NoneTape, I],
-        values: Tensor[_Places, OwnedTape, R],
+        values: Tensor[_Places, TapeOfRhs, R],
         axis: int = -1,
         *,
         accumulate: bool = False,
-    ) -> Tensor[S, OwnedTape, R]: ...
+    ) -> Tensor[S, TapeOfRhs, R]: ...
     def put_along_axis(
         self, indices: Any, values: Any, axis: int = -1, *, accumulate: bool = False
     ) -> Tensor[Any, Any, Any]:

@@ -14,6 +14,7 @@ from tapetensor import (
     Tensor2D,
     Tensor3D,
     Tensor4D,
+    nn,
     scaled_dot_product_attention,
 )
 from tapetensor.typing import B, K, M, N, P, T
@@ -123,6 +124,27 @@ def attend(
     query: Tensor3D[B, M, K, T], key: Tensor3D[B, N, K, T], value: Tensor3D[B, N, P, T]
 ) -> Tensor3D[B, M, P, T]:
     return scaled_dot_product_attention(query, key, value)
+
+
+def attend_plainly(
+    query: Tensor3D[B, M, K], key: Tensor3D[B, N, K], value: Tensor3D[B, N, P, T]
+) -> Tensor3D[B, M, P, T]:
+    return assert_type(scaled_dot_product_attention(query, key, value), Tensor3D[B, M, P, T])
+
+
+def attend_to_keys(
+    query: Tensor3D[B, M, K, T], key: Tensor3D[B, N, K, T], value: Tensor3D[B, N, P]
+) -> Tensor3D[B, M, P, T]:
+    return assert_type(scaled_dot_product_attention(query, key, value), Tensor3D[B, M, P, T])
+
+
+def read(
+    layer: nn.MultiHeadAttention[L[4], L[2]],
+    query: Tensor3D[B, M, L[4]],
+    key: Tensor3D[B, M, L[4], T],
+    value: Tensor3D[B, M, L[4], T],
+) -> Tensor3D[B, M, L[4], T]:
+    return assert_type(layer.forward(query, key, value), Tensor3D[B, M, L[4], T])
 
 
 # A mask that is made from a run-time batch.

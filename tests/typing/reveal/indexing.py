@@ -84,6 +84,12 @@ check(
     ),
     (2, 3),
 )
+
+
+def scattered(x: Tensor2D[L[2], L[3]], gates: Tensor2D[L[2], L[5], T]) -> Tensor2D[L[2], L[3], T]:
+    return assert_type(x.put_along_axis(ids, gates, accumulate=True), Tensor2D[L[2], L[3], T])
+
+
 check(assert_type(m.take_along_axis(ids, axis=1), Tensor2D[L[2], L[5]]), (2, 5))
 check(assert_type(m.take_along_axis(column_ids, axis=0), Tensor2D[L[5], L[3]]), (5, 3))
 check(assert_type(z.take_along_axis(row_ids, axis=1), Tensor3D[L[4], L[5], L[3]]), (4, 5, 3))
