@@ -39,6 +39,7 @@ from tapetensor.compiler.trace.structure import (
 )
 from tapetensor.compiler.trace.telling import BEHIND
 from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.compiler.trace.view import is_computed
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
@@ -158,12 +159,12 @@ class ResultWriter:
             return self._tensor(value)
         if isinstance(value, ArrayTracer) and not value.is_scalar and value.shown is not None:
             return self._known_as(value, self._part_of(value.shown))
+        if isinstance(value, ArrayTracer) and value.is_scalar:
+            return f"{self.node(value.node)}[()]"
         if isinstance(value, ArrayTracer):
             source = self.array(value)
             is_made_here = source.endswith(_AS_ANOTHER)
-            if value.is_scalar:
-                source += "[()]"
-            elif value.shape == ():
+            if value.shape == ():
                 # What runs as a whole may give a scalar.
                 is_made_here, source = True, f"asarray({source})"
             if value.is_read_only:
@@ -173,7 +174,7 @@ class ResultWriter:
             self._told_apart(value)
             return self._known_as(value, self.array(value))
         if isinstance(value, NumberTracer):
-            return f"number({self.array(value.array)})"
+            return f"number({self.node(value.array.node)})"
         if isinstance(value, OwnedTape):
             return self.tapes.local(value)
         if value.__class__ is tuple:
@@ -289,9 +290,12 @@ class ResultWriter:
         return "".join([f"{self.write(item)}, " for item in values])
 
     def array(self, value: Any) -> str:
-        """Return the source of an array."""
+        """Return the source of an array; of a scalar, which a tensor holds, that of one as well."""
         if not isinstance(value, ArrayTracer):
             return f"{self.bind(value)}{_COPIED}"
+        if value.is_scalar and not is_computed(value.node):
+            # What shows memory of another array is to see no writes into that.
+            value = value.as_scalar(False)
         if not value.is_scalar:
             value.ordered()
             self._part(value.root())

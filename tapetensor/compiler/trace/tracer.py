@@ -502,7 +502,7 @@ class ArrayTracer(ArrayMethods):
     @override
     def read_only(self) -> ArrayTracer:
         seen = self.viewed(View("reshape", self.shape), self.shape)
-        seen.is_read_only = True
+        seen.is_scalar, seen.is_read_only = False, True
         return seen
 
     @override
