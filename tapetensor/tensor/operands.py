@@ -38,10 +38,12 @@ def as_scalar(op: str, name: str, value: object) -> float:
     kind = type(value)
     if kind is float or kind is int:
         return value  # type: ignore[return-value]  # its exact class was just looked at
-    if isinstance(value, Captured) and not isinstance(value, np.ndarray):
-        # A number that a program will compute. It, and what is in an array, know their classes.
-        number: Any = value
-        return number.item() if isinstance(value, np.generic) else number  # type: ignore[no-any-return]
+    if isinstance(value, Captured) and isinstance(value, int | float | np.integer | np.floating):
+        # A number that a program will compute.
+        # As below, one of numpy's would impose its own dtype.
+        scalar: Any = value
+        number: float = scalar.item() if isinstance(value, np.generic) else scalar
+        return number
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):

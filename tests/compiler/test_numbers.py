@@ -15,7 +15,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import io, losses, optim
 from tapetensor.compiler import plans
-from tapetensor.errors import NumericalInstabilityError
+from tapetensor.errors import ArgumentTypeError, NumericalInstabilityError
 from tests.compiler.test_training import _batch, _model, _state
 
 
@@ -284,3 +284,37 @@ def test_an_integer_of_pythons_is_compared_exactly_and_has_to_fit(formula: Any) 
             found = compiled(x)
             assert type(found) is type(expected)
             np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda t, a: t * a[0],
+        lambda t, a: a[0].item() - t,
+        lambda t, a: t.astype(np.int32) * (a > 1).sum(),
+        lambda t, a: t * (a > 1).sum(),
+        lambda t, a: tt.where(t > 0, t, a[0]),
+        lambda t, a: tt.maximum(t, a.max()),
+        # None of these are numbers.
+        lambda t, a: t * a,
+        lambda t, a: t + a[0, ...],
+        lambda t, a: t * (a[0] > 1),
+        lambda t, a: tt.where(t > 0, t, a),
+        lambda t, a: tt.maximum(t, a),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_a_number_beside_a_tensor_is_one_in_a_plan_with_the_same_dtype(
+    formula: Any, dtype: Any
+) -> None:
+    def outcome(function: Any) -> Any:
+        try:
+            found = function(tt.ones((3,)), np.array([1.1, 2.1, 0.3], dtype))
+        except ArgumentTypeError as error:
+            return str(error)
+        return found.dtype, found.numpy().tobytes()
+
+    compiled = tt.compile(formula)
+
+    assert outcome(compiled) == outcome(formula)
+    assert len(plans(compiled)) == (not isinstance(outcome(formula), str))
