@@ -28,8 +28,8 @@ def getitem(x: Array, index: Any) -> tuple[Array, Pullbacks]:
     arrays = [one for one in parts if hasattr(one, "shape")]
     if arrays:
         x = beside_captured(x, arrays)
-    if any(one.dtype.kind != "b" for one in arrays):
-        return x[index], (lambda g: _summed_at(g, parts, shape),)
+        if any(one.dtype.kind != "b" for one in arrays):
+            return x[index], (lambda g: _summed_at(g, parts, shape),)
     return x[index], (PartPullback(x, index),)
 
 
