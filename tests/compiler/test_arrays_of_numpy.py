@@ -391,21 +391,3 @@ def test_what_computes_by_rules_of_its_own_beside_arrays_does_so(run: Any) -> No
 def test_what_computes_so_untold_is_refused(run: Any) -> None:
     with pytest.raises(TraceError, match="computes by rules of its own"):
         tt.compile(run)(np.arange(3.0))
-
-
-def test_an_array_beside_a_tensor_is_refused_as_in_eager_mode() -> None:
-    def run(x: Any, tensor: Any) -> Any:
-        return x * tensor
-
-    for function in (run, tt.compile(run)):
-        with pytest.raises(tt.ArgumentTypeError, match="got ndarray; wrap numpy arrays"):
-            function(np.ones(3), tt.ones((3,)))
-
-
-def test_a_scalar_of_numpys_beside_a_tensor_takes_its_dtype() -> None:
-    def run(x: Any, tensor: Any) -> Any:
-        return tensor * x[0], x.sum() + tensor
-
-    x, tensor = np.arange(3.0) + 0.1, tt.ones((3,))
-    for found, expected in zip(tt.compile(run)(x, tensor), run(x, tensor), strict=True):
-        np.testing.assert_array_equal(found.numpy(), expected.numpy(), strict=True)

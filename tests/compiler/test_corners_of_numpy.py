@@ -89,6 +89,13 @@ def _cubed_in_place(y: Any) -> Any:
     return z * y, y * z, y**2, y**-1
 
 
+def _products_of_complex_scalars(x: Any) -> Any:
+    z = x + 1j * x[::-1] / 3
+    others = z[2, 1], z[1, 2].astype(np.complex128), 1.7, 3 - 0.1j
+    pairs = [(one, other) for one in (z[0, 0], z[1].sum(), z.mean()) for other in others]
+    return [(one * other, other * one, abs(one - other)) for one, other in pairs]
+
+
 def _power_of_an_element(x: Any) -> Any:
     y = x.copy()
     y[0, 1] **= 3
@@ -199,13 +206,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a scalar's power": lambda x: np.float32(3.3) ** (np.float32(2) * x[1, 0]),
     "a power of a scalar": lambda x: [x[0, 1] ** 3, x[1, 1] ** 2.5, 1.7 ** x[1, 2], x[0, 1] ** 2],
     "a diagonal of no elements": lambda x: [x[:0].diagonal(), np.diagonal(x[:, :0] * 2)],
-    "products of complex scalars": lambda x: [
-        f(one, other)
-        for z in (x + 1j * x[::-1] / 3,)
-        for one in (z[0, 0], z[1].sum(), z.mean())
-        for other in (z[2, 1], z[1, 2].astype(np.complex128), 1.7, 3 - 0.1j)
-        for f in (lambda a, b: a * b, lambda a, b: b * a, lambda a, b: abs(a - b))
-    ],
+    "products of complex scalars": _products_of_complex_scalars,
     "a power of an element": _power_of_an_element,
     "an error of a result that nobody reads": _largest_of_nothing,
     "a power of a reduction": _power_of_a_reduction,

@@ -39,7 +39,7 @@ from tapetensor.compiler.trace.structure import (
 )
 from tapetensor.compiler.trace.telling import BEHIND
 from tapetensor.compiler.trace.tracer import ArrayTracer
-from tapetensor.compiler.trace.view import is_computed
+from tapetensor.compiler.trace.view import is_in_order
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
@@ -293,7 +293,7 @@ class ResultWriter:
         """Return the source of an array; of a scalar, which a tensor holds, that of one as well."""
         if not isinstance(value, ArrayTracer):
             return f"{self.bind(value)}{_COPIED}"
-        if value.is_scalar and not is_computed(value.node):
+        if value.is_scalar and (value.node.kind is Kind.INPUT or not is_in_order(value.node)):
             # What shows memory of another array is to see no writes into that.
             value = value.as_scalar(False)
         if not value.is_scalar:
