@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -94,3 +94,42 @@ def test_a_tensor_that_is_made_of_a_scalar_sees_no_writes_into_the_array_around_
         x, y, tensors, *others = call(np.arange(4.0).reshape(2, 2))
         x[:] = y[:] = 9.0
         assert [one.item() for one in (*tensors, *others)] == [0.0, 6.0, 2.0, 2.0, 1.0, 2.0]
+
+
+class Pair(NamedTuple):
+    """Two values."""
+
+    first: Any
+    second: Any
+
+
+def test_what_is_returned_twice_comes_out_as_one() -> None:
+    @tt.compile
+    def twice(x: Any) -> Any:
+        one, pair, items = (x * 2.0, 3), Pair(x + 1.0, 4), list[Any]()
+        circle = (items, one)
+        items.append(circle)
+        return one, [one, pair], {"pair": pair}, circle
+
+    for _ in range(2):
+        one, (same, pair), table, circle = twice(np.ones(2))
+        assert one is same
+        assert pair is table["pair"]
+        assert pair.first.tolist() == [2.0, 2.0]
+        assert circle[0][0] is circle
+        assert circle[1] is one
+
+
+def test_an_array_that_numpy_gives_twice_is_one() -> None:
+    def run(x: Any) -> Any:
+        rows, columns = np.diag_indices_from(x)
+        rows[0] = 2
+        return rows, columns, x[rows, columns], rows is columns
+
+    x = np.arange(9.0).reshape(3, 3)
+    compiled = tt.compile(run)
+    for _ in range(2):
+        found = compiled(x)
+        for one, other in zip(found, run(x), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert found[0] is found[1]

@@ -177,14 +177,15 @@ class ResultWriter:
             return f"number({self.node(value.array.node)})"
         if isinstance(value, OwnedTape):
             return self.tapes.local(value)
-        if value.__class__ is tuple:
-            return f"({self._items(value)})"
-        if isinstance(value, tuple) and (is_users(value.__class__) or hasattr(value, "_fields")):
-            named = f"new_tuple({self.bind(value.__class__)}, ({self._items(value)}))"
-            fields = in_dict(value)
-            return (
-                f"filled({named}, object, [], {self._pairs(fields)}, {{{{}}}})" if fields else named
-            )
+        is_made_again = is_users(value.__class__) or hasattr(value.__class__, "_fields")
+        if value.__class__ is tuple or (isinstance(value, tuple) and is_made_again):
+            source, fields = f"({self._items(value)})", in_dict(value)
+            if value.__class__ is not tuple:
+                source = f"new_tuple({self.bind(value.__class__)}, {source})"
+            if fields:
+                source = f"filled({source}, object, [], {self._pairs(fields)}, {{{{}}}})"
+            # What is in it may have led to it.
+            return self._known.get(id(value)) or self._known_as(value, source)
         if is_plain(value) or isinstance(value, _LASTING):
             if _holds_captured(value, set()):
                 raise trace_error(

@@ -382,11 +382,17 @@ class ArrayTracer(ArrayMethods):
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
-        nodes = [
-            self.program.add(Kind.PART, None, (whole,), one.shape, one.dtype, detail=position)
-            for position, one in enumerate(like)
-        ]
-        return list(map(self.wrap, nodes, like))
+        known: dict[int, ArrayTracer] = {}
+        parts: list[ArrayTracer] = []
+        for position, one in enumerate(like):
+            # One array may be given several times, as by `np.diag_indices_from`.
+            part = known.get(id(one)) if isinstance(one, np.ndarray) else None
+            if part is None:
+                add = self.program.add
+                node = add(Kind.PART, None, (whole,), one.shape, one.dtype, detail=position)
+                part = known[id(one)] = self.wrap(node, one)
+            parts.append(part)
+        return parts
 
     @override
     @unseen
