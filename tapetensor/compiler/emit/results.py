@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.array import read_only
+from tapetensor.arrays.array import Array, read_only
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import is_filled
 from tapetensor.compiler.trace.generator import GeneratorTracer
@@ -56,7 +56,7 @@ from tapetensor.tensor.apply import give_tape, take_tapes
 from tapetensor.tensor.base import TensorBase, wrap
 
 # How the source of an array ends that is made where it is returned.
-_AS_ANOTHER, _COPIED = "[...]", ".copy('K')"
+_AS_ANOTHER = "[...]"
 _STRIDED = ("index", "broadcast_to")
 # Objects of these types are returned as they are.
 _LASTING = (
@@ -293,7 +293,8 @@ class ResultWriter:
     def array(self, value: Any) -> str:
         """Return the source of an array; of a scalar, which a tensor holds, that of one as well."""
         if not isinstance(value, ArrayTracer):
-            return f"{self.bind(value)}{_COPIED}"
+            copied = f"{self.bind(value)}.copy('K')"
+            return copied if value.flags.writeable else f"fixed({copied})"
         if value.is_scalar and (value.node.kind is Kind.INPUT or not is_in_order(value.node)):
             # What shows memory of another array is to see no writes into that.
             value = value.as_scalar(False)
@@ -436,6 +437,12 @@ def filled(value: Any, base: type, items: Any, fields: Any, slots: Any) -> Any:
     return value
 
 
+def fixed(array: Array) -> Array:
+    """Return an array in which nobody is to write."""
+    array.flags.writeable = False
+    return array
+
+
 def number(value: Any) -> float:
     """Return an array of one element, or what numpy gives in place of one, as a Python number."""
     found: float = value.item() if hasattr(value, "item") else value
@@ -456,5 +463,6 @@ RESULT_NAMES: dict[str, Any] = {
     "new": new,
     "new_tuple": tuple.__new__,
     "filled": filled,
+    "fixed": fixed,
     "number": number,
 }
