@@ -266,6 +266,11 @@ def test_a_number_computes_with_numpys_scalars_and_functions_as_pythons_does(for
         lambda x, n: x.astype(np.float32) * n,
         lambda x, n: _scaled(x.astype(np.int16), n),
         lambda x, n: sum([n, 0.5, 1]),
+        lambda x, n: np.array([n, 2], np.int8),
+        lambda x, n: np.array([[x[0], 2], [1, n]], np.int16),
+        lambda x, n: np.array([x.mean(), 2.0], np.int64),
+        lambda x, n: np.array(n, np.int16),
+        lambda x, n: np.array(x[0], np.int8),
     ],
 )
 def test_an_integer_of_pythons_is_compared_exactly_and_has_to_fit(formula: Any) -> None:

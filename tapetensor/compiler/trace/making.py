@@ -19,8 +19,9 @@ from typing_extensions import override
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.codes import is_called
 from tapetensor.compiler.trace.methods import CONVERSIONS
-from tapetensor.compiler.trace.node import found_in
+from tapetensor.compiler.trace.node import DType, found_in
 from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.operations import number_of
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -107,9 +108,13 @@ def _make(program: Program, function: Callable[..., Any], *args: Any, **options:
 
 def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: Any = None) -> Any:
     """Return what numpy's function of a name makes of tracers, alone or in lists and tuples."""
+    integer = None if dtype is None or np.dtype(dtype).kind not in "iu" else np.dtype(dtype)
     if isinstance(nest, list | tuple):
-        whole: Any = np.stack([_array_of("asarray", one) for one in nest])
+        whole: Any = np.stack([_element_of(one, integer) for one in nest])
         whole = whole.astype(whole.dtype, order="C", copy=False)
+    elif isinstance(nest, NumberTracer) and integer is not None:
+        # This raises where the number is no integer of this dtype.
+        whole = nest.array.capture_step(number_of(integer), (nest,), {}, np.zeros((), integer))
     elif isinstance(nest, NumberTracer):
         whole = nest.array.as_scalar(False)
     elif not isinstance(nest, ArrayTracer):
@@ -128,3 +133,11 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: 
         whole, order = np.atleast_1d(whole), _ORDERS[name]
     dtype = whole.dtype if dtype is None else dtype
     return whole.astype(dtype, order=order or "K", copy=False)
+
+
+def _element_of(one: Any, integer: DType | None) -> Any:
+    """Return what a list holds as an array; numpy makes integers of that as Python does."""
+    if isinstance(one, ArrayTracer):
+        is_number = one.is_scalar and integer is not None
+        return _array_of("asarray", one.item(), integer) if is_number else _array_of("asarray", one)
+    return _array_of("asarray", one, integer)
