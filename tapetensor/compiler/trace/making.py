@@ -114,7 +114,7 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: 
         whole = whole.astype(whole.dtype, order="C", copy=False)
     elif isinstance(nest, NumberTracer) and integer is not None:
         # This raises where the number is no integer of this dtype.
-        whole = nest.array.capture_step(number_of(integer), (nest,), {}, np.zeros((), integer))
+        whole = nest.array.capture_step(number_of(integer), (nest,), {})
     elif isinstance(nest, NumberTracer):
         whole = nest.array.as_scalar(False)
     elif not isinstance(nest, ArrayTracer):

@@ -112,10 +112,10 @@ def into(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def number_of(dtype: DType) -> Any:
-    """Return the function that makes an integer of Python's one of `dtype`, or raises."""
+    """Return the function that makes a number of Python's an integer of `dtype`, or raises."""
 
-    def number(value: int) -> Any:
-        return dtype.type(value)
+    def number(value: float) -> Any:
+        return np.asarray(dtype.type(value))
 
     # What raises is known by its module.
     number.__module__ = operator.add.__module__

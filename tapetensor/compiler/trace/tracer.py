@@ -16,14 +16,13 @@ from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import is_basic, shaped, with_dots
-from tapetensor.compiler.trace.methods import ArrayMethods, known_place
+from tapetensor.compiler.trace.methods import known_place
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
+from tapetensor.compiler.trace.operands import Operands
 from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
-    item,
-    number_of,
     read_index,
     reordered,
     write_all,
@@ -49,7 +48,7 @@ from tapetensor.compiler.trace.view import (
 from tapetensor.errors import TraceError
 
 
-class ArrayTracer(ArrayMethods):
+class ArrayTracer(Operands):
     """Stands for an array while a function is captured.
 
     Views see what is written into the array that they view, and the other way round, as numpy's do.
@@ -204,7 +203,7 @@ class ArrayTracer(ArrayMethods):
             )
         chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
         if is_basic(replaced(index, dummy)) and not chosen.is_scalar:
-            return chosen.as_part(Part(self, read_index, (replaced(index, self._unwrap),)))
+            return chosen.as_part(Part(self, read_index, (replaced(index, self.unwrapped),)))
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -217,7 +216,8 @@ class ArrayTracer(ArrayMethods):
         if name_called(frame.f_code, frame.f_lasti) == "shuffle":
             raise self.refusal("shuffle exchanges parts of an array; write x[rng.permutation(n)]")
         index = replaced(index, known_place)
-        is_plain = is_basic(index) and value.__class__ in (bool, int, float)
+        is_number = value.__class__ in (bool, int, float) and self.dtype.kind not in "iu"
+        is_plain = is_basic(index) and is_number
         if self.is_scalar or not is_plain:
             self.raise_as_numpy_for(index, value)
         if is_basic(index):
@@ -230,7 +230,7 @@ class ArrayTracer(ArrayMethods):
             return
         part = value.part if isinstance(value, ArrayTracer) else None
         # Of a part, too, the values are there already.
-        if part is None or not part.is_of(self, read_index, replaced(index, self._unwrap)):
+        if part is None or not part.is_of(self, read_index, replaced(index, self.unwrapped)):
             self.write(write_scalar if self.may_raise_for(value) else write_index, index, value)
 
     def _check_no_fields(self) -> None:
@@ -254,7 +254,7 @@ class ArrayTracer(ArrayMethods):
         owner: ArrayTracer = self._owner()
         if owner._node.kind is not Kind.WRITE:
             owner.move()
-        nodes = (owner._node, self.node, *replaced(args, self._unordered))
+        nodes = (owner._node, self.node, *replaced(args, self.unordered))
         owner._hold(self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype))
 
     def _hold(self, node: Node) -> None:
@@ -298,7 +298,7 @@ class ArrayTracer(ArrayMethods):
 
     @override
     def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
-        self.program.add(Kind.EFFECT, function, replaced(args, self._unwrap), (), np.dtype(bool))
+        self.program.add(Kind.EFFECT, function, replaced(args, self.unwrapped), (), np.dtype(bool))
 
     @override
     def capture_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> NumberTracer:
@@ -339,7 +339,7 @@ class ArrayTracer(ArrayMethods):
         if is_shared or is_scalar or (not is_in_order and function is not read_index):
             # What is written into a view of a scalar of numpy's would be lost.
             function = copied(function)
-        nodes = (*replaced(args, self._unwrap), Keywords(replaced(options, self._unwrap)))
+        nodes = (*replaced(args, self.unwrapped), Keywords(replaced(options, self.unwrapped)))
         if isinstance(results, tuple | list):
             whole = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.bool_))
             parts = self._parts(whole, results)
@@ -358,8 +358,8 @@ class ArrayTracer(ArrayMethods):
         like = zeros_lying_as(array, self.dtype)
         self._like = None if laid_out(self._node).strides == like.strides else like
 
+    @override
     def ordered(self) -> Node:
-        """Return the value as it lies in numpy's memory, for those to whom the order matters."""
         if self.part is not None and self.part.is_view:
             self.part.array.ordered()
         elif self._like is not None and not lie_alike(laid_out(self._node), self._like):
@@ -413,41 +413,6 @@ class ArrayTracer(ArrayMethods):
         if any(yields_to(one, "__array_function__") for one in types):
             return NotImplemented
         return capture_function(self, function, args, options)
-
-    def operand(self, value: Any, dtype: DType) -> Node:
-        """Return the node of an operand; a plain number becomes one of `dtype`."""
-        if isinstance(value, ArrayTracer):
-            return value.node
-        if isinstance(value, NumberTracer):
-            if dtype.kind in "iu" and dtype != value.array.dtype:
-                # numpy refuses an integer of Python's that does not fit.
-                made: ArrayTracer = self.capture_step(
-                    number_of(dtype), (value,), {}, np.zeros((), dtype)
-                )
-                return made.node
-            return value.array.astype(dtype).node
-        if isinstance(value, np.ndarray):
-            return self.program.constant(self.program.snapshot(value))
-        return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
-
-    def _unwrap(self, value: Any) -> Any:
-        """Return an argument of a step: an array as it lies in memory, a number as Python's own."""
-        if not isinstance(value, ArrayTracer):
-            return self._unordered(value)
-        node = value.ordered()
-        if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
-            # numpy would have no array here whose elements are one.
-            return self.program.constant(node.detail.copy())
-        return node
-
-    def _unordered(self, value: Any) -> Any:
-        if isinstance(value, NumberTracer):
-            # With Python's numbers results have other dtypes than with numpy's.
-            nodes = (value.array.node, Keywords())
-            return self.program.add(Kind.CALL, item, nodes, (), value.array.dtype)
-        if isinstance(value, ArrayTracer):
-            return value.node
-        return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
     def wrap(self, node: Node, like: Any = None) -> ArrayTracer:
         """Return the array that stands for a node, as `made` does."""
