@@ -84,6 +84,18 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
     def forward(
         self,
         query: Tensor[tuple[*Ds, M, Embed], T, W],
+        key: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
+        value: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        bias: Joins[Any, T, W] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
+    # Last of those that begin with `T`, because from `Joins` ty does not know all sizes.
+    @overload
+    def forward(
+        self,
+        query: Tensor[tuple[*Ds, M, Embed], T, W],
         key: Joins[tuple[*Ds, N, Embed], T, W],
         value: Joins[tuple[*Ds, N, Embed], T, W],
         *,

@@ -41,6 +41,18 @@ def scaled_dot_product_attention(
 @overload
 def scaled_dot_product_attention(
     query: Tensor[tuple[*Ds, M, K], T, F],
+    key: Tensor[tuple[*Ds, N, K], NoneTape, F],
+    value: Tensor[tuple[*Ds, N, P], NoneTape, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Joins[Any, T, F] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], T, F]: ...
+# Last of those that begin with `T`, because from `Joins` ty does not know all sizes.
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], T, F],
     key: Joins[tuple[*Ds, N, K], T, F],
     value: Joins[tuple[*Ds, N, P], T, F],
     *,

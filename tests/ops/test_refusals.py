@@ -162,7 +162,7 @@ def test_numpys_operators_do_not_swallow_a_tensor() -> None:
     ("call", "message"),
     [
         (lambda: tt.full((2,), "a"), "full: value must be a number, got str"),  # type: ignore[call-overload]  # on purpose
-        (lambda: tt.ones((2,)).clip("a"), "clip: low must be a number, got str"),  # type: ignore[arg-type]  # on purpose
+        (lambda: tt.ones((2,)).clip("a"), "clip: low must be a number, got str"),  # type: ignore[call-overload]  # on purpose
         (lambda: tt.ones((2,)).elu([1.0]), "elu: alpha must be a number, got \\[1.0\\]"),  # type: ignore[arg-type]  # on purpose
         (lambda: tt.ones((2,)).nans_to("a"), "nans_to: number must be a number, got str"),  # type: ignore[arg-type]  # on purpose
     ],

@@ -2,7 +2,7 @@
 
 ``def halved(x: Tensor1D[M]) -> Tensor1D[N]`` says that the result has some other size, which plain
 typing cannot compute. What is computed there from `M` would not fit `N`, so it stays open. A name
-of a class may be one, too, but not where it is a size of a layer that the class holds.
+of a class may be one, too, unless it is a size that a layer of the class makes.
 """
 
 from __future__ import annotations
@@ -44,20 +44,30 @@ def _has_own_names(api: TypeChecker) -> bool:
     first = 1 if function.info and signature.arg_kinds[:1] == [ARG_POS] else 0
     given = {name for one in signature.arg_types[first:] for name in _names(one)}
     own = {name for name in _names(signature.ret_type) if name not in given}
-    return bool(own) and not own <= {*_sizes_of_layers(function.info)}
+    return bool(own) and not own <= {*_made_in(function.info)}
 
 
-def _sizes_of_layers(info: TypeInfo) -> Iterator[Atom]:
-    """Yield the names of sizes of the library's layers, and of the tensors, that a class holds."""
+def _made_in(info: TypeInfo) -> Iterator[Atom]:
+    """Yield the names of sizes that the library's layers make in a class."""
     whole = fill_typevars(info) if info else None
     if not isinstance(whole, Instance):
         return
     for base in info.mro:
         for symbol in base.names.values():
-            held = type_in(whole, symbol.node) if isinstance(symbol.node, Var) else None
-            # A module of a user's may have a name for what it computes, again.
-            if isinstance(held, Instance) and held.type.fullname.startswith("tapetensor."):
-                yield from _names(held)
+            if isinstance(symbol.node, Var):
+                yield from _made_by(type_in(whole, symbol.node))
+
+
+def _made_by(layer: Type | None) -> Iterator[Atom]:
+    """Yield the names of sizes of a layer of the library but the first: that is what it takes."""
+    proper = get_proper_type(layer)
+    if not isinstance(proper, Instance) or not proper.type.fullname.startswith("tapetensor.nn."):
+        return
+    for number, one in enumerate(proper.args):
+        if not isinstance(get_proper_type(one), TypeVarType):
+            yield from _made_by(one)
+        elif number:
+            yield from _names(one)
 
 
 def _names(found: Type) -> Iterator[Atom]:

@@ -161,7 +161,7 @@ def of_its_own(
 
 
 class Down(nn.Module, Generic[M, N]):
-    """Its names are those of its layers, so that what is computed fits neither."""
+    """Its names are those of its layer, which makes what has them."""
 
     layer: nn.Conv2d[M, N, L[3], L[2], L[1]]
 
@@ -175,6 +175,25 @@ class Deeper(Down[M, N]):
     def forward(self, x: Tensor4D[B, M, K, P, T]) -> Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T]:
         y = self.layer.forward(x)
         return assert_type(y, Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T]).relu()
+
+
+class Within(nn.Module, Generic[M, N]):
+    layers: nn.Sequential[nn.Conv2d[M, N, L[3], L[2], L[1]], nn.ReLU]
+
+    def forward(self, x: Tensor4D[B, M, K, P, T]) -> Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T]:
+        y = self.layers.forward(x)
+        return assert_type(y, Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T])
+
+
+class Flat(nn.Module, Generic[M, N]):
+    """The name of what it returns is what a layer takes, which plain typing cannot compute."""
+
+    layer: nn.Conv2d[L[4], L[6], L[2], L[2]]
+    out: nn.Linear[N, L[10]]
+
+    def features(self, x: Tensor4D[B, L[4], M, M, T]) -> Tensor2D[B, N, T]:
+        y = assert_type(self.layer.forward(x), Tensor4D[B, L[6], Any, Any, T])
+        return assert_type(nn.Flatten().forward(y), Tensor2D[B, Any, T])
 
 
 class Smaller(nn.Module, Generic[M, N]):
