@@ -199,7 +199,10 @@ class Binding(Namespaces):
             elif code in _SPECIAL:
                 self._enter_special(frame)
             else:
-                self._counts[id(code)] = 0
+                noted = self.functions.get(id(code), ())
+                for function, source in noted:
+                    self.walk_function(function, source)
+                self._counts[id(code)] = len(noted)
         elif is_imported(frame):
             self._imported.add(module)
         else:

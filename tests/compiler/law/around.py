@@ -45,6 +45,21 @@ point = Point(2.)
 def f(x, y):
     return x * point.a + y * Point.b.__get__(point)
 """,
+    "defaults of named tuples": """
+import collections
+from typing import NamedTuple
+class Point(NamedTuple):
+    a: object
+    b: float = 3.
+    c: object = np.ones(4)
+Other = collections.namedtuple('Other', 'a b', defaults=[2.])
+def f(x, y):
+    return Point(x).b, x * Point(y).b, Point(x).c + x, Other(x).b, Other(x)
+---
+Point.__new__.__defaults__ = 5., np.ones(4)
+Point.__new__.__defaults__ = 5., np.zeros(4)
+Other.__new__.__defaults__ = 5.,
+""",
     "type as a value": """
 kinds = {type: 1}
 def f(x, y):
