@@ -246,10 +246,15 @@ def _name_of(node: ast.AST) -> str:
     return name
 
 
+@lru_cache(maxsize=16)
+def _instructions(code: types.CodeType) -> list[dis.Instruction]:
+    return [*dis.get_instructions(code)]
+
+
 @lru_cache(maxsize=1024)
 def name_called(code: types.CodeType, offset: int) -> str:
     """Return the attribute that a place in code calls, as in ``np.zeros(3)``; else nothing."""
-    before = [one for one in dis.get_instructions(code) if one.offset <= offset]
+    before = [one for one in _instructions(code) if one.offset <= offset]
     whole = before[-1].positions
     if whole is None or whole.end_lineno is None or whole.end_col_offset is None:
         # Python was told to keep no columns.
@@ -269,12 +274,13 @@ def name_called(code: types.CodeType, offset: int) -> str:
 @lru_cache(maxsize=1024)
 def is_called(code: types.CodeType, offset: int, name: str) -> bool:
     """Tell whether a place in code reads an attribute of a name only to call it."""
-    read, *after = [one for one in dis.get_instructions(code) if one.offset >= offset]
+    read = [one for one in _instructions(code) if one.offset <= offset][-1]
     return read.opname in _ATTRIBUTES and any(
         one.opname.startswith("CALL")
         and _begin(one) == _begin(read)
         and name_called(code, one.offset) == read.argval == name
-        for one in after
+        for one in _instructions(code)
+        if one.offset > offset
     )
 
 
