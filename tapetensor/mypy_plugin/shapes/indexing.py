@@ -31,8 +31,8 @@ def getitem(call: Call) -> Answer:
     call.argument(0)
     items = expression.items if isinstance(expression, TupleExpr) else [expression]
     shape = x.dims
-    mask = read_tensor(type_of(items[0], call.api))
-    if mask is not None and len(items) == 1 and is_bool(mask.dtype):
+    mask = read_tensor(type_of(items[0], call.api)) if len(items) == 1 else None
+    if mask is not None and is_bool(mask.dtype):
         rules.check_mask(call.op, mask.dims, shape)
     indices = [_read(call, item) for item in items]
     read = known(rules.getitem(call.op, indices, shape))
