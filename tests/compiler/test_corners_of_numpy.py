@@ -341,6 +341,7 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "added in another shape": _written(lambda y, x: np.add.at(y[:, 0], [0, 1, 2], x[0])),
     "a diagonal of no square": _written(lambda y, x: np.fill_diagonal(y[None], 1)),
     "sorted along no axis": _written(lambda y, x: y.sort(2)),
+    "an array as an index of a list": lambda x: [1, 2][x],
     "a number that does not fit": lambda x: np.zeros_like(x, np.uint8).__setitem__(..., -1),
     "a row in an element": _written(lambda y, x: y.__setitem__((0, 0), x[0, :1])),
     "a row that does not fit": _written(lambda y, x: y.__setitem__(slice(0, 2), x[[0, 1, 2]])),

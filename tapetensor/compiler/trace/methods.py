@@ -342,6 +342,9 @@ def _reading(read: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that reads the value of a constant, or shows it."""
 
     def of(self: ArrayMethods, *args: Any) -> Any:
+        if read is operator.index:
+            # This raises what numpy raises of all but integers without axes.
+            operator.index(dummy(self))
         return read(self.read(), *args)
 
     return of
