@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler.trace.making import arrays_made_of_tracers
 from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
 
 WEIGHTS = np.array([1.0, 2.0, 4.0])
@@ -225,6 +227,28 @@ def test_numpys_functions_are_its_own_for_other_threads_meanwhile() -> None:
         thread.start()
         thread.join()
     assert told == [True, True, np.ndarray]
+
+
+def test_two_threads_make_arrays_at_once_and_leave_numpy_as_it_was() -> None:
+    entered, left, told = threading.Event(), threading.Event(), list[Any]()
+
+    def make() -> None:
+        with arrays_made_of_tracers(Program()):
+            entered.set()
+            left.wait()
+            told.append(type(np.zeros(3)))
+
+    thread = threading.Thread(target=make)
+    with arrays_made_of_tracers(Program()):
+        thread.start()
+        entered.wait()
+        told.append(type(np.zeros(3)))
+    told.append(type(np.zeros(3)))
+    left.set()
+    thread.join()
+
+    assert told == [ArrayTracer, np.ndarray, ArrayTracer]
+    assert type(np) is ModuleType
 
 
 def test_numpys_functions_are_known_where_they_are_not_called() -> None:

@@ -206,6 +206,10 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a scalar's power": lambda x: np.float32(3.3) ** (np.float32(2) * x[1, 0]),
     "a power of a scalar": lambda x: [x[0, 1] ** 3, x[1, 1] ** 2.5, 1.7 ** x[1, 2], x[0, 1] ** 2],
     "a diagonal of no elements": lambda x: [x[:0].diagonal(), np.diagonal(x[:, :0] * 2)],
+    "columns in C order": lambda x: [
+        np.ascontiguousarray(x[:, [1, 0]]), x[:, [1, 0]].copy(), x[:, [2, 1]], x[:, [0, 3]] * 2,
+        x[:, [0, 1]].T @ x, np.sum(x[:, [0, 2, 1]], axis=1)
+    ],
     "products of complex scalars": _products_of_complex_scalars,
     "a power of an element": _power_of_an_element,
     "an error of a result that nobody reads": _largest_of_nothing,

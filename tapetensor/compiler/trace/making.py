@@ -40,7 +40,6 @@ _REDUCTIONS = (
 )  # fmt: skip
 _MAKING = frozenset({*_NEW, *CONVERSIONS, *_REDUCTIONS})
 
-
 # The program of each thread that makes arrays of tracers.
 _PROGRAMS: dict[int, Program] = {}
 _LOCK = Lock()

@@ -347,7 +347,8 @@ class ArrayTracer(Operands):
                 return parts
             return results._make(parts) if hasattr(results, "_make") else tuple(parts)
         array = np.asarray(results)
-        whole = self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype)
+        strides = array.strides if function is read_index and not is_in_order else None
+        whole = self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype, strides)
         return self.wrap(whole, results)
 
     def lies_as(self, array: Array) -> None:

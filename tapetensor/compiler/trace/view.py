@@ -66,6 +66,10 @@ class View:
         return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
 
 
+# The kinds whose detail is strides, where those are not C's.
+_STRIDED = frozenset({Kind.INPUT, Kind.CALL})
+
+
 def laid_out(node: Node) -> Array:
     """Return an array that lies in memory as the value that numpy computes for a node."""
     while node.kind is Kind.WRITE:
@@ -76,7 +80,7 @@ def laid_out(node: Node) -> Array:
     if node.kind is Kind.VIEW and node.function.name != "broadcast_to":
         seen: Array = node.function(laid_out(node.args[0]))
         return seen
-    if is_in_order(node) or node.kind is not Kind.INPUT:
+    if is_in_order(node) or node.kind not in _STRIDED:
         return untouched(node.shape, node.dtype)
     reach = [stride * (size - 1) for stride, size in zip(node.detail, node.shape, strict=True)]
     before = -sum([one for one in reach if one < 0])
@@ -87,7 +91,7 @@ def laid_out(node: Node) -> Array:
 
 def is_in_order(node: Node) -> bool:
     """Tell, without a look at memory, whether a value lies in C order; if not, it still may."""
-    if node.kind is Kind.INPUT:
+    if node.kind in _STRIDED:
         return node.detail is None
     return node.kind not in (Kind.WRITE, Kind.VIEW, Kind.CONSTANT)
 
@@ -233,7 +237,7 @@ def order_of(operand: Node, names: tuple[str, ...] = ("transpose", "reshape")) -
     while base.kind is Kind.VIEW and base.function.name in names:
         views.append(base.function)
         base = base.args[0]
-    is_strided = base.kind is Kind.INPUT and base.detail and 0 not in base.detail
+    is_strided = base.kind in _STRIDED and base.detail and 0 not in base.detail
     if is_strided or any(view.name == "transpose" for view in views[1:]):
         seen = seen_order(laid_out(operand))
         return None if seen == tuple(range(len(seen))) else seen
