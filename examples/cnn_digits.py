@@ -81,7 +81,7 @@ def load(
 def shifted(x: Images[B], rng: np.random.Generator) -> Images[B]:
     """Return every image moved by up to one pixel in each direction, zeros where it was."""
     padded = np.pad(x.numpy(), ((0, 0), (0, 0), (1, 1), (1, 1)))
-    places = rng.integers(3, size=(len(padded), 2))
+    places = rng.integers(3, size=(len(padded), 2)).tolist()
     moved = [
         image[:, top : top + SIDE, left : left + SIDE]
         for image, (top, left) in zip(padded, places, strict=True)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = """\
 [mypy]
-python_version = 3.11
 strict = True
 warn_unreachable = True
 mypy_path = {root}:{root}/stubs

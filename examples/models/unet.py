@@ -77,7 +77,8 @@ def main() -> None:
     model = tt.build(UNet, rng=rng)
     optimizer = optim.AdamW(model, lr=1e-2)
     squares = np.zeros((8, 1, 16, 16), np.float32)
-    for square, (top, left) in zip(squares, rng.integers(2, 9, size=(8, 2)), strict=True):
+    places = rng.integers(2, 9, size=(8, 2)).tolist()
+    for square, (top, left) in zip(squares, places, strict=True):
         square[:, top : top + 5, left : left + 5] = 1.0
     noisy = squares + rng.normal(0.0, 0.5, squares.shape).astype(np.float32)
     images: Tensor4D[L[8], L[1], L[16], L[16]] = tt.from_numpy(noisy, (8, 1, 16, 16))

@@ -77,8 +77,8 @@ def _reduced(
     if initial is not None and kernel is not reductions.max:
         raise UnsupportedError("initial")
     if initial is not None and x.size == 0:
-        nothing = np.empty(x.shape, x.dtype)
-        return level.array(np.max(nothing, axis=axis, keepdims=keepdims, initial=initial))
+        how: Any = {"axis": axis, "keepdims": keepdims, "initial": initial}
+        return level.array(np.max(np.empty(x.shape, x.dtype), **how))
     result = level.run(kernel, (x,), _as_axes(axis, x.ndim), keepdims)
     return result if initial in (None, -np.inf) else np.maximum(result, initial)
 

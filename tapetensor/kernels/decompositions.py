@@ -97,8 +97,10 @@ def pinv(x: Array, rcond: float) -> tuple[Array, Pullbacks]:
         turned = _transposed(g)
         to_left = turned @ y @ adjoint
         to_right = adjoint @ y @ turned
-        cotangent: Array = to_left + to_right - adjoint @ g @ adjoint
-        return cotangent - x @ (y @ to_left) - (to_right @ y) @ x
+        cotangent: Array = (
+            to_left + to_right - adjoint @ g @ adjoint - x @ (y @ to_left) - (to_right @ y) @ x
+        )
+        return cotangent
 
     return y, (pullback,)
 

@@ -173,7 +173,8 @@ def test_a_sum_over_large_arrays_keeps_no_array_of_that_size() -> None:
 
     np.testing.assert_allclose(value.numpy(), expected.numpy(), rtol=1e-6)
     np.testing.assert_allclose(gradient.numpy(), expected_gradient.numpy(), rtol=1e-6)
-    assert plans(compiled)[0].arena_bytes < x.numpy().nbytes / 4
+    # Each of up to four threads has scratch of its own.
+    assert plans(compiled)[0].arena_bytes < x.numpy().nbytes / 3
     assert any(title.startswith("group of") for title in _titles(compiled))
 
 

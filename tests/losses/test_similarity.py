@@ -31,7 +31,8 @@ def test_value_and_gradients_are_those_of_the_formula(
     signs = tt.from_numpy(np.asarray(rng.choice([-1, 1], shape[:-1])))
 
     errors = by_definition(x.numpy(), y.numpy(), signs.numpy(), margin)
-    for reduction, wanted in [("mean", errors.mean()), ("sum", errors.sum()), ("none", errors)]:
+    by_name: dict[str, Any] = {"mean": errors.mean(), "sum": errors.sum(), "none": errors}
+    for reduction, wanted in by_name.items():
         how: Any = {"margin": margin, "reduction": reduction}
         found = cosine_embedding(x, y, signs, **how).numpy()
         assert found.shape == np.shape(wanted)

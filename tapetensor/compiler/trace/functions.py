@@ -21,6 +21,9 @@ from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import as_operand, computed_like
 from tapetensor.compiler.trace.view import View
 
+# Whether `np.where` makes another number of one that is too large for the other choice.
+_WRAPS_AROUND = np.lib.NumpyVersion(np.__version__) < "2.5.0"
+
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
 
@@ -77,16 +80,16 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     dtype = np.result_type(
         *[np.dtype(one.dtype) if hasattr(one, "dtype") else one for one in choices]
     )
-    # numpy wraps a number around that is too large for the other choice.
-    numbers = [
-        (one.array if isinstance(one, Captured) else np.asarray(one)).astype(dtype)
-        if one.__class__ is int
-        else one
-        for one in choices
-    ]
+    if _WRAPS_AROUND:
+        choices = tuple(
+            (one.array if isinstance(one, Captured) else np.asarray(one)).astype(dtype)
+            if one.__class__ is int
+            else one
+            for one in choices
+        )
     operands = (
         self.operand(mask, np.dtype(np.bool_)),
-        *[self.operand(one, dtype) for one in numbers],
+        *[self.operand(one, dtype) for one in choices],
     )
     node = self.program.elementwise(select, operands, dtype)
     # Without axes, too, it is an array.

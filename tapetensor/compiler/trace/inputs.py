@@ -7,6 +7,7 @@ Python source.
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
@@ -336,7 +337,10 @@ def _put_back(array: Any, before: Any) -> None:
     """Write into an array what it held, unless it still does, or nobody can by way of it."""
     if array.flags.writeable and elements(array) != before:
         shape, _, held = before
-        array.shape = shape
+        with warnings.catch_warnings():
+            # numpy 2.5 warns of it, but nothing else changes an array that others hold.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            array.shape = shape
         array[...] = np.frombuffer(held, array.dtype).reshape(shape)
 
 

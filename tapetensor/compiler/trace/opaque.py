@@ -116,12 +116,11 @@ def _has_places(held: dict[Any, Any]) -> bool:
 def _queued(value: Any) -> list[Any]:
     """Return what waits in a queue."""
     found = [one for one in gc.get_referents(value) if one is not type(value)]
-    if sys.version_info >= (3, 13):
-        return found
-    # Before, they were in a list, with those before them that were taken out.
-    return [
-        item for one in found if isinstance(one, list) for item in one[len(one) - value.qsize() :]
-    ]
+    if sys.version_info < (3, 13):
+        # They are in a list, with those before them that were taken out.
+        lists = [one for one in found if isinstance(one, list)]
+        found = [item for one in lists for item in one[len(one) - value.qsize() :]]
+    return found
 
 
 def _set_queued(value: Any, items: list[Any]) -> None:

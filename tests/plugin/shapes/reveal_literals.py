@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final, Generic
 from typing import Literal as L
 
@@ -152,7 +153,10 @@ def arrays(size: int, row: list[float], more: bool) -> None:
     tt.from_numpy(resized, (3, 2))
     reshaped = np.zeros((2, 3))
     if more:
-        reshaped.shape = (3, 2)
+        with warnings.catch_warnings():
+            # numpy 2.5 warns of it.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            reshaped.shape = (3, 2)
     tt.from_numpy(reshaped, (3, 2))
     either = np.zeros((2, 3)) if more else np.zeros((3, 2))
     tt.from_numpy(either, (2, 3))
