@@ -13,10 +13,11 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.calls import call_into
 from tapetensor.compiler.emit.code import Code, Operand, indented
 from tapetensor.compiler.plan.groups import Group
-from tapetensor.compiler.plan.storage import overwritable, owner, readers_of
+from tapetensor.compiler.plan.storage import overwritable, owner
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
+from tapetensor.kernels.numerics.sums import LANES, UNPAIRED, added_in_pairs, adds_in_pairs
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
 _SMALLEST = 1 << 18
@@ -48,6 +49,7 @@ class BlockLoops:
 
     has_products: bool
     _whole: set[Node] = field(init=False, default_factory=set)
+    _sums: set[Node] = field(init=False, default_factory=set)
 
     def takes(self, node: Node) -> bool:
         """Tell whether numpy computes a step as well row by row."""
@@ -58,24 +60,27 @@ class BlockLoops:
         steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
         is_large = max(node.nbytes for node in group.arrays()) >= _SMALLEST
         # A single block would only take scratch where single steps work in place.
-        return len(steps) > 1 and is_large and group.rows > _rows_of_block(group)
+        return len(steps) > 1 and is_large and group.rows > self._rows_of_block(group)
 
     def prepared(self, schedule: list[Node]) -> list[Node]:
-        """Return the schedule as it is; sums that arrays are computed from are left whole.
-
-        Block by block they have other last digits than in eager mode, which a loss may have that
-        only leaves. So are sums of few digits.
-        """
-        readers = readers_of(schedule)
-        self._whole = {
+        """Return the schedule as it is; sums that would have other last digits stay whole."""
+        largest: dict[int, int] = {}
+        for node in schedule:
+            for one in (node, *node.parents()):
+                rows = one.shape[0] if one.shape else 0
+                largest[rows] = max(largest.get(rows, 0), one.size)
+        totals = [
             node
             for node in schedule
             if node.kind is Kind.REDUCE
             and 0 in node.detail[0]
             and node.function in _INEXACT
             and node.dtype.kind in "fc"
-            and (node.dtype.itemsize < _FLOAT_BYTES or _is_computed_from(node, readers))
+        ]
+        self._sums = {
+            node for node in totals if _is_sum_of_blocks(node, largest[node.args[0].shape[0]])
         }
+        self._whole = set(totals) - self._sums
         return schedule
 
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,46 +94,65 @@ class BlockLoops:
             group: what is to be run; its inputs and kept values have their places.
             code: where it is written to; its memory has room for scratch.
         """
-        rows = _rows_of_block(group)
+        rows = self._rows_of_block(group)
         whole, tail = divmod(group.rows, rows)
-        blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
+        blocks = [(part * rows, (part + 1) * rows, part) for part in range(whole)]
+        parts = {
+            node: np.empty((whole + bool(tail), *node.shape), node.dtype) for node in group.totals
+        }
         largest = max(node.size for node in group.arrays())
         is_for_threads = not self.has_products and largest >= _SMALLEST_FOR_THREADS
         shares = threads.shares(whole, threads.count() if is_for_threads else 1)
-        bodies = [
-            _Body(group, code, blocks[first:last], is_first=first == 0) for first, last in shares
-        ]
+        bodies = [_Body(group, code, blocks[first:last], parts) for first, last in shares]
         if tail:
-            rest = [(group.rows - tail, group.rows)]
-            bodies.append(_Body(group, code, rest, is_first=False))
+            bodies.append(_Body(group, code, [(group.rows - tail, group.rows, whole)], parts))
         for body in bodies:
             body.write()
         # Bodies may run at the same time, so none takes the scratch of another.
         for body in bodies:
             for array in body.scratch:
                 code.memory.arena.give_back(array)
-        for body in bodies:
-            for node, total in body.totals.items():
-                start = group.totals[node]
-                line = f"{total.source}.fill({code.bind(start)})"
-                code.emit(node, line, title=f"set to {start}")
         calls = [(body.name, body.arguments) for body in bodies]
         emit_calls(group, calls, code, are_together=len(shares) > 1)
-        for body in bodies[1:]:
-            for node, part in body.totals.items():
-                line = _taken_into(code, node, bodies[0].totals[node].source, part.source)
-                code.emit(node, line, title="take together")
+        for node, array in parts.items():
+            total = code.operand(node).source
+            line = f"{code.bind(node.function.reduce)}({code.bind(array)}, 0, None, {total})"
+            if node in self._sums:
+                line = f"{code.bind(added_in_pairs)}({code.bind(array)}, {total})"
+            code.emit(node, line, title="take together")
+
+    def _rows_of_block(self, group: Group) -> int:
+        """Return how many rows are worked on at a time; all blocks have about as many."""
+        largest = max(node.size for node in group.arrays())
+        if not self._sums.isdisjoint(group.totals):
+            return group.rows >> _halvings(largest)
+        most = min(group.rows, max(1, BLOCK // (largest // group.rows)))
+        count = -(-group.rows // -(-group.rows // most))
+        together = 1 if count < _ROWS_TOGETHER else _ROWS_TOGETHER
+        return min(group.rows, count + -count % together)
 
 
-def _is_computed_from(total: Node, readers: dict[Node, list[Node]]) -> bool:
-    """Tell whether more than single numbers is computed from a total."""
-    waiting = [total]
-    while waiting:
-        node = waiting.pop()
-        if node.size > 1 or node.kind not in (Kind.REDUCE, Kind.ELEMENTWISE, Kind.VIEW):
-            return True
-        waiting += readers.get(node, [])
-    return False
+def _is_sum_of_blocks(total: Node, largest: int) -> bool:
+    """Tell whether numpy adds up the elements of blocks, and then the blocks in pairs.
+
+    Args:
+        total: the sum.
+        largest: how many elements values with as many rows have.
+    """
+    (operand,) = total.args
+    rows, halvings = operand.shape[0], _halvings(largest)
+    return halvings == 0 or (
+        total.function is np.add
+        and operand.kind is Kind.ELEMENTWISE
+        and operand.dtype == total.dtype
+        # numpy adds numbers of fewer bytes as float32, and rounds the sum.
+        and total.dtype.itemsize >= _FLOAT_BYTES
+        and len(total.detail[0]) == len(operand.shape)
+        and rows % ((1 if largest == rows else _ROWS_TOGETHER) << halvings) == 0
+        and operand.size % (LANES << halvings) == 0
+        and operand.size >> halvings > UNPAIRED
+        and adds_in_pairs()
+    )
 
 
 def emit_calls(
@@ -158,13 +182,9 @@ def emit_calls(
     code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
 
 
-def _rows_of_block(group: Group) -> int:
-    """Return how many rows are worked on at a time; all blocks have about as many."""
-    elements_in_row = max(node.size // group.rows for node in group.arrays())
-    most = min(group.rows, max(1, BLOCK // elements_in_row))
-    count = -(-group.rows // -(-group.rows // most))
-    together = 1 if count < _ROWS_TOGETHER else _ROWS_TOGETHER
-    return min(group.rows, count + -count % together)
+def _halvings(size: int) -> int:
+    """Return how often so many elements are halved until they are no more than a block's."""
+    return (-(-size // BLOCK) - 1).bit_length() if size else 0
 
 
 class _Body:
@@ -173,13 +193,12 @@ class _Body:
     Args:
         group: the group.
         code: where it is written to.
-        blocks: where they start and stop; all have as many rows.
-        is_first: whether totals of the rows go to their final place.
+        blocks: where they start and stop, and which of the parts are theirs; all have as many rows.
+        parts: where totals of the rows of every block go.
 
     Attributes:
         name: the name of the function.
         arguments: the source of the arguments of its call.
-        totals: where it takes totals of all its rows.
         scratch: the memory of values that die inside.
     """
 
@@ -187,21 +206,16 @@ class _Body:
         self,
         group: Group,
         code: Code,
-        blocks: list[tuple[int, int]],
-        *,
-        is_first: bool,
+        blocks: list[tuple[int, int, int]],
+        parts: dict[Node, Array],
     ) -> None:
         self._group = group
         self._code = code
-        (start, stop), *_ = self._blocks = blocks
+        (start, stop, _), *_ = self._blocks = blocks
         self._count = stop - start
-        self._is_first = is_first
+        self._parts = parts
         self.name = f"group{group.nodes[0].index}_{start}"
         self.arguments = ""
-        self.totals = {
-            node: code.operand(node) if is_first else code.bound(np.empty(node.shape, node.dtype))
-            for node in group.totals
-        }
         self.scratch: list[Array] = []
         # Where a value, or a view of it, is last read.
         self._last_read = {
@@ -226,20 +240,22 @@ class _Body:
             if node.kind is Kind.VIEW:
                 self._write_view(node)
             elif node in group.totals:
-                part = code.bound(np.empty(node.shape, node.dtype))
-                total = self._whole(node) if self._is_first else self.totals[node]
-                self._write_call(node, part)
-                self._lines.append(_taken_into(code, node, total.source, part.source))
+                self._write_call(node, Operand(_name(node)))
             else:
                 self._write_call(node, self._out(node, position))
             for value in dict.fromkeys([owner(parent) for parent in node.parents()]):
                 if value in self._live and self._last_read[value] == position:
                     self._free.append(self._live.pop(value))
         slices = [
-            (start, stop, *[array[start:stop] for array in self._known.values()])
-            for start, stop in self._blocks
+            (
+                start,
+                stop,
+                *[array[start:stop] for array in self._known.values()],
+                *[array[part] for array in self._parts.values()],
+            )
+            for start, stop, part in self._blocks
         ]
-        variables = "".join([f", {_name(node)}" for node in self._known])
+        variables = "".join([f", {_name(node)}" for node in (*self._known, *self._parts)])
         cut = [f"{_name(node)} = {_name(node)}_[start:stop]" for node in self._cut]
         parameters = "".join([f", {_name(node)}_" for node in self._passed])
         lines = [
@@ -323,11 +339,6 @@ class _Body:
         else:
             self._known[node] = array
         return Operand(_name(node))
-
-
-def _taken_into(code: Code, node: Node, total: str, part: str) -> str:
-    """Return the call that takes a total of some rows into the total of all rows."""
-    return f"{code.bind(node.function)}({total}, {part}, out={total})"
 
 
 def _name(node: Node) -> str:
