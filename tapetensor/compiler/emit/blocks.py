@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,9 +28,9 @@ _SMALLEST_FOR_THREADS = 1 << 19
 # the calls cost more, or the values leave the caches.
 BLOCK = 1 << 17
 
-# The BLAS sums so many rows together, or a divisor of that, and the rest in another way. In blocks
-# of whole ones the sums are those of all rows at once.
-_ROWS_TOGETHER = 16
+# Each thread of the BLAS sums 16 of its rows together, or a divisor of that, the rest in another
+# way. Of multiples of so many rows no thread has a rest: blocks have the sums of all rows at once.
+_ROWS_TOGETHER = 16 * math.lcm(16, os.cpu_count() or 1)
 
 # Fewer bytes to a number leave few digits.
 _FLOAT_BYTES = 4
@@ -48,8 +49,11 @@ class BlockLoops:
     """
 
     has_products: bool
+    # Steps that no group takes, sums of all rows that groups take, and for how many rows of which
+    # number the BLAS has the sums of each at once.
     _whole: set[Node] = field(init=False, default_factory=set)
     _sums: set[Node] = field(init=False, default_factory=set)
+    _together: dict[int, int] = field(init=False, default_factory=dict)
 
     def takes(self, node: Node) -> bool:
         """Tell whether numpy computes a step as well row by row."""
@@ -64,23 +68,31 @@ class BlockLoops:
 
     def prepared(self, schedule: list[Node]) -> list[Node]:
         """Return the schedule as it is; sums that would have other last digits stay whole."""
-        largest: dict[int, int] = {}
-        for node in schedule:
-            for one in (node, *node.parents()):
-                rows = one.shape[0] if one.shape else 0
-                largest[rows] = max(largest.get(rows, 0), one.size)
-        totals = [
-            node
+        largest = _largest_values(schedule)
+        sums = [
+            (node, node.args[0].shape[0])
             for node in schedule
             if node.kind is Kind.REDUCE
-            and 0 in node.detail[0]
             and node.function in _INEXACT
             and node.dtype.kind in "fc"
+            and node.args[0].shape
+            # Smaller ones are in no group that is worth it.
+            and largest[node.args[0].shape[0]] > BLOCK
         ]
-        self._sums = {
-            node for node in totals if _is_sum_of_blocks(node, largest[node.args[0].shape[0]])
-        }
-        self._whole = set(totals) - self._sums
+        for node, rows in sums:
+            axes, is_by_rows = node.detail
+            if is_by_rows and 0 not in axes:
+                together = _rows_together(node)
+                if rows % together == 0 and together * largest[rows] <= 2 * BLOCK * rows:
+                    self._together[rows] = math.lcm(self._together.get(rows, 1), together)
+                else:
+                    self._whole.add(node)
+        for node, rows in sums:
+            if 0 in node.detail[0]:
+                is_of_blocks = _is_sum_of_blocks(
+                    node, _halvings(largest[rows]), self._together.get(rows, 1)
+                )
+                (self._sums if is_of_blocks else self._whole).add(node)
         return schedule
 
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,27 +140,45 @@ class BlockLoops:
             return group.rows >> _halvings(largest)
         most = min(group.rows, max(1, BLOCK // (largest // group.rows)))
         count = -(-group.rows // -(-group.rows // most))
-        together = 1 if count < _ROWS_TOGETHER else _ROWS_TOGETHER
+        together = self._together.get(group.rows, 1)
         return min(group.rows, count + -count % together)
 
 
-def _is_sum_of_blocks(total: Node, largest: int) -> bool:
+def _largest_values(schedule: list[Node]) -> dict[int, int]:
+    """Return how many elements the largest value has, of those with as many rows."""
+    largest: dict[int, int] = {}
+    for node in schedule:
+        for one in (node, *node.parents()):
+            if one.shape:
+                largest[one.shape[0]] = max(largest.get(one.shape[0], 0), one.size)
+    return largest
+
+
+def _rows_together(sums: Node) -> int:
+    """Return of how many rows, or a multiple, the BLAS has the same sums as of all."""
+    axes, _ = sums.detail
+    (operand,) = sums.args
+    of_product = math.prod(operand.shape[1 : axes[0]])
+    return _ROWS_TOGETHER // math.gcd(_ROWS_TOGETHER, of_product)
+
+
+def _is_sum_of_blocks(total: Node, halvings: int, together: int) -> bool:
     """Tell whether numpy adds up the elements of blocks, and then the blocks in pairs.
 
     Args:
         total: the sum.
-        largest: how many elements values with as many rows have.
+        halvings: how often its rows are halved until they are a block.
+        together: what the rows of a block have to be a multiple of.
     """
     (operand,) = total.args
-    rows, halvings = operand.shape[0], _halvings(largest)
-    return halvings == 0 or (
+    return (
         total.function is np.add
         and operand.kind is Kind.ELEMENTWISE
         and operand.dtype == total.dtype
         # numpy adds numbers of fewer bytes as float32, and rounds the sum.
         and total.dtype.itemsize >= _FLOAT_BYTES
         and len(total.detail[0]) == len(operand.shape)
-        and rows % ((1 if largest == rows else _ROWS_TOGETHER) << halvings) == 0
+        and operand.shape[0] % (together << halvings) == 0
         and operand.size % (LANES << halvings) == 0
         and operand.size >> halvings > UNPAIRED
         and adds_in_pairs()
@@ -184,7 +214,7 @@ def emit_calls(
 
 def _halvings(size: int) -> int:
     """Return how often so many elements are halved until they are no more than a block's."""
-    return (-(-size // BLOCK) - 1).bit_length() if size else 0
+    return (-(-size // BLOCK) - 1).bit_length()
 
 
 class _Body:
