@@ -198,7 +198,10 @@ def _gelu_cotangent(g: Array, x: Array, phi: Array, out: Array | None = None) ->
     density *= _DENSITY_AT_0
     density *= x
     density += phi
-    return np.multiply(g, density, out=density if out is None else out)
+    # What lies otherwise has a say in how the product lies, as in a plan.
+    if out is None and g.strides == density.strides:
+        out = density
+    return np.multiply(g, density, out=out)
 
 
 def _gelu_tanh_share(x: Array, out: Array | None = None) -> Array:

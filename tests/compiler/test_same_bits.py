@@ -299,6 +299,17 @@ def _normalized(x: Any) -> list[Any]:
     return [y / row_sums(y)]
 
 
+@pytest.mark.parametrize("name", ["gelu", "tanh", "silu", "softplus", "square", "relu"])
+def test_gradients_of_what_lies_turned_lie_as_in_eager_mode(name: str) -> None:
+    def run(x: Any) -> Any:
+        y = getattr(x.trace().permute_dims((1, 2, 0)).softmax(), name)()
+        return (y.reshape((48, 5)) * 2.0).mean().backward()[x].numpy()
+
+    x = _random(5, 6, 8)
+    _assert_same_bits(run, x)
+    assert tt.compile(run)(x).strides == run(x).strides
+
+
 # The rows of the first two are summed block by block, unless the number of cores is an odd one.
 LARGE = [(4096, 128), (16, 64, 800), (1990, 250), (33, 3, 17, 512), (500, 1024), (31, 300, 127)]
 
