@@ -310,6 +310,18 @@ def test_gradients_of_what_lies_turned_lie_as_in_eager_mode(name: str) -> None:
     assert tt.compile(run)(x).strides == run(x).strides
 
 
+@pytest.mark.parametrize("name", ["elu", "leaky_relu"])
+def test_sums_of_choices_between_what_lies_turned_are_those_of_eager_mode(name: str) -> None:
+    layer = nn.Linear(100, 256, rng=np.random.default_rng(0))
+
+    def run(x: Any, y: Any) -> Any:
+        loss = losses.mse(getattr(layer.forward(x.trace()), name)(), y)
+        gradients = loss.backward(wrt=layer)
+        return [gradients[layer.weight], gradients[layer.bias]]
+
+    _assert_same_bits(run, _random(17, 100), _random(17, 256))
+
+
 # The rows of the first two are summed block by block, unless the number of cores is an odd one.
 LARGE = [(4096, 128), (16, 64, 800), (1990, 250), (33, 3, 17, 512), (500, 1024), (31, 300, 127)]
 

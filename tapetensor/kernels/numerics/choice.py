@@ -26,10 +26,19 @@ def choose(mask: Array, lhs: Any, rhs: Any) -> Array:
     """Return ``np.where(mask, lhs, rhs)``; one side may be a Python number."""
     if type(mask) is np.ndarray and mask.size >= _SMALLEST:
         one, other = _with_dtype_of(rhs, lhs), _with_dtype_of(lhs, rhs)
-        if can_blend(mask, one, other):
+        if can_blend(mask, one, other) and _lies_as(mask, one) and _lies_as(mask, other):
             return blend(mask, one, other)
     chosen: Array = np.where(mask, lhs, rhs)
     return chosen
+
+
+def _lies_as(mask: Array, side: Array) -> bool:
+    """Tell whether a side lies as the mask does: `blend` asks the mask alone, `np.where` all."""
+    return (
+        side.ndim == 0
+        or (side.flags.c_contiguous and mask.flags.c_contiguous)
+        or (side.flags.f_contiguous and mask.flags.f_contiguous)
+    )
 
 
 def can_blend(mask: Array, lhs: Any, rhs: Any) -> bool:
