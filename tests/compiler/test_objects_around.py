@@ -208,3 +208,15 @@ def test_a_deque_of_any_length_is_the_same_at_the_next_call() -> None:
     assert compiled(np.ones(1)).tolist() == [1000.0]
     memory = deque([1.0], maxlen=1001)
     assert compiled(np.ones(1)).tolist() == [1001.0]
+
+
+def test_a_module_of_a_package_may_give_way_to_another_object() -> None:
+    xp: Any = np
+
+    def doubled(x: Any) -> Any:
+        return xp.add(x, x)
+
+    compiled = tt.compile(doubled)
+    assert compiled(np.ones(2)).tolist() == [2.0, 2.0]
+    xp = types.SimpleNamespace(add=np.subtract)
+    assert compiled(np.ones(2)).tolist() == [0.0, 0.0]

@@ -299,8 +299,10 @@ class Walker(Attributes):
 
     def walk_value(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
         """Walk a value that a function reads by its name; return what stands for it."""
+        self.where = named(where)
         if isinstance(value, types.ModuleType) and not is_users(value):
             self.modules[id(value)] = value, where
+            self.guard(f"{expression} is not {self.bind(value)}")
             return value
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
         is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
