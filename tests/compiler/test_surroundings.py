@@ -14,6 +14,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -446,6 +447,13 @@ def test_functions_that_wait_or_yield_are_refused() -> None:
 def test_an_array_with_rules_of_its_own_is_refused() -> None:
     with pytest.raises(tt.ArgumentTypeError, match="MaskedArray, which has rules of its own"):
         tt.compile(lambda x: x * 2.0)(np.ma.masked_array([1.0, 2.0], [True, False]))
+
+
+def test_a_file_in_memory_is_refused_for_its_copies_are_of_its_class(tmp_path: Path) -> None:
+    mapped = np.memmap(tmp_path / "x", "f8", "w+", shape=(2,))
+    with pytest.raises(tt.ArgumentTypeError, match="is a memmap"):
+        tt.compile(lambda x: x.copy())(mapped)
+    assert type(tt.compile(lambda x: x.copy())(np.asarray(mapped))) is np.ndarray
 
 
 def test_a_tensor_that_is_only_read_keeps_its_array() -> None:

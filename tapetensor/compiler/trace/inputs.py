@@ -131,7 +131,7 @@ class Inputs(GuardWriter):
 
     def walk_array(self, array: Any, expression: str, where: str, *, is_varying: bool) -> Any:
         """Return what stands for an array: a tracer, or itself if it counts as a constant."""
-        if array.__class__ not in (np.ndarray, np.memmap):
+        if array.__class__ is not np.ndarray:
             raise ArgumentTypeError(
                 f"compile: {where} is a {type(array).__name__}, which has rules of its own; "
                 "pass np.asarray(...) of it"
