@@ -147,3 +147,12 @@ def test_an_array_that_numpy_does_not_let_anybody_write_into_comes_out_so() -> N
         assert [one.flags.writeable for one in fixed] == [False] * 4
         assert fixed[2].strides == (8, 16)
         free[0] = 7
+
+
+def test_a_slice_that_ends_at_a_number_of_the_program_is_refused_as_a_result() -> None:
+    @tt.compile
+    def run(x: Any) -> Any:
+        return slice(None, 2), slice(None, x.sum().item())
+
+    with pytest.raises(tt.TraceError, match="a result is a slice"):
+        run(np.ones(2))

@@ -61,6 +61,8 @@ def is_plain(value: Any) -> bool:
     """Tell whether `value` is compared by value, and has nothing beside it."""
     # A tracer of a number says that it is a float, say.
     cls = type(value)
+    if cls is slice:
+        return all(map(is_plain, (value.start, value.stop, value.step)))
     return cls in _PLAIN or (issubclass(cls, np.generic | np.dtype) and not is_users(cls))
 
 
