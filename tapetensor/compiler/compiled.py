@@ -151,7 +151,8 @@ class Compiled:
             self._cache.failed += 1
             warnings.warn(
                 f"compile: a {call.told} was raised while {_name_of(self._function)} was captured, "
-                "which it does not raise itself; calls of this kind run as the plain function does",
+                "which it does not raise itself, or catches; calls of this kind run as the plain "
+                "function does",
                 stacklevel=3,
             )
         return result

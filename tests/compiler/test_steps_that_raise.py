@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import traceback
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -325,3 +328,35 @@ def test_integers_are_those_of_python_where_no_array_holds_them(run: Any) -> Non
     compiled = tt.compile(run)
     for a in (np.array([1, 0]), np.array([3, 1])):
         assert repr(compiled(a)) == repr(run(a))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: memoryview(x)[0],
+        lambda x: np.frombuffer(x)[0],
+        lambda x: json.dumps(x[0].item()),
+        lambda x: Decimal(x[0].item()),
+        lambda x: np.timedelta64(x.astype(int)[0], "s"),
+    ],
+)
+def test_an_error_that_only_stand_ins_raise_is_not_taken_for_the_functions_own(read: Any) -> None:
+    def known(x: Any) -> Any:
+        try:
+            return read(x)
+        except (TypeError, ValueError):
+            return None
+
+    compiled = tt.compile(known)
+    for x in (np.ones(2), np.full(2, 2.0)):
+        with pytest.warns(UserWarning, match="was raised while known was captured"):
+            assert compiled(x) == read(x)
+
+
+def test_the_bytes_of_an_array_are_refused_even_where_the_function_catches_errors() -> None:
+    def known(x: Any) -> Any:
+        with contextlib.suppress(Exception):
+            return bytes(x)
+
+    with pytest.raises(tt.TraceError, match="tobytes of an array cannot be traced"):
+        tt.compile(known)(np.ones(2))

@@ -73,6 +73,8 @@ _SPECIAL = {_SEED, _IMPORT, *_READING, *_LOOKING}
 _SPECIAL_FILES = {one.co_filename for one in _SPECIAL}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
+# What errors say that code of C raises for what is no array or number, but stands for one.
+_OF_STAND_INS = ("Tracer", "buffer", "an integer is required", "Could not convert object")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 
@@ -94,6 +96,8 @@ class Binding(Namespaces):
         self._start = next_id()
         # What was refused, the first of it first.
         self._refused: list[BaseException] = []
+        # What only stand-ins may have raised, and the function may have caught.
+        self._caught: list[BaseException] = []
         self.hold("the state of ", global_randomness, set_global_randomness, dict, operator.eq)
         self.hold("", nothing, lambda _: self.reading.forget())
         # They run whenever Python likes to, and are no part of the function.
@@ -126,16 +130,13 @@ class Binding(Namespaces):
             refusals(self._refused),
             made,
             self.reading.watched(),
-            watched(self._enter, self._call, _PASSED),
+            watched(self._enter, self._call, self._catch, _PASSED),
         ):
             try:
                 result = function()
             except Exception as error:
                 if not self._refused and not isinstance(error, RecursionError | TraceError):
-                    # What a tensor owns is spent where the function spends it.
-                    held = [one for one in reversed(self.held) if one.read is not nothing]
-                    call = Untraced(type(error).__name__, held, self.program.groups)
-                    raise NotTracedError(call) from error
+                    raise self._untraced(error) from error
                 # Errors know the frames that know them: nothing here goes on doing so.
                 if error is (self._refused or [error])[0]:
                     self._refused.clear()
@@ -146,9 +147,38 @@ class Binding(Namespaces):
         if self._refused:
             # The function has caught it, and has gone on without what was refused.
             raise first_of(self._refused)
+        if self._caught:
+            raise self._untraced(self._caught[0])
         with placed(self.place):
             self._guard_what_ran()
         return result
+
+    def _untraced(self, error: BaseException) -> NotTracedError:
+        """Return what has the function run itself, for what raises an error in its capture."""
+        # What a tensor owns is spent where the function spends it.
+        held = [one for one in reversed(self.held) if one.read is not nothing]
+        return NotTracedError(Untraced(type(error).__name__, held, self.program.groups))
+
+    def _catch(
+        self, frame: types.FrameType, error: BaseException, trace: types.TracebackType
+    ) -> None:
+        """Note an error that only stand-ins may raise, as in code of C that knows its own types.
+
+        The function may catch it, and go on as it does not with arrays and numbers.
+        """
+        if not is_users_module(frame.f_globals.get("__name__")):
+            return
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        module: str = trace.tb_frame.f_globals.get("__name__") or ""
+        is_pythons = module.partition(".")[0] in sys.stdlib_module_names
+        told = " ".join([one for one in error.args if isinstance(one, str)])
+        if (
+            isinstance(error, TraceError)
+            or (is_pythons and isinstance(error, TypeError))
+            or any(one in told for one in _OF_STAND_INS)
+        ):
+            self._caught.append(error)
 
     @override
     def walk_read(self, attribute: Any, is_around: bool, *, is_named: bool) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, ParamSpec
 
 from typing_extensions import TypeVar
@@ -24,6 +24,7 @@ _WATCHING: set[Any] = set()
 def watched(
     enter: Callable[[FrameType, str], object],
     call: Callable[[FrameType, Any], object],
+    catch: Callable[[FrameType, BaseException, TracebackType], object],
     passed: set[str],
 ) -> Iterator[None]:
     """See every frame that is entered meanwhile, and what is called that may differ every time.
@@ -31,15 +32,25 @@ def watched(
     Args:
         enter: is given each frame that is not passed over, and its file.
         call: is given a frame, and the function of C that it calls.
+        catch: is given such a frame whose code may catch an error, each error that reaches it, and
+            where that comes from. Where a debugger traces frames, nothing is.
         passed: the files whose frames are passed over.
     """
     before: Any = sys.getprofile()
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "exception":
+            catch(frame, *argument[1:])
+        return frame.f_trace
 
     def on_event(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
             file = frame.f_code.co_filename
             if file not in passed:
                 enter(frame, file)
+                if frame.f_code.co_exceptiontable and sys.gettrace() in (None, _pass_over):
+                    sys.settrace(_pass_over)
+                    frame.f_trace, frame.f_trace_lines = trace, False
         elif event == "c_call":
             # Most have another name.
             is_named_so = argument.__name__ in UNREPEATABLE_NAMES
@@ -52,9 +63,15 @@ def watched(
         yield
     finally:
         sys.setprofile(None)
+        if sys.gettrace() is _pass_over:
+            sys.settrace(None)
         _WATCHING.discard(on_event)
         # Python's own profiler begins again only when it is told to.
         getattr(before, "enable", partial(sys.setprofile, before))()
+
+
+def _pass_over(*_: object) -> None:
+    """Trace no frame but those that are told to be."""
 
 
 def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:

@@ -167,6 +167,11 @@ class ArrayMethods(CapturedArray):
         """Refuse: its iterator writes, too."""
         return self.__getattr__("flat")
 
+    def __bytes__(self) -> bytes:
+        """Refuse: its bytes are values."""
+        found: bytes = self.__getattr__("tobytes")
+        return found
+
     @property
     def strides(self) -> Shape:
         """The steps in memory from element to element."""
