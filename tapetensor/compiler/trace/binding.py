@@ -74,7 +74,7 @@ _SPECIAL_FILES = {one.co_filename for one in _SPECIAL}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # What errors say that code of C raises for what is no array or number, but stands for one.
-_OF_STAND_INS = ("Tracer", "buffer", "an integer is required", "Could not convert object")
+_OF_STAND_INS = ("Tracer", "buffer", "Could not convert object")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 
