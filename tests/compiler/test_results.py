@@ -156,3 +156,24 @@ def test_a_slice_that_ends_at_a_number_of_the_program_is_refused_as_a_result() -
 
     with pytest.raises(tt.TraceError, match="a result is a slice"):
         run(np.ones(2))
+
+
+def test_a_view_of_an_array_around_the_function_leaves_as_one() -> None:
+    table, rows = np.arange(12.0).reshape(3, 4), np.arange(6.0)[::2]
+
+    def run(x: Any) -> Any:
+        return table[0], [row[1:] for row in table.T], np.diagonal(table), rows[1:], table[1] * x
+
+    compiled = tt.compile(run)
+    for _ in range(2):
+        first, columns, diagonal, part, own = compiled(np.ones(4))
+        expected = run(np.ones(4))
+        for one, other in zip((first, *columns), (expected[0], *expected[1]), strict=True):
+            assert one.base is other.base
+            assert one.strides == other.strides
+        assert not diagonal.flags.writeable
+        assert np.shares_memory(part, rows)
+        assert own.base is not table.base
+    first[0] = 7.0
+    assert table[0, 0] == 7.0
+    assert compiled(np.ones(4))[1][0].tolist() == [4.0, 8.0]

@@ -119,8 +119,10 @@ class ResultWriter:
         # The variables of objects that are being written, and of those that lead to themselves.
         self._begun: set[str] = set()
         self._circular: set[str] = set()
-        # The arrays of numpy's among the results.
+        # The arrays of numpy's among the results that leave as copies, and those around the
+        # function, which are there again at the next call, as their memory is.
         self._numpys: list[Any] = []
+        self._around = [one for one, _ in inputs.seen.values() if type(one) is np.ndarray]
         # What was written is kept alive, for it is known by its address.
         self._kept: list[Any] = []
 
@@ -171,6 +173,8 @@ class ResultWriter:
                 is_made_here, source = True, f"read_only(asarray({source}))"
             return self._known_as(value, source) if is_made_here else source
         if isinstance(value, np.ndarray):
+            if any(np.may_share_memory(value, one) for one in self._around):
+                return self._known_as(value, f"{self.bind(value)}.view()")
             self._told_apart(value)
             return self._known_as(value, self.array(value))
         if isinstance(value, NumberTracer):
@@ -215,7 +219,7 @@ class ResultWriter:
             raise trace_error("a result is an array of Python objects; return a list of them")
         is_strided = value.copy("K").strides != value.strides and value.size > 0
         is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
-        if is_strided or is_shared or id(value.base) in self._known:
+        if is_strided or is_shared:
             raise trace_error(
                 "a result is a view of an array of numpy's; return a copy of it", NoPlaceError
             )
