@@ -360,3 +360,12 @@ def test_the_bytes_of_an_array_are_refused_even_where_the_function_catches_error
 
     with pytest.raises(tt.TraceError, match="tobytes of an array cannot be traced"):
         tt.compile(known)(np.ones(2))
+
+
+def test_the_difference_of_dates_is_refused_even_where_the_function_catches_errors() -> None:
+    def ages(days: Any) -> Any:
+        with contextlib.suppress(ValueError):
+            return (days - days[0]).astype(float)
+
+    with pytest.raises(tt.TraceError, match="make numbers of them"):
+        tt.compile(ages)(np.arange(3).astype("M8[D]"))

@@ -39,7 +39,8 @@ def watched(
     before: Any = sys.getprofile()
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "exception":
+        # What a generator returns has no origin, and is no error.
+        if event == "exception" and argument[2] is not None:
             catch(frame, *argument[1:])
         return frame.f_trace
 

@@ -198,4 +198,5 @@ def dummy(value: Any) -> Any:
     if not isinstance(value, CapturedArray):
         return value
     is_scalar = issubclass(value.__class__, np.generic)
-    return value.dtype.type(0) if is_scalar else value.laid_out()
+    # Of a date, its class makes none without a unit.
+    return np.zeros((), value.dtype)[()] if is_scalar else value.laid_out()

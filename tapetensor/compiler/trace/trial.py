@@ -202,7 +202,8 @@ def _tried(
         elif _is_known(value):
             given = value.node.detail
         elif _is_tracer(value):
-            given = value.dtype.type(1) if value.is_scalar else other_values(shadow(value))
+            one = np.ones((), value.dtype)[()]
+            given = one if value.is_scalar else other_values(shadow(value))
         if isinstance(value, Captured):
             handed.append((value, given))
         return given
