@@ -195,6 +195,17 @@ def _elements_of_scalars(x: Any) -> Any:
 
 
 _AROUND = np.arange(3.0)
+
+
+def _matched(x: Any) -> Any:
+    # Since numpy 2.5 it matches, as that of a list does.
+    match x:
+        case [first, _, _]:
+            return first
+        case _:
+            return x
+
+
 # The stubs of numpy know no `...` here.
 _ANY: Any = np
 _RIGHT: dict[str, Callable[[Any], Any]] = {
@@ -307,6 +318,8 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         np.diagonal(np.fliplr(x)), np.diag(np.flipud(x), 1), x[:, ::-1].diagonal(-1),
         np.diagonal(np.flip(x.T), 1), np.diagonal(np.fliplr(x * 2)).sum(),
     ],
+    "many axes in another order": lambda x: x.reshape((1,) * 22 + x.shape).T,
+    "a pattern of a sequence": _matched,
     "what numpy ignores an out for": lambda x: np.fft.irfft2(x, axes=[0, 1]),
     "one of all views by value": lambda x: np.stack([np.rot90(x[:, :3], k) for k in range(4)])[
         (x > 0).sum() % 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
@@ -46,6 +47,8 @@ from tapetensor.compiler.trace.view import (
     zeros_lying_as,
 )
 from tapetensor.errors import TraceError
+
+_ONE = np.zeros(1, np.uint8)
 
 
 class ArrayTracer(Operands):
@@ -122,8 +125,9 @@ class ArrayTracer(Operands):
     @unseen
     def transpose(self, *axes: Any) -> ArrayTracer:
         """Return the axes in another order; without one, in reverse."""
-        # Each axis of this array has its own number as its size.
-        order = np.empty(range(self.ndim)).transpose(*axes).shape
+        # Each axis of this array has its own number as its step.
+        steps = np.lib.stride_tricks.as_strided(_ONE, (1,) * self.ndim, range(self.ndim))
+        order = steps.transpose(*axes).strides
         shape = tuple([self.shape[axis] for axis in order])
         return self.viewed(View("transpose", order), shape)
 
@@ -482,3 +486,9 @@ class ArrayTracer(Operands):
         """Return the error for what cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
+
+
+# What is registered with a class of this flag matches patterns of sequences, as numpy's arrays do
+# since numpy 2.5.
+_FLAG = {"__abc_tpflags__": np.ndarray.__flags__ & (1 << 5)}
+ABCMeta("_Sequences", (), _FLAG).register(ArrayTracer)
