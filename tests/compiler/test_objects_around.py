@@ -220,3 +220,23 @@ def test_a_module_of_a_package_may_give_way_to_another_object() -> None:
     assert compiled(np.ones(2)).tolist() == [2.0, 2.0]
     xp = types.SimpleNamespace(add=np.subtract)
     assert compiled(np.ones(2)).tolist() == [0.0, 0.0]
+
+
+def test_the_dict_of_an_object_leaves_as_itself() -> None:
+    one = types.SimpleNamespace(weight=np.ones(2))
+    compiled: Any = tt.compile(lambda x: (vars(one), one.weight * x))
+    for _ in range(2):
+        found, product = compiled(np.ones(2))
+        assert found is vars(one)
+        assert found["weight"] is one.weight
+        assert product.tolist() == [1.0, 1.0]
+
+
+def test_a_kind_is_asked_for_as_of_what_comes_in() -> None:
+    def run(x: Any, rng: Any) -> Any:
+        made = type(rng), rng.__class__, getattr(x, "array", None), getattr(x[0], "part", 7)
+        return *made, getattr(x, "sum", print)()
+
+    rng = np.random.default_rng(0)
+    compiled, plain = (one(np.ones(2), rng) for one in (tt.compile(run), run))
+    assert compiled == plain

@@ -174,6 +174,6 @@ def test_a_view_of_an_array_around_the_function_leaves_as_one() -> None:
         assert not diagonal.flags.writeable
         assert np.shares_memory(part, rows)
         assert own.base is not table.base
-    first[0] = 7.0
+    compiled(np.ones(4))[0][0] = 7.0
     assert table[0, 0] == 7.0
     assert compiled(np.ones(4))[1][0].tolist() == [4.0, 8.0]

@@ -98,6 +98,7 @@ class ResultWriter:
         self.stored: dict[str, str] = {}
         # The source of each tensor, container and object that came in, and of what is written.
         self._known = {key: source for key, (_, source) in inputs.seen.items()}
+        self._known |= {id(fields): source for source, fields, _ in inputs.states}
         # The source of what a store lacks that came in, by the address of what stands for it.
         self._lacks = inputs.lacks
         self._new_ids: dict[int, str] = {}

@@ -29,6 +29,12 @@ class GeneratorTracer(np.random.Generator):
         self.source = source
         self.drops = drops
 
+    @property  # type: ignore[misc]  # a class is an attribute to mypy
+    @override
+    def __class__(self) -> type[Any]:
+        """What it stands for, as programs ask: ``type(rng)``."""
+        return np.random.Generator
+
     @override
     def __getattribute__(self, name: str) -> Any:
         """Return a function that captures a draw, in place of one that draws."""

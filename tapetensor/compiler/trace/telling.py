@@ -8,6 +8,7 @@ from functools import wraps
 from types import SimpleNamespace, UnionType
 from typing import Any
 
+import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
@@ -22,7 +23,7 @@ class _TypeOf(type):
         """Return the class of an object, as programs see it; with more arguments, a new class."""
         if cls is not TYPE:
             return super().__call__(*args, **options)
-        is_stand_in = len(args) == 1 and isinstance(args[0], Captured)
+        is_stand_in = len(args) == 1 and isinstance(args[0], Captured | np.random.Generator)
         made = args[0].__class__ if is_stand_in else type(*args, **options)
         return TYPE if made in (type, _TypeOf) else made
 
@@ -76,6 +77,12 @@ def _sum(values: Any, /, start: Any = 0) -> Any:
     return sum_of((start, *values))
 
 
+@wraps(getattr)
+def _get_attribute(value: Any, name: str, *default: Any) -> Any:
+    is_missing = default and isinstance(value, Captured) and not hasattr(dummy(value), name)
+    return default[0] if is_missing else getattr(value, name, *default)
+
+
 @wraps(hasattr)
 def _has_attribute(value: Any, name: str) -> bool:
     return hasattr(dummy(value), name)
@@ -84,6 +91,7 @@ def _has_attribute(value: Any, name: str) -> bool:
 _PAIRS: list[tuple[Any, Any]] = [
     (type, TYPE),
     (isinstance, _is_instance),
+    (getattr, _get_attribute),
     (hasattr, _has_attribute),
     (sum, _sum),
 ]
