@@ -333,3 +333,26 @@ def test_a_function_that_is_given_other_code_runs_that() -> None:
     # So does what reloads a module while it is in use.
     double.__code__ = triple.__code__
     assert compiled(np.ones(2)).tolist() == [3.0, 3.0]
+
+
+def test_an_array_is_filled_with_what_is_computed() -> None:
+    def run(x: Any) -> Any:
+        filled = np.full(2, x.var())
+        filled[0] += 1.0
+        return filled, np.full((2, 3), x[:3], order="F"), np.full((), fill_value=x.sum().item() > 0)
+
+    compiled = tt.compile(run)
+    for x in (np.arange(4.0), -np.ones(4, np.float32)):
+        for _ in range(2):
+            for one, other in zip(compiled(x), run(x), strict=True):
+                np.testing.assert_array_equal(one, other, strict=True)
+                assert one.strides == other.strides
+    with pytest.raises(tt.TraceError, match="takes its dtype"):
+        tt.compile(lambda x: np.full(2, x.sum(), int))(np.ones(2))
+
+
+def test_a_draw_by_what_is_computed_is_refused_with_the_way_to_write_it() -> None:
+    rng = np.random.default_rng(0)
+    for draw in (lambda x: rng.normal(x.mean()), lambda x: rng.choice(2, p=x / x.sum())):
+        with pytest.raises(tt.TraceError, match=r"mean \+ std \* rng.normal"):
+            tt.compile(draw)(np.ones(2))

@@ -61,8 +61,13 @@ class GeneratorTracer(np.random.Generator):
         return draw
 
     def _known(self, value: Any) -> Any:
-        if isinstance(value, ArrayTracer):
-            return value.read()
+        if isinstance(value, ArrayTracer | NumberTracer):
+            if value.array.node.kind is not Kind.CONSTANT:
+                raise trace_error(
+                    "a generator draws by what is not known yet; draw by plain numbers, and "
+                    "compute with that, as in mean + std * rng.normal(size=n)"
+                )
+            return value.array.read()
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
     def _refuse_a_copy(self, *_: object) -> Never:

@@ -91,11 +91,14 @@ def _make(program: Program, function: Callable[..., Any], *args: Any, **options:
     """Call one of numpy's functions that make arrays; return what stands for a new one."""
     captured: Iterator[Any] = found_in(args[:1], Captured)
     name, has_tracers = function.__name__, any(True for _ in captured)
+    fills: Iterator[Any] = found_in((args, options), Captured)
     if has_tracers and name in CONVERSIONS and not options.keys() - {"dtype", "copy", "order"}:
         options.setdefault("copy", True if name == "array" else None)
         return _array_of(name, *args, **options)
     if has_tracers and name in _REDUCTIONS and isinstance(args[0], list | tuple):
         return function(_array_of("asarray", args[0]), *args[1:], **options)
+    if name == "full" and any(True for _ in fills):
+        return _full_of(program, *args, **options)
     made = function(*args, **options)
     if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
         return made
@@ -103,6 +106,20 @@ def _make(program: Program, function: Callable[..., Any], *args: Any, **options:
         return made
     made.flags.writeable = False
     return ArrayTracer.made(program, program.constant(made), made)
+
+
+def _full_of(
+    program: Program, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C"
+) -> Any:
+    """Return an array that is filled with what is computed, and has the dtype of that."""
+    if dtype is not None:
+        raise trace_error(
+            "np.full of what is not known yet takes its dtype; write x[...] = value into np.empty"
+        )
+    value = _array_of("asarray", fill_value)
+    made = _make(program, np.empty, shape, value.dtype, order)
+    made[...] = value
+    return made
 
 
 def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: Any = None) -> Any:

@@ -279,9 +279,11 @@ def _seen(name: str, result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> A
             continue
         steps = steps_to(array, result)
         if steps is None:
+            # Where parts overlap, those of a copy do so, too.
+            copy = "" if result.size > array.size else "on a copy or "
             raise tracer.refusal(
-                f"{name} gives a view of a kind that cannot be traced; call it on a copy or "
-                "outside, or write it with slices"
+                f"{name} gives a view of a kind that cannot be traced; call it {copy}outside, or "
+                "write it with slices"
             )
         # Even a view of all elements as they are is another array.
         tracer = tracer.viewed(View("reshape", tracer.shape), tracer.shape)
