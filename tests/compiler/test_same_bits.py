@@ -404,3 +404,14 @@ def test_a_plan_finds_extremes_among_zeros_where_eager_mode_does(name: str) -> N
 
     found, expected = tt.compile(run)(zeros).numpy(), run(zeros).numpy()
     assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("step", [2, -1, -3])
+def test_products_with_parts_of_an_array_around_are_added_in_numpys_order(step: int) -> None:
+    rng = np.random.default_rng(0)
+    part = rng.random(3000)[::step]
+    x = rng.random(part.size)
+    compiled = tt.compile(lambda x: (part @ x, np.inner(x, part), np.einsum("i,i", part, x)))
+    expected = part @ x, np.inner(x, part), np.einsum("i,i", part, x)
+    for _ in range(2):
+        assert compiled(x) == expected

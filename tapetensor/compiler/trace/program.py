@@ -142,7 +142,12 @@ class Program:
             return array
         known = self._snapshots.get(id(array))
         if known is None or known[1].tobytes() != array.tobytes():
-            known = self._snapshots[id(array)] = array, array.copy("K")
+            copy = array.copy("K")
+            if array.ndim == 1 and array.strides != copy.strides:
+                # numpy adds products in another order where elements have gaps, or are reversed.
+                copy = np.repeat(copy, 2)[:: 2 if array.strides > (0,) else -2]
+                copy[...] = array
+            known = self._snapshots[id(array)] = array, copy
         return known[1]
 
     def elementwise(
