@@ -73,8 +73,10 @@ _SPECIAL = {_SEED, _IMPORT, *_READING, *_LOOKING}
 _SPECIAL_FILES = {one.co_filename for one in _SPECIAL}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
-# What errors say that code of C raises for what is no array or number, but stands for one.
+# What errors say that code of C raises for what is no array or number, but stands for one; and what
+# those say that Python raises for arrays and numbers as well.
 _OF_STAND_INS = ("Tracer", "buffer", "Could not convert object")
+_OF_BOTH = ("object is not", "has no len", "non-iterable", "operand type", "supported between")
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 
@@ -173,10 +175,12 @@ class Binding(Namespaces):
         module: str = trace.tb_frame.f_globals.get("__name__") or ""
         is_pythons = module.partition(".")[0] in sys.stdlib_module_names
         told = " ".join([one for one in error.args if isinstance(one, str)])
+        is_told = any(one in told for one in _OF_STAND_INS)
+        is_told &= not any(one in told for one in _OF_BOTH)
         if (
             isinstance(error, TraceError)
+            or is_told
             or (is_pythons and isinstance(error, TypeError))
-            or any(one in told for one in _OF_STAND_INS)
         ):
             self._caught.append(error)
 

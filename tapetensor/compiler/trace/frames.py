@@ -87,10 +87,15 @@ def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
         if watch not in _WATCHING:
             return function(*args, **options)
         sys.setprofile(None)
+        is_traced = sys.gettrace() is _pass_over
+        if is_traced:
+            sys.settrace(None)
         try:
             return function(*args, **options)
         finally:
             sys.setprofile(watch)
+            if is_traced:
+                sys.settrace(_pass_over)
 
     return run
 
