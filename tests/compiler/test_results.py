@@ -177,3 +177,11 @@ def test_a_view_of_an_array_around_the_function_leaves_as_one() -> None:
     compiled(np.ones(4))[0][0] = 7.0
     assert table[0, 0] == 7.0
     assert compiled(np.ones(4))[1][0].tolist() == [4.0, 8.0]
+
+
+def test_what_shows_the_memory_of_no_array_is_refused_as_a_result() -> None:
+    held = bytearray(8)
+    for show in (lambda: np.frombuffer(held), lambda: np.asarray(memoryview(held))):
+        with pytest.raises(tt.TraceError, match="or of other memory; return a copy"):
+            tt.compile(show)()
+    assert tt.compile(lambda: np.frombuffer(held).copy())().tolist() == [0.0]

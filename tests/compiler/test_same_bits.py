@@ -411,7 +411,7 @@ def test_products_with_parts_of_an_array_around_are_added_in_numpys_order(step: 
     rng = np.random.default_rng(0)
     part = rng.random(3000)[::step]
     x = rng.random(part.size)
-    compiled = tt.compile(lambda x: (part @ x, np.inner(x, part), np.einsum("i,i", part, x)))
+    compiled: Any = tt.compile(lambda x: (part @ x, np.inner(x, part), np.einsum("i,i", part, x)))
     expected = part @ x, np.inner(x, part), np.einsum("i,i", part, x)
     for _ in range(2):
         assert compiled(x) == expected

@@ -39,7 +39,7 @@ from tapetensor.compiler.trace.structure import (
 )
 from tapetensor.compiler.trace.telling import BEHIND
 from tapetensor.compiler.trace.tracer import ArrayTracer
-from tapetensor.compiler.trace.view import is_in_order
+from tapetensor.compiler.trace.view import is_in_order, shows_others_memory
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
@@ -220,9 +220,11 @@ class ResultWriter:
             raise trace_error("a result is an array of Python objects; return a list of them")
         is_strided = value.copy("K").strides != value.strides and value.size > 0
         is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
-        if is_strided or is_shared:
+        is_anothers = value.flags.writeable and shows_others_memory(value)
+        if is_strided or is_shared or is_anothers:
             raise trace_error(
-                "a result is a view of an array of numpy's; return a copy of it", NoPlaceError
+                "a result is a view of an array of numpy's, or of other memory; return a copy",
+                NoPlaceError,
             )
         self._numpys.append(value)
 

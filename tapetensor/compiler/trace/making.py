@@ -25,6 +25,7 @@ from tapetensor.compiler.trace.operations import number_of
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.compiler.trace.view import shows_others_memory
 from tapetensor.pictures.places import is_users_module
 
 # What gives an array of at least one axis in an order of memory.
@@ -102,7 +103,8 @@ def _make(program: Program, function: Callable[..., Any], *args: Any, **options:
     made = function(*args, **options)
     if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
         return made
-    if any(np.may_share_memory(made, one) for one in found_in(args, np.ndarray)):
+    is_shared = any(np.may_share_memory(made, one) for one in found_in(args, np.ndarray))
+    if is_shared or shows_others_memory(made):
         return made
     made.flags.writeable = False
     return ArrayTracer.made(program, program.constant(made), made)

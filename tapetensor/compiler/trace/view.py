@@ -218,6 +218,15 @@ def inverse(order: Shape) -> Shape:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
+def shows_others_memory(array: Any) -> bool:
+    """Tell whether an array of numpy's lies in the memory of what is no array, as a bytearray."""
+    while isinstance(array, np.ndarray):
+        if array.base is None:
+            return False
+        array = array.base
+    return True
+
+
 def zeros_lying_as(array: Array, dtype: DType) -> Array:
     """Return zeros in the order of memory that numpy's `empty_like` gives, untouched so far."""
     like = np.empty_like(array, dtype)
