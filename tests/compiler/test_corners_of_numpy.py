@@ -320,6 +320,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     ],
     "many axes in another order": lambda x: x.reshape((1,) * 22 + x.shape).T,
     "a pattern of a sequence": _matched,
+    "a text among numbers": lambda x: x if "a" in x or None in x[0] else -x,
     "what numpy ignores an out for": lambda x: np.fft.irfft2(x, axes=[0, 1]),
     "one of all views by value": lambda x: np.stack([np.rot90(x[:, :3], k) for k in range(4)])[
         (x > 0).sum() % 4
@@ -329,6 +330,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 _WRONG: dict[str, Callable[[Any], Any]] = {
     "an array without axes has no parts": lambda x: list(x[0, 0, ...]),
+    "nothing is in a scalar": lambda x: 1.0 in x[0, 0],
     "a scalar has no parts": lambda x: sum(x[0, 0]),
     "nobody copies into a scalar": lambda x: np.copyto(x[0, 0], 1),
     "nobody puts into a scalar": lambda x: np.putmask(x[0, 0], True, 1),

@@ -275,6 +275,12 @@ class ArrayMethods(CapturedArray):
             raise TypeError("iteration over a 0-d array")
         return map(self.__getitem__, range(self.shape[0]))
 
+    def __contains__(self, value: Any) -> bool:
+        """Tell whether some element equals a value, which is known of texts."""
+        if self.is_scalar:
+            raise TypeError(f"argument of type '{self.dtype.type.__name__}' is not iterable")
+        return bool(np.any(self == value))
+
     def __len__(self) -> int:
         """Return the size of the first axis."""
         if self.shape == ():
