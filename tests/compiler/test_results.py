@@ -185,3 +185,14 @@ def test_what_shows_the_memory_of_no_array_is_refused_as_a_result() -> None:
         with pytest.raises(tt.TraceError, match="or of other memory; return a copy"):
             tt.compile(show)()
     assert tt.compile(lambda: np.frombuffer(held).copy())().tolist() == [0.0]
+
+
+def test_whether_an_array_around_may_be_written_into_is_seen_at_every_call() -> None:
+    held = np.arange(3.0)
+    compiled: Any = tt.compile(lambda: held[1:])
+    assert compiled().flags.writeable
+    held.flags.writeable = False
+    assert not compiled().flags.writeable
+    with pytest.raises(tt.TraceError, match="held is changed"):
+        tt.compile(lambda: held.setflags(write=True))()
+    assert not held.flags.writeable

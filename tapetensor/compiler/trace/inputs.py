@@ -44,8 +44,9 @@ ARRAY: Any = vars(TensorBase)["array"]
 
 
 def elements(array: Any) -> Any:
-    """Return what two arrays of the same layout share if their elements are the same."""
-    return array.shape, array.strides, array.tobytes()
+    """Return what two arrays share if they look the same, and their elements are."""
+    look = array.shape, array.strides, array.dtype, array.flags.writeable
+    return *look, array.tobytes()
 
 
 # The guards of every plan may use these names.
@@ -335,13 +336,16 @@ class Inputs(GuardWriter):
 
 def _put_back(array: Any, before: Any) -> None:
     """Write into an array what it held, unless it still does, or nobody can by way of it."""
-    if array.flags.writeable and elements(array) != before:
-        shape, _, held = before
+    shape, _, dtype, is_writeable, held = before
+    if (is_writeable or array.flags.writeable) and elements(array) != before:
+        array.flags.writeable = True
         with warnings.catch_warnings():
             # numpy 2.5 warns of it, but nothing else changes an array that others hold.
             warnings.simplefilter("ignore", DeprecationWarning)
+            array.dtype = dtype
             array.shape = shape
-        array[...] = np.frombuffer(held, array.dtype).reshape(shape)
+        array[...] = np.frombuffer(held, dtype).reshape(shape)
+        array.flags.writeable = is_writeable
 
 
 def nothing(_: object = None) -> None:
