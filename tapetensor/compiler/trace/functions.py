@@ -76,6 +76,8 @@ def _full_like(
 def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     if len(choices) != 2:
         raise trace_error(VALUES_DECIDE.format("np.where(mask)"))
+    if any(isinstance(one, type) for one in choices):
+        raise trace_error("np.where of classes cannot be traced; choose among numbers")
     mask, choices = as_operand(mask), tuple(map(as_operand, choices))
     dtype = np.result_type(
         *[np.dtype(one.dtype) if hasattr(one, "dtype") else one for one in choices]
