@@ -11,7 +11,7 @@ import numpy as np
 from numpy._core import _methods
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.rearranging import REARRANGED, shadow
+from tapetensor.arrays.rearranging import REARRANGED
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.node import Keywords, Kind, Shape, found_in
 from tapetensor.compiler.trace.number import dummy
@@ -36,7 +36,7 @@ VALUES_DECIDE = (
 
 
 def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayTracer:
-    wanted = np.broadcast_to(shadow(array), shape).shape
+    wanted = np.broadcast_to(array.laid_out(), shape).shape
     seen = array.viewed(View("broadcast_to", wanted), wanted)
     seen.is_read_only = True
     return seen
@@ -115,8 +115,19 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     return part
 
 
+def _turned(turn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of numpy's that gives the axes another order, by the method for all."""
+
+    def turned(a: Any, *args: Any, **options: Any) -> Any:
+        # Each axis has its own number as its size.
+        return a.transpose(turn(np.empty(range(a.ndim)), *args, **options).shape)
+
+    return turned
+
+
 # Written by other functions of numpy.
 REWRITTEN: dict[Any, Callable[..., Any]] = {
+    **{one: _turned(one) for one in (np.moveaxis, np.swapaxes)},
     **{one: REARRANGED[one] for one in (np.array_split, np.expand_dims, np.split, np.squeeze)},
     # These call the method of their first argument.
     **{

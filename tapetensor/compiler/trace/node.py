@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -136,12 +137,16 @@ class Node:
         return f"%{self.index} = {self.name} {self.shape} {self.dtype}"
 
 
+# numpy takes as long for it as the rest of a small op takes.
+repeated_shape = lru_cache(1024)(np.broadcast_shapes)
+
+
 def shape_of_all(nodes: Sequence[Node]) -> Shape:
     """Return the shape to which the shapes of nodes are repeated."""
     first = nodes[0].shape
     if all(node.shape == first for node in nodes):
         return first
-    return np.broadcast_shapes(*[node.shape for node in nodes])
+    return repeated_shape(*[node.shape for node in nodes])
 
 
 def found_in(value: Any, cls: type[X_]) -> Iterator[X_]:

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
+from tapetensor.compiler.trace.view import memory_of_its_own
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -197,6 +198,7 @@ def dummy(value: Any) -> Any:
         return value.__class__()
     if not isinstance(value, CapturedArray):
         return value
-    is_scalar = issubclass(value.__class__, np.generic)
+    array: Any = value
+    is_scalar = issubclass(array.__class__, np.generic)
     # Of a date, its class makes none without a unit.
-    return np.zeros((), value.dtype)[()] if is_scalar else value.laid_out()
+    return np.zeros((), array.dtype)[()] if is_scalar else array.laid_out(memory_of_its_own)

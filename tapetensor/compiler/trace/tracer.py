@@ -36,15 +36,15 @@ from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.trial import capture_by_trial, capture_function
 from tapetensor.compiler.trace.ufuncs import captured, computed_like, yields_to
 from tapetensor.compiler.trace.view import (
+    Memory,
     View,
     inverse,
-    is_copied_by,
     is_dense,
     is_in_order,
     laid_out,
     lie_alike,
+    lying,
     seen_order,
-    zeros_lying_as,
 )
 from tapetensor.errors import TraceError
 
@@ -63,9 +63,9 @@ class ArrayTracer(Operands):
     """
 
     __slots__ = (
-        "_like",
         "_node",
         "_seen",
+        "_strides",
         "came_in",
         "fixed_as",
         "is_read_only",
@@ -82,8 +82,8 @@ class ArrayTracer(Operands):
         self._seen = None if part is None else part.array.node
         # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
-        # An array that lies in memory as numpy's would, where the program has another order.
-        self._like: Array | None = None
+        # How it lies in numpy's memory, where the program has another order.
+        self._strides: Shape | None = None
         # Whether the caller holds the same memory, or some object that lasts.
         self.came_in = True
         # Whether numpy has a scalar in its place, which nobody can write into.
@@ -139,21 +139,27 @@ class ArrayTracer(Operands):
             named = {"order": order, "copy": copy}
             found: ArrayTracer = capture_by_trial(self, np.reshape, (self, wanted), named)
             return found
-        known = shadow(self).reshape(wanted).shape
-        # A copy does not see what is written into its base later, nor the other way round.
-        seen = self.copy() if is_copied_by(self.laid_out(), known) else self
+        array, seen = self.laid_out(), self
+        try:
+            known = array.reshape(wanted, copy=False).shape
+        except ValueError:
+            known = shadow(self).reshape(wanted).shape
+            # A copy does not see what is written into its base later, nor the other way round.
+            seen = self.copy()
         return seen.viewed(View("reshape", known), known)
 
     @override
-    def laid_out(self) -> Array:
+    def laid_out(self, *memory: Memory) -> Array:
         if self.part is not None and self.part.is_view:
-            seen: Array = self.part.view(self.part.array.laid_out())
+            seen: Array = self.part.view(self.part.array.laid_out(*memory))
             return seen
-        return laid_out(self.node) if self._like is None else self._like
+        if self._strides is None:
+            return laid_out(self.node, *memory)
+        return lying(self.shape, self.dtype, self._strides, *memory)
 
     def lies_in_order(self) -> bool:
         """Tell whether it lies in C order in numpy's memory."""
-        is_plain = self._like is None and self.part is None
+        is_plain = self._strides is None and self.part is None
         return (is_plain and is_in_order(self._node)) or self.laid_out().flags.c_contiguous
 
     @override
@@ -196,7 +202,7 @@ class ArrayTracer(Operands):
         self._check_no_fields()
         index = replaced(index, known_place)
         if is_basic(index):
-            like = shadow(self)[index]
+            like = lying(self.shape, self.dtype, None)[index]
             seen = self.viewed(View("index", with_dots(index)), like.shape)
             # A scalar sees no writes.
             return seen.as_scalar() if isinstance(like, np.generic) else seen
@@ -358,16 +364,16 @@ class ArrayTracer(Operands):
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array, as far as anybody can tell."""
         if array.flags.c_contiguous and is_in_order(self._node):
-            self._like = None
+            self._strides = None
             return
-        like = zeros_lying_as(array, self.dtype)
-        self._like = None if laid_out(self._node).strides == like.strides else like
+        strides = np.empty_like(array, self.dtype).strides
+        self._strides = None if laid_out(self._node).strides == strides else strides
 
     @override
     def ordered(self) -> Node:
         if self.part is not None and self.part.is_view:
             self.part.array.ordered()
-        elif self._like is not None and not lie_alike(laid_out(self._node), self._like):
+        elif self._strides is not None and not lie_alike(laid_out(self._node), self.laid_out()):
             # No plan does without this copy, as if it was of the same value.
             self.move(reordered)
         return self.node
@@ -457,12 +463,12 @@ class ArrayTracer(Operands):
         seen = seen_order(self.laid_out())
         turned = self.transpose(inverse(seen)).fresh(copy)
         node = self.program.view(View("transpose", seen), turned, self.shape)
-        self._node, self._like = node, None
+        self._node, self._strides = node, None
 
     def as_part(self, part: Part) -> ArrayTracer:
         """Return what was just computed as a part of another array, which it shows from now on."""
         made = ArrayTracer(self.program, self._node, part)
-        made.came_in, made._like = False, self._like
+        made.came_in, made._strides = False, self._strides
         return made
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:

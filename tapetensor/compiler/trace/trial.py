@@ -28,7 +28,7 @@ from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied, into, looks
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import told_apart, written
-from tapetensor.compiler.trace.view import View, steps_to
+from tapetensor.compiler.trace.view import View, inverse, lying, seen_order, steps_to
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -40,6 +40,7 @@ _NUMBERS = (np.ndarray, np.generic, bool, int, float)
 _CALLED = ("numpy", "builtins", "math")
 # What hands its operands to the BLAS.
 _PRODUCTS = frozenset({np.dot, np.inner, np.tensordot, np.einsum, np.linalg.multi_dot})
+_JOINING = frozenset({np.concatenate, np.stack})
 # What these write or show are values, or memory that a plan has not.
 _READING = frozenset(
     {np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.save, np.savetxt,
@@ -109,6 +110,9 @@ def capture_by_trial(
         rest = {key: value for key, value in options.items() if key != "out"}
         return written(options["out"], into(function), args, rest, name)
     args, options = replaced((args, options), _known_scalar)
+    joined = _joined(function, *args, **options) if function in _JOINING else None
+    if joined is not None:
+        return self.capture_step(function, args, options, joined)
     tracers: list[tuple[ArrayTracer, Array]] = []
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
@@ -149,6 +153,31 @@ def capture_by_trial(
     if is_read_only:
         return made.read_only()
     return NumberTracer(made) if results.__class__ in (bool, int, float) else made
+
+
+def _joined(function: Any, arrays: Any, axis: Any = 0, *others: Any, **options: Any) -> Any:
+    """Return how joined arrays lie, which a few of their elements show; None if a trial must.
+
+    To join all of them takes as long as the step itself.
+    """
+    is_known = type(axis) is int and not others and not options and type(arrays) in (list, tuple)
+    if not is_known or not all(_is_tracer(one) and not one.is_scalar for one in arrays):
+        return None
+    shown = [one.laid_out() for one in arrays]
+    is_repeated = any(0 in one.strides for one in shown)
+    if function is np.stack:
+        shown = [np.expand_dims(one, axis) for one in shown]
+    axes = range(shown[0].ndim)
+    kept = {(*one.shape[:axis], 0, *one.shape[axis:][1:]) for one in shown}
+    if is_repeated or len(kept) != 1 or not -len(axes) <= axis < len(axes):
+        return None
+    place = axes[axis]
+    few = tuple([slice(None if one == place else 2) for one in axes])
+    joined = np.concatenate([one[few] for one in shown], axis)
+    shape = list(shown[0].shape)
+    shape[place] = joined.shape[place]
+    seen = seen_order(joined)
+    return lying([shape[one] for one in inverse(seen)], joined.dtype, None).transpose(seen)
 
 
 def _given_back(name: str, results: list[Any], given: list[Array]) -> dict[int, Array]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array, untouched
+from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
 from tapetensor.compiler.trace.node import (
@@ -19,13 +19,14 @@ from tapetensor.compiler.trace.node import (
     Node,
     Shape,
     found_in,
+    repeated_shape,
     replaced,
     shape_of_all,
 )
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, of_scalars
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
-from tapetensor.compiler.trace.view import View, inverse, laid_out, seen_order
+from tapetensor.compiler.trace.view import View, inverse, laid_out, lying, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.pictures.places import users_frame
 
@@ -173,15 +174,20 @@ def _product_like(inputs: tuple[Any, ...], shape: Shape) -> Any:
 
     Which matrices are neighbours is as it is in a sum of such stacks.
     """
-    arrays: list[Any] = list(map(dummy, inputs))
-    if max(one.ndim for one in arrays) < 3 or not all(one.size for one in arrays):
+    if max([one.ndim for one in inputs]) < 3 or not all(one.size for one in inputs):
         return None
+    arrays: list[Any] = list(map(_shown, inputs))
     firsts: list[Any] = [one[..., 0, 0] if one.ndim > 1 else one[..., 0] for one in arrays]
     first: Any = np.add(*firsts)
     seen = seen_order(first)
     lead = [first.shape[axis] for axis in inverse(seen)]
-    lying = untouched((*lead, *shape[first.ndim :]), first.dtype)
-    return lying.transpose(*seen, *range(first.ndim, len(shape)))
+    whole = lying((*lead, *shape[first.ndim :]), first.dtype, None)
+    return whole.transpose(*seen, *range(first.ndim, len(shape)))
+
+
+def _shown(value: Any) -> Any:
+    """Return an operand, or an array that lies in memory as one that is captured."""
+    return value.laid_out() if isinstance(value, CapturedArray) else value
 
 
 def _writable(target: Any) -> Any:
@@ -262,7 +268,7 @@ def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
     inputs = list(inputs)
     if all(map(lies_in_order, inputs)):
         return np.empty(shape, bool)[()]
-    arrays = [one for one in map(dummy, inputs) if isinstance(one, np.ndarray)]
+    arrays = [one for one in map(_shown, inputs) if isinstance(one, np.ndarray)]
     # Its stubs take no list that ends in None.
     nditer: Any = np.nditer
     made = nditer(
@@ -343,5 +349,5 @@ def product_shape(lhs: Shape, rhs: Shape) -> Shape:
     inner = rhs[-2] if len(rhs) > 1 else rhs[0]
     if lhs[-1] != inner:
         raise ValueError(f"inner dims {lhs[-1]} and {inner} differ")
-    leading = np.broadcast_shapes(lhs[:-2], rhs[:-2])
+    leading = repeated_shape(lhs[:-2], rhs[:-2])
     return (*leading, *lhs[-2:-1], *(rhs[-1:] if len(rhs) > 1 else ()))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -68,9 +70,43 @@ class View:
 
 # The kinds whose detail is strides, where those are not C's.
 _STRIDED = frozenset({Kind.INPUT, Kind.CALL})
+_BYTE = np.dtype(np.uint8)
+# Gives so many bytes, all of them zero.
+Memory: TypeAlias = Callable[[int], Array]
 
 
-def laid_out(node: Node) -> Array:
+def memory_of_its_own(nbytes: int) -> Array:
+    """Return memory that no other array shares."""
+    return untouched((nbytes,), _BYTE)
+
+
+def _memory_of_all(nbytes: int) -> Array:
+    """Return memory for all arrays that only show how they lie; nobody may write to it."""
+    global _memory
+    if nbytes > _memory.size:
+        _memory = memory_of_its_own(2 * nbytes)
+        _memory.flags.writeable = False
+    return _memory
+
+
+_memory = np.zeros(0, _BYTE)
+
+
+def lying(
+    shape: Shape, dtype: DType, strides: Shape | None, memory: Memory = _memory_of_all
+) -> Array:
+    """Return zeros that lie in memory in some way, in C order without strides."""
+    if dtype.hasobject:
+        return np.zeros(shape, dtype)
+    if strides is None or 0 in shape:
+        return np.ndarray(shape, dtype, memory(math.prod(shape) * dtype.itemsize), 0, strides)
+    reach = [stride * (size - 1) for stride, size in zip(strides, shape, strict=True)]
+    before = -sum([one for one in reach if one < 0])
+    after = sum([one for one in reach if one > 0]) + dtype.itemsize
+    return np.ndarray(shape, dtype, memory(before + after), before, strides)
+
+
+def laid_out(node: Node, memory: Memory = _memory_of_all) -> Array:
     """Return an array that lies in memory as the value that numpy computes for a node."""
     while node.kind is Kind.WRITE:
         node = node.args[0]
@@ -78,15 +114,10 @@ def laid_out(node: Node) -> Array:
         known: Array = node.detail
         return known
     if node.kind is Kind.VIEW and node.function.name != "broadcast_to":
-        seen: Array = node.function(laid_out(node.args[0]))
+        seen: Array = node.function(laid_out(node.args[0], memory))
         return seen
-    if is_in_order(node) or node.kind not in _STRIDED:
-        return untouched(node.shape, node.dtype)
-    reach = [stride * (size - 1) for stride, size in zip(node.detail, node.shape, strict=True)]
-    before = -sum([one for one in reach if one < 0])
-    after = sum([one for one in reach if one > 0]) + node.dtype.itemsize
-    memory = untouched((before + after if node.size else 0,), np.dtype(np.uint8))
-    return np.ndarray(node.shape, node.dtype, memory, before if node.size else 0, node.detail)
+    strides = node.detail if node.kind in _STRIDED else None
+    return lying(node.shape, node.dtype, strides, memory)
 
 
 def is_in_order(node: Node) -> bool:
@@ -225,12 +256,6 @@ def shows_others_memory(array: Any) -> bool:
             return False
         array = array.base
     return True
-
-
-def zeros_lying_as(array: Array, dtype: DType) -> Array:
-    """Return zeros in the order of memory that numpy's `empty_like` gives, untouched so far."""
-    like = np.empty_like(array, dtype)
-    return np.ndarray(like.shape, dtype, untouched((like.size,), dtype), 0, like.strides)
 
 
 def order_of(operand: Node, names: tuple[str, ...] = ("transpose", "reshape")) -> Shape | None:
