@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -16,8 +17,15 @@ from tapetensor.compiler.trace.codes import UNREPEATABLE_NAMES, is_unrepeatable
 P_ = ParamSpec("P_")
 R_ = TypeVar("R_")
 
-# What watches now.
-_WATCHING: set[Any] = set()
+
+class _Here(threading.local):
+    """What watches in this thread now."""
+
+    watch: Any = None
+
+
+# To read it Python calls no function, which would be watched.
+_HERE = _Here()
 
 
 @contextmanager
@@ -58,7 +66,7 @@ def watched(
             if is_named_so and is_unrepeatable(argument):
                 call(frame, argument)
 
-    _WATCHING.add(on_event)
+    outer, _HERE.watch = _HERE.watch, on_event
     sys.setprofile(on_event)
     try:
         yield
@@ -66,7 +74,7 @@ def watched(
         sys.setprofile(None)
         if sys.gettrace() is _pass_over:
             sys.settrace(None)
-        _WATCHING.discard(on_event)
+        _HERE.watch = outer
         # Python's own profiler begins again only when it is told to.
         getattr(before, "enable", partial(sys.setprofile, before))()
 
@@ -83,16 +91,18 @@ def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
 
     @wraps(function)
     def run(*args: P_.args, **options: P_.kwargs) -> R_:
-        watch = sys.getprofile() if _WATCHING else None
-        if watch not in _WATCHING:
+        watch = _HERE.watch
+        if watch is None:
             return function(*args, **options)
         sys.setprofile(None)
         is_traced = sys.gettrace() is _pass_over
         if is_traced:
             sys.settrace(None)
+        _HERE.watch = None
         try:
             return function(*args, **options)
         finally:
+            _HERE.watch = watch
             sys.setprofile(watch)
             if is_traced:
                 sys.settrace(_pass_over)

@@ -79,6 +79,7 @@ class Node:
         place: the line of the user's program that ran it.
 
     Attributes:
+        ndim: the number of axes.
         size: the number of elements.
     """
 
@@ -91,10 +92,12 @@ class Node:
     index: int
     label: str
     place: Place | None
+    ndim: int = field(init=False)
     size: int = field(init=False)
     _parents: tuple[Node, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.ndim = len(self.shape)
         self.size = math.prod(self.shape)
         self._parents = tuple(found_in(self.args, Node))
 

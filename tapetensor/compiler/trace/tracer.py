@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABCMeta
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from types import FrameType
 from typing import Any
 
@@ -63,13 +64,14 @@ class ArrayTracer(Operands):
     """
 
     __slots__ = (
+        "_class",
+        "_is_scalar",
         "_node",
         "_seen",
         "_strides",
         "came_in",
         "fixed_as",
         "is_read_only",
-        "is_scalar",
         "part",
         "program",
     )
@@ -87,15 +89,22 @@ class ArrayTracer(Operands):
         # Whether the caller holds the same memory, or some object that lasts.
         self.came_in = True
         # Whether numpy has a scalar in its place, which nobody can write into.
-        self.is_scalar = False
+        self._is_scalar, self._class = False, np.ndarray
         # Whether numpy refuses to write into it.
         self.is_read_only: bool = part is not None and part.array.is_read_only
 
-    @property  # type: ignore[misc]  # a class is an attribute to mypy
-    @override
-    def __class__(self) -> type[Any]:
-        """What it stands for, as programs ask: ``isinstance(x, np.ndarray)``."""
-        return self.dtype.type if self.is_scalar else np.ndarray
+    def _set_scalar(self, is_scalar: bool) -> None:
+        self._is_scalar = is_scalar
+        self._class = self.dtype.type if is_scalar else np.ndarray
+
+    # These are asked for so often that the frames of functions in Python would take most of the
+    # time. What it stands for is its class, as programs ask: ``isinstance(x, np.ndarray)``.
+    __class__: Any = property(attrgetter("_class"))
+    shape: Any = property(attrgetter("_node.shape"))
+    dtype: Any = property(attrgetter("_node.dtype"))
+    ndim: Any = property(attrgetter("_node.ndim"))
+    size: Any = property(attrgetter("_node.size"))
+    is_scalar: Any = property(attrgetter("_is_scalar"), _set_scalar)
 
     @property
     @override
@@ -111,16 +120,6 @@ class ArrayTracer(Operands):
     @override
     def array(self) -> ArrayTracer:
         return self
-
-    @property
-    @override
-    def shape(self) -> Shape:
-        return self._node.shape
-
-    @property
-    @override
-    def dtype(self) -> DType:
-        return self._node.dtype
 
     @unseen
     def transpose(self, *axes: Any) -> ArrayTracer:
@@ -149,6 +148,7 @@ class ArrayTracer(Operands):
         return seen.viewed(View("reshape", known), known)
 
     @override
+    @unseen
     def laid_out(self, *memory: Memory) -> Array:
         if self.part is not None and self.part.is_view:
             seen: Array = self.part.view(self.part.array.laid_out(*memory))
@@ -441,7 +441,8 @@ class ArrayTracer(Operands):
         """
         made = cls(program, node)
         made.came_in = False
-        made.is_scalar = node.shape == () and not isinstance(like, np.ndarray)
+        if node.shape == () and not isinstance(like, np.ndarray):
+            made.is_scalar = True
         if isinstance(like, np.ndarray):
             made.lies_as(like)
         return made
@@ -478,7 +479,8 @@ class ArrayTracer(Operands):
             base = self.as_scalar(False)
         node = self.program.view(view, base.node, shape)
         seen = ArrayTracer(self.program, node, Part(base, view))
-        seen.is_scalar = self.is_scalar and shape == () and view.name in ("reshape", "transpose")
+        if self.is_scalar and shape == () and view.name in ("reshape", "transpose"):
+            seen.is_scalar = True
         return seen
 
     @override
