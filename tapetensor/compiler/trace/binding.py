@@ -61,6 +61,7 @@ from tapetensor.tape.recorder import Recorder
 from tapetensor.tensor.base import TensorBase
 
 _REPLAY = Recorder.replay
+_REPLAY_UNSEEN = unseen(_REPLAY)
 _KERNELS = f"{__name__.split('.', maxsplit=1)[0]}.kernels."
 # Methods of Python's own that read what their objects hold, and what seeds a generator.
 _SEED = random.Random.seed.__code__
@@ -221,7 +222,7 @@ class Binding(Namespaces):
             # Of arrays of the user's own some method has run by now.
             has_arrays = any(one.co_name.startswith("__array") for one in self._entered.values())
             are_known = not has_arrays and all(one.startswith(_KERNELS) for one in kernels)
-            return (unseen(_REPLAY) if are_known else _REPLAY)(records, *args, **options)
+            return (_REPLAY_UNSEEN if are_known else _REPLAY)(records, *args, **options)
 
         type.__setattr__(TensorBase, "array", property(read, ARRAY.__set__, ARRAY.__delete__))
         type.__setattr__(Recorder, "replay", replay)

@@ -390,7 +390,9 @@ def _multiplying(name: str) -> Callable[..., Any]:
     captured = getattr(CapturedArray, name)
 
     def of(self: ArrayMethods, other: Any) -> Any:
-        if self.is_scalar and other.__class__ in (list, tuple, str, bytes):
+        if not self.is_scalar:
+            return captured(self, other)
+        if other.__class__ in (list, tuple, str, bytes):
             # This raises what numpy raises of other numbers than integers.
             return other * (self.read() if self.dtype.kind in "iu" else self.dtype.type(0))
         if self._kinds_of_scalars(other) == "c":

@@ -99,7 +99,9 @@ class Node:
     def __post_init__(self) -> None:
         self.ndim = len(self.shape)
         self.size = math.prod(self.shape)
-        self._parents = tuple(found_in(self.args, Node))
+        # Mostly they are all that there is.
+        are_all = {*map(type, self.args)} == {Node}
+        self._parents = self.args if are_all else tuple(found_in(self.args, Node))
 
     @property
     def nbytes(self) -> int:
@@ -147,9 +149,8 @@ repeated_shape = lru_cache(1024)(np.broadcast_shapes)
 def shape_of_all(nodes: Sequence[Node]) -> Shape:
     """Return the shape to which the shapes of nodes are repeated."""
     first = nodes[0].shape
-    if all(node.shape == first for node in nodes):
-        return first
-    return repeated_shape(*[node.shape for node in nodes])
+    shapes = [node.shape for node in nodes]
+    return first if shapes.count(first) == len(shapes) else repeated_shape(*shapes)
 
 
 def found_in(value: Any, cls: type[X_]) -> Iterator[X_]:

@@ -56,7 +56,7 @@ class Program:
         self.makes_arrays = makes_arrays
         self._thread = get_ident()
         self._filters, self._warned = warnings.filters, _warnings_as_they_are()
-        self._errors = _state_of_errors()
+        self._errors = None if errors_raise() else _state_of_errors()
         self._answers = _answers()
         self.ignored: set[str] = set()
         self.nodes: list[Node] = []
@@ -89,12 +89,12 @@ class Program:
     ) -> Node:
         """Add a node, or return the one that computes the same."""
         self.check_thread()
-        if errors_raise():
-            raise trace_error(
-                "np.errstate, or np.seterr, changes within the function what raises an error, "
-                "which a replay would not repeat; put it around the call"
-            )
         if self._errors is None or self._errors is not _state_of_errors():
+            if errors_raise():
+                raise trace_error(
+                    "np.errstate, or np.seterr, changes within the function what raises an error, "
+                    "which a replay would not repeat; put it around the call"
+                )
             answers = _answers().items()
             before = self._answers
             self.ignored |= {one for one, answer in answers if answer == "ignore" != before[one]}
@@ -162,20 +162,21 @@ class Program:
         `order` is how the axes of memory in C order are seen; without, it is that of the operands.
         """
         shape = shape_of_all(operands)
-        bases = tuple([self._without_broadcast(operand) for operand in operands])
+        bases = tuple(map(self._without_broadcast, operands))
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
         # The BLAS adds neighbours in another order than elements that lie apart.
         if same is not None and not same.is_written_to and is_dense(same):
             return self.broadcast(same, shape)
         narrow = shape_of_all(bases)
-        if all(base.kind is Kind.CONSTANT for base in bases) and math.prod(narrow) <= _SMALL:
+        kinds = {base.kind for base in bases}
+        if kinds == {Kind.CONSTANT} and math.prod(narrow) <= _SMALL:
             with np.errstate(all="ignore"):
                 folded = function(*[base.detail for base in bases])
             return self.broadcast(self.constant(folded, dtype), shape)
         if order is None or len(order) != len(narrow):
-            order = _common_order(bases, narrow)
-        if order != tuple(range(len(narrow))):
+            order = None if kinds <= _IN_ORDER else _common_order(bases, narrow)
+        if order is not None and order != tuple(range(len(narrow))):
             return self.broadcast(self._reordered(function, bases, order, narrow, dtype), shape)
         node = self.add(Kind.ELEMENTWISE, function, bases, narrow, dtype)
         return self.broadcast(node, shape)
@@ -249,6 +250,8 @@ class Program:
 
     def broadcast(self, operand: Node, shape: Shape) -> Node:
         """Add `operand` repeated to `shape`."""
+        if operand.shape == shape:
+            return operand
         return self.view(View("broadcast_to", shape), operand, shape)
 
 
@@ -343,7 +346,9 @@ _NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
 def _key(value: Any, kept: list[Any]) -> Hashable:
     """Return a key that equal computations share; it has no hash where that cannot be told."""
     cls = value.__class__
-    if cls is Node or cls is np.ndarray:
+    if cls is Node or value is None:
+        return value  # type: ignore[no-any-return]  # its hash is by identity
+    if cls is np.ndarray:
         kept.append(value)
         return (id(value),)
     if cls is tuple or isinstance(value, tuple | list):

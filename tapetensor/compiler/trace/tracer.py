@@ -19,7 +19,7 @@ from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import is_basic, shaped, with_dots
 from tapetensor.compiler.trace.methods import known_place
-from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
+from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operands import Operands
 from tapetensor.compiler.trace.operations import (
@@ -223,7 +223,8 @@ class ArrayTracer(Operands):
     @unseen
     def _set(self, index: Any, value: Any, frame: FrameType) -> None:
         self._check_no_fields()
-        if name_called(frame.f_code, frame.f_lasti) == "shuffle":
+        code = frame.f_code
+        if "shuffle" in code.co_names and name_called(code, frame.f_lasti) == "shuffle":
             raise self.refusal("shuffle exchanges parts of an array; write x[rng.permutation(n)]")
         index = replaced(index, known_place)
         is_number = value.__class__ in (bool, int, float) and self.dtype.kind not in "iu"
@@ -409,8 +410,6 @@ class ArrayTracer(Operands):
     @unseen
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc; leave it to what records, which calls it again on what it holds."""
-        if any(isinstance(one, Recorded) for one in inputs):
-            return NotImplemented
         return captured(self, ufunc, method, inputs, options)
 
     @unseen

@@ -46,7 +46,9 @@ def captured(
     options: dict[str, Any],
 ) -> Any:
     """Capture a method of a ufunc, whose result may go into an array."""
-    if any(yields_to(type(one)) for one in (*inputs, *options.get("out", ()))):
+    classes = dict.fromkeys(map(type, (self, *inputs, *options.get("out", ()))))
+    # Mostly all are of one.
+    if len(classes) > 1 and any(map(yields_to, classes)):
         return NotImplemented
     out, *others = options.pop("out", (None,))
     name, is_call = f"np.{ufunc.__name__}", method == "__call__"
@@ -75,7 +77,7 @@ def captured(
         inputs = tuple([as_operand(one) for one in inputs])
         if ufunc in COMPARISONS:
             inputs = tuple([_comparable(one, inputs) for one in inputs])
-        if any(one.dtype.kind not in "biufc" for one in inputs if isinstance(one, np.ndarray)):
+        if not _are_numbers(*[one.dtype for one in inputs if isinstance(one, np.ndarray)]):
             # This raises what numpy raises, unless the elements are objects that can be computed.
             ufunc(*map(dummy, inputs))
             raise trace_error(f"{name} of Python objects cannot be traced; make numbers of them")
@@ -106,6 +108,11 @@ def captured(
     if not target.becomes(result.astype(out.dtype).node):
         target.write(into(ufunc), *inputs)
     return out
+
+
+@cache
+def _are_numbers(*dtypes: DType) -> bool:
+    return all(one.kind in "biufc" for one in dtypes)
 
 
 def yields_to(cls: type, protocol: str = "__array_ufunc__") -> bool:
@@ -200,9 +207,9 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     """Capture a call of a ufunc, whose result takes the order of `out` where there is one."""
     if ufunc.nout != 1:
         return self.capture_step(ufunc, inputs, {})
-    *loop, dtype = _resolved(ufunc, *[_kind(one) for one in inputs])
-    tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
+    *loop, dtype = _resolved(ufunc, *map(_kind, inputs))
     if ufunc.signature is not None:
+        tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
         told_apart(tracers)
         for one in tracers:
             one.repeat_nothing()
@@ -213,7 +220,7 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     is_captured_power = ufunc is np.power and isinstance(inputs[1], CapturedArray)
     if is_captured_power and not _repeats(inputs[1].laid_out()):
         # numpy takes powers by another function only where one exponent is that of all.
-        tracers[-1].repeat_nothing()
+        inputs[1].repeat_nothing()
     operands = tuple(map(self.operand, inputs, loop))
     if ufunc is np.matmul:
         lhs, rhs = operands
@@ -267,7 +274,7 @@ def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
     """
     inputs = list(inputs)
     if all(map(lies_in_order, inputs)):
-        return np.empty(shape, bool)[()]
+        return lying(shape, _BOOL, None)[()]
     arrays = [one for one in map(_shown, inputs) if isinstance(one, np.ndarray)]
     # Its stubs take no list that ends in None.
     nditer: Any = np.nditer
