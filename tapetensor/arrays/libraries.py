@@ -110,7 +110,7 @@ def beside_captured(array: Any, others: Iterable[object]) -> Any:
 
     What it computes has no place in an array of numpy's, and is no index of one.
     """
-    captured = captured_among(others)
+    captured = captured_among(others) if type(array) is np.ndarray else None
     return array if captured is None else like(array, captured)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import sysconfig
+import threading
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -65,9 +66,18 @@ def users_place() -> Place | None:
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
 
 
+class _Within(threading.local):
+    """Where this thread was before what calls nothing of the user's began, if it is in that."""
+
+    frame: FrameType | None = None
+
+
+within = _Within()
+
+
 def users_frame() -> FrameType | None:
     """Return the frame that called into the library; None if a thread began inside."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = within.frame or sys._getframe(1)
     while frame is not None and not is_users_module(frame.f_globals.get("__name__")):
         frame = frame.f_back
     return frame

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 from typing_extensions import TypeVar
 
 from tapetensor.compiler.trace.codes import UNREPEATABLE_NAMES, is_unrepeatable
+from tapetensor.pictures.places import within
 
 P_ = ParamSpec("P_")
 R_ = TypeVar("R_")
@@ -98,11 +99,11 @@ def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
         is_traced = sys.gettrace() is _pass_over
         if is_traced:
             sys.settrace(None)
-        _HERE.watch = None
+        _HERE.watch, within.frame = None, sys._getframe(1)
         try:
             return function(*args, **options)
         finally:
-            _HERE.watch = watch
+            _HERE.watch, within.frame = watch, None
             sys.setprofile(watch)
             if is_traced:
                 sys.settrace(_pass_over)

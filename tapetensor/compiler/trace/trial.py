@@ -177,7 +177,8 @@ def _joined(function: Any, arrays: Any, axis: Any = 0, *others: Any, **options: 
     shape = list(shown[0].shape)
     shape[place] = joined.shape[place]
     seen = seen_order(joined)
-    return lying([shape[one] for one in inverse(seen)], joined.dtype, None).transpose(seen)
+    packed = tuple([shape[one] for one in inverse(seen)])
+    return lying(packed, joined.dtype, None).transpose(seen)
 
 
 def _given_back(name: str, results: list[Any], given: list[Array]) -> dict[int, Array]:

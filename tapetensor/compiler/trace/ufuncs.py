@@ -232,7 +232,8 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         detail = (len(rows),), False
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
         node = self.program.view(View("reshape", rows), node, rows)
-        return self.wrap(node, computed_like([one.laid_out()[..., 0] for one in tracers], rows))
+        firsts = [one.laid_out()[..., 0] for one in inputs if isinstance(one, CapturedArray)]
+        return self.wrap(node, computed_like(firsts, rows))
     if ufunc.signature is not None:
         return self.capture_step(ufunc, inputs, {})
     shape = shape_of_all(operands)
