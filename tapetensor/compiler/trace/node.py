@@ -81,6 +81,7 @@ class Node:
     Attributes:
         ndim: the number of axes.
         size: the number of elements.
+        layout: an array that shows how it lies in memory, once somebody has asked.
     """
 
     kind: Kind
@@ -94,6 +95,7 @@ class Node:
     place: Place | None
     ndim: int = field(init=False)
     size: int = field(init=False)
+    layout: Any = field(init=False, default=None)
     _parents: tuple[Node, ...] = field(init=False)
 
     def __post_init__(self) -> None:

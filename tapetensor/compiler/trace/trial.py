@@ -76,7 +76,9 @@ def _out_by_name(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call with `out`, and all that follow it, by their names."""
     names = _names_of_arguments(function)
-    place = names.index("out") if "out" in names else len(args)
+    if "out" not in names[: len(args)]:
+        return args, options
+    place = names.index("out")
     return args[:place], {**dict(zip(names[place:], args[place:], strict=False)), **options}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -275,18 +275,26 @@ def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
     """
     inputs = list(inputs)
     if all(map(lies_in_order, inputs)):
-        return lying(shape, _BOOL, None)[()]
+        return _lying_like(shape)
     arrays = [one for one in map(_shown, inputs) if isinstance(one, np.ndarray)]
+    return _lying_like(shape, *[(one.shape, one.strides) for one in arrays])
+
+
+@lru_cache(1024)
+def _lying_like(shape: Shape, *layouts: tuple[Shape, Shape]) -> Any:
+    """Return what numpy has in the place of what it computes of arrays of some layouts."""
+    if not layouts:
+        return lying(shape, _BOOL, None)[()]
     # Its stubs take no list that ends in None.
     nditer: Any = np.nditer
     made = nditer(
-        [*[np.broadcast_to(one, shape) for one in arrays], None],
+        [*[np.broadcast_to(lying(one, _BOOL, strides), shape) for one, strides in layouts], None],
         flags=["zerosize_ok"],
-        op_flags=[*[["readonly"]] * len(arrays), ["writeonly", "allocate"]],
-        op_dtypes=[*[None] * len(arrays), np.dtype(bool)],
+        op_flags=[*[["readonly"]] * len(layouts), ["writeonly", "allocate"]],
+        op_dtypes=[*[None] * len(layouts), _BOOL],
         order="K",
     )
-    return made.operands[-1][()]
+    return lying(shape, _BOOL, made.operands[-1].strides)[()]
 
 
 def reduced(

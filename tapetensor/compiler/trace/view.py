@@ -117,7 +117,12 @@ def laid_out(node: Node, memory: Memory = _memory_of_all) -> Array:
         seen: Array = node.function(laid_out(node.args[0], memory))
         return seen
     strides = node.detail if node.kind in _STRIDED else None
-    return lying(node.shape, node.dtype, strides, memory)
+    if memory is not _memory_of_all:
+        return lying(node.shape, node.dtype, strides, memory)
+    if node.layout is None:
+        node.layout = lying(node.shape, node.dtype, strides)
+    shown: Array = node.layout
+    return shown
 
 
 def is_in_order(node: Node) -> bool:
