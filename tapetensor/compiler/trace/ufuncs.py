@@ -288,7 +288,7 @@ def _lying_like(shape: Shape, *layouts: tuple[Shape, Shape]) -> Any:
     # Its stubs take no list that ends in None.
     nditer: Any = np.nditer
     made = nditer(
-        [*[np.broadcast_to(lying(one, _BOOL, strides), shape) for one, strides in layouts], None],
+        [*[lying(one, _BOOL, strides) for one, strides in layouts], None],
         flags=["zerosize_ok"],
         op_flags=[*[["readonly"]] * len(layouts), ["writeonly", "allocate"]],
         op_dtypes=[*[None] * len(layouts), _BOOL],
