@@ -115,6 +115,16 @@ def _copy_in_another_order(x: Any) -> Any:
     return turned.ravel(), turned.sum(), np.ascontiguousarray(turned).sum()
 
 
+def _joined_in_other_orders(x: Any) -> Any:
+    stack = x[:, None] * x[:2, :, None, None]
+    joined = (
+        np.stack([x.T, x.T * 2], 1), np.stack((x, x.T.copy("K").T), -1),
+        np.concatenate([stack.swapaxes(0, 2), stack.swapaxes(0, 2)[1:]]),
+        np.concatenate((np.moveaxis(stack, -1, 0), np.moveaxis(stack * 2, 3, 0)), axis=-2),
+    )  # fmt: skip
+    return joined, [one.strides for one in joined]
+
+
 def _product_of_turned_stacks(x: Any) -> Any:
     stack = np.multiply.outer(np.multiply.outer(x[0, :3], x[1, :2]), x[:2, :2])
     products = x[:2, :2] @ stack.T, stack.T @ x[:3, :1], stack.transpose(1, 0, 2, 3) @ x[0, :2]
@@ -271,6 +281,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "products with what lies backwards": lambda x: [
         x[0] @ x[:, ::-1].T, x[:, ::2] @ x[::-1, ::2].T, x[0, ::-1] @ x.T, x[:, ::3] @ x[0, ::3]
     ],
+    "joined arrays that lie in other orders": _joined_in_other_orders,
     "the second axis": lambda x: [np.concatenate((x, x), 1), np.stack((x, x), 1)],
     "views of no elements": lambda x: [
         np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4),

@@ -141,6 +141,32 @@ def test_a_global_that_a_method_reads_makes_another_plan(monkeypatch: pytest.Mon
     assert compiled(_vector(1.0)).item() == 7.0
 
 
+def _scaled_kernel(x: Any) -> Any:
+    return x * 1, (lambda g: g * x.dtype.type(SCALE),)
+
+
+def _scaled(x: Any) -> Any:
+    return x * SCALE
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x: tt.custom_op(_scaled_kernel, x, shape=x.shape),
+        lambda x: tt.checkpoint(_scaled, x),
+    ],
+)
+def test_a_global_that_the_users_pullback_reads_makes_another_plan(
+    op: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: Any = tt.compile(lambda x: (op(x.trace()) * 3.0).sum().backward()[x])
+    assert compiled(_vector(1.0)).item() == 6.0
+
+    monkeypatch.setitem(globals(), "SCALE", 7.0)
+
+    assert compiled(_vector(1.0)).item() == 21.0
+
+
 def test_an_attribute_of_a_class_makes_another_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     holder = Holder(None)
     compiled = tt.compile(lambda x: x * holder.kind)
