@@ -211,8 +211,11 @@ class ArrayTracer(Operands):
                 "a mask as an index gives a shape that depends on the values; write "
                 "np.where(mask, x, 0), or take the elements outside"
             )
-        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
-        if is_basic(replaced(index, dummy)) and not chosen.is_scalar:
+        given = replaced(index, dummy)
+        # What arrays of indices choose is a copy.
+        like = None if is_basic(given) or self.is_scalar else self.laid_out()[given]
+        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {}, like)
+        if is_basic(given) and not chosen.is_scalar:
             return chosen.as_part(Part(self, read_index, (replaced(index, self.unwrapped),)))
         return chosen
 

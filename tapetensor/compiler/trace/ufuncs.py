@@ -26,7 +26,7 @@ from tapetensor.compiler.trace.node import (
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, of_scalars
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
-from tapetensor.compiler.trace.view import View, inverse, laid_out, lying, seen_order
+from tapetensor.compiler.trace.view import View, inverse, is_in_order, laid_out, lying, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.pictures.places import users_frame
 
@@ -105,7 +105,10 @@ def captured(
     fits = is_array and not options and out.shape == result.shape
     if not fits or not np.can_cast(result.dtype, out.dtype, "same_kind"):
         return written(out, into(ufunc), inputs, options, name)
-    if not target.becomes(result.astype(out.dtype).node):
+    node = result.node
+    if node.dtype != out.dtype or not is_in_order(node):
+        node = result.astype(out.dtype).node
+    if not target.becomes(node):
         target.write(into(ufunc), *inputs)
     return out
 
