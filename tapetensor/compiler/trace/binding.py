@@ -114,7 +114,7 @@ class Binding(Namespaces):
     @property
     def has_imported(self) -> bool:
         """Whether modules of the user's are known only now, so that no walk has seen them."""
-        return not self._imported.isdisjoint(sys.modules)
+        return not sys.modules.keys().isdisjoint(self._imported)
 
     def open(self, function: Any) -> Any:
         """Walk what is compiled; return what stands for it."""
@@ -220,7 +220,8 @@ class Binding(Namespaces):
         def replay(records: Any, *args: Any, **options: Any) -> Any:
             kernels = {one.__module__ for one, _, _ in records.values()}
             # Of arrays of the user's own some method has run by now.
-            has_arrays = any(one.co_name.startswith("__array") for one in self._entered.values())
+            entered = [*self._entered.values()]
+            has_arrays = any(one.co_name.startswith("__array") for one in entered)
             are_known = not has_arrays and all(one.startswith(_KERNELS) for one in kernels)
             return (_REPLAY_UNSEEN if are_known else _REPLAY)(records, *args, **options)
 

@@ -74,7 +74,8 @@ def captured(
         # numpy's scalars call the function for the operator, which has other last digits.
         return self.capture_step(of_scalars(operator.pow), inputs, {})
     if is_call:
-        inputs = tuple([as_operand(one) for one in inputs])
+        if len(classes) > 1:
+            inputs = tuple(map(as_operand, inputs))
         if ufunc in COMPARISONS:
             inputs = tuple([_comparable(one, inputs) for one in inputs])
         if not _are_numbers(*[one.dtype for one in inputs if isinstance(one, np.ndarray)]):

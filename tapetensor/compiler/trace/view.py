@@ -83,10 +83,12 @@ def memory_of_its_own(nbytes: int) -> Array:
 def _memory_of_all(nbytes: int) -> Array:
     """Return memory for all arrays that only show how they lie; nobody may write to it."""
     global _memory
-    if nbytes > _memory.size:
-        _memory = memory_of_its_own(2 * nbytes)
-        _memory.flags.writeable = False
-    return _memory
+    memory = _memory
+    if nbytes > memory.size:
+        memory = memory_of_its_own(nbytes)
+        memory.flags.writeable = False
+        _memory = memory
+    return memory
 
 
 _memory = np.zeros(0, _BYTE)
