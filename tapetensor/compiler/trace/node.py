@@ -17,6 +17,7 @@ from tapetensor.pictures import Place
 X_ = TypeVar("X_")
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
+_NOTHING = np.dtype([])
 
 
 class Kind(Enum):
@@ -144,8 +145,10 @@ class Node:
         return f"%{self.index} = {self.name} {self.shape} {self.dtype}"
 
 
-# numpy takes as long for it as the rest of a small op takes.
-repeated_shape = lru_cache(1024)(np.broadcast_shapes)
+@lru_cache(1024)
+def repeated_shape(*shapes: Shape) -> Shape:
+    """Return what `np.broadcast_shapes` gives, which takes as long as the rest of a small op."""
+    return np.broadcast(*[np.empty(one, _NOTHING) for one in shapes]).shape
 
 
 def shape_of_all(nodes: Sequence[Node]) -> Shape:

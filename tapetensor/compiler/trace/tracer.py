@@ -68,10 +68,10 @@ class ArrayTracer(Operands):
         "_is_scalar",
         "_node",
         "_seen",
-        "_strides",
         "came_in",
         "fixed_as",
         "is_read_only",
+        "numpys_strides",
         "part",
         "program",
     )
@@ -85,7 +85,7 @@ class ArrayTracer(Operands):
         # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
         # How it lies in numpy's memory, where the program has another order.
-        self._strides: Shape | None = None
+        self.numpys_strides: Shape | None = None
         # Whether the caller holds the same memory, or some object that lasts.
         self.came_in = True
         # Whether numpy has a scalar in its place, which nobody can write into.
@@ -150,16 +150,21 @@ class ArrayTracer(Operands):
     @override
     @unseen
     def laid_out(self, *memory: Memory) -> Array:
-        if self.part is not None and self.part.is_view:
-            seen: Array = self.part.view(self.part.array.laid_out(*memory))
-            return seen
-        if self._strides is None:
-            return laid_out(self.node, *memory)
-        return lying(self.shape, self.dtype, self._strides, *memory)
+        views, root = list[View](), self
+        while root.part is not None and isinstance(root.part.view, View):
+            views.append(root.part.view)
+            root = root.part.array
+        if root.numpys_strides is None:
+            shown = laid_out(root.node, *memory)
+        else:
+            shown = lying(root.shape, root.dtype, root.numpys_strides, *memory)
+        for view in reversed(views):
+            shown = view(shown)
+        return shown
 
     def lies_in_order(self) -> bool:
         """Tell whether it lies in C order in numpy's memory."""
-        is_plain = self._strides is None and self.part is None
+        is_plain = self.numpys_strides is None and self.part is None
         return (is_plain and is_in_order(self._node)) or self.laid_out().flags.c_contiguous
 
     @override
@@ -368,16 +373,16 @@ class ArrayTracer(Operands):
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array, as far as anybody can tell."""
         if array.flags.c_contiguous and is_in_order(self._node):
-            self._strides = None
+            self.numpys_strides = None
             return
         strides = np.empty_like(array, self.dtype).strides
-        self._strides = None if laid_out(self._node).strides == strides else strides
+        self.numpys_strides = None if laid_out(self._node).strides == strides else strides
 
     @override
     def ordered(self) -> Node:
         if self.part is not None and self.part.is_view:
             self.part.array.ordered()
-        elif self._strides is not None and not lie_alike(laid_out(self._node), self.laid_out()):
+        elif self.numpys_strides and not lie_alike(laid_out(self._node), self.laid_out()):
             # No plan does without this copy, as if it was of the same value.
             self.move(reordered)
         return self.node
@@ -466,12 +471,12 @@ class ArrayTracer(Operands):
         seen = seen_order(self.laid_out())
         turned = self.transpose(inverse(seen)).fresh(copy)
         node = self.program.view(View("transpose", seen), turned, self.shape)
-        self._node, self._strides = node, None
+        self._node, self.numpys_strides = node, None
 
     def as_part(self, part: Part) -> ArrayTracer:
         """Return what was just computed as a part of another array, which it shows from now on."""
         made = ArrayTracer(self.program, self._node, part)
-        made.came_in, made._strides = False, self._strides
+        made.came_in, made.numpys_strides = False, self.numpys_strides
         return made
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
