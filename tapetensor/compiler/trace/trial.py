@@ -28,7 +28,7 @@ from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied, into, looks
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.ufuncs import told_apart, written
-from tapetensor.compiler.trace.view import View, inverse, lying, seen_order, steps_to
+from tapetensor.compiler.trace.view import View, spread, steps_to
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -178,9 +178,7 @@ def _joined(function: Any, arrays: Any, axis: Any = 0, *others: Any, **options: 
     joined = np.concatenate([one[few] for one in shown], axis)
     shape = list(shown[0].shape)
     shape[place] = joined.shape[place]
-    seen = seen_order(joined)
-    packed = tuple([shape[one] for one in inverse(seen)])
-    return lying(packed, joined.dtype, None).transpose(seen)
+    return spread(joined, tuple(shape))
 
 
 def _given_back(name: str, results: list[Any], given: list[Array]) -> dict[int, Array]:

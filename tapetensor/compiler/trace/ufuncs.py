@@ -26,7 +26,7 @@ from tapetensor.compiler.trace.node import (
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, of_scalars
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
-from tapetensor.compiler.trace.view import View, inverse, is_in_order, laid_out, lying, seen_order
+from tapetensor.compiler.trace.view import View, is_in_order, laid_out, lying, seen_order, spread
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.pictures.places import users_frame
 
@@ -190,10 +190,7 @@ def _product_like(inputs: tuple[Any, ...], shape: Shape) -> Any:
     arrays: list[Any] = list(map(_shown, inputs))
     firsts: list[Any] = [one[..., 0, 0] if one.ndim > 1 else one[..., 0] for one in arrays]
     first: Any = np.add(*firsts)
-    seen = seen_order(first)
-    lead = [first.shape[axis] for axis in inverse(seen)]
-    whole = lying((*lead, *shape[first.ndim :]), first.dtype, None)
-    return whole.transpose(*seen, *range(first.ndim, len(shape)))
+    return spread(first[(..., *[None] * (len(shape) - first.ndim))], shape)
 
 
 def _shown(value: Any) -> Any:
@@ -328,7 +325,9 @@ def reduced(
         node = self.program.view(View("reshape", shape), node, shape)
     zeros, like = array.laid_out(), None
     if not zeros.flags.c_contiguous:
-        like = ufunc.reduce(zeros, axes, dtype, keepdims=keepdims)
+        # A few elements show how all of them lie.
+        like = ufunc.reduce(zeros[(slice(2),) * zeros.ndim], axes, dtype, keepdims=keepdims)
+        like = spread(like, node.shape) if isinstance(like, np.ndarray) else like
     return self.wrap(node, like)
 
 

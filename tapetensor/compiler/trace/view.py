@@ -251,6 +251,13 @@ def seen_order(array: Array) -> Shape:
     return inverse(tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))))
 
 
+def spread(few: Array, shape: Shape) -> Array:
+    """Return an array of a shape that lies in memory as one of few elements does."""
+    seen = seen_order(few)
+    packed = tuple([shape[axis] for axis in inverse(seen)])
+    return lying(packed, few.dtype, None).transpose(seen)
+
+
 def inverse(order: Shape) -> Shape:
     """Return the order of axes that undoes another."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
