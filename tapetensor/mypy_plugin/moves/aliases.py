@@ -168,12 +168,13 @@ class Aliases:
         sources: dict[Key, list[Key]] = {}
         for link in self._graph.links:
             if link.target[:2] == ("item", container) and self._holds(link, at):
-                if link.source[:2] == ("item", container) and link.source[2] is not EACH:
+                is_within = link.source[:2] == ("item", container) and link.source[2] is not EACH
+                # What is counted from the end may be the same item, and has its own index, too.
+                if is_within and _is_from_end(link.target) == _is_from_end(link.source):
                     return True
                 sources.setdefault(link.source, []).append(link.target)
         return any(
-            sum(not isinstance(one[2], int) or one[2] >= 0 for one in targets) > 1
-            for targets in sources.values()
+            sum(not _is_from_end(one) for one in targets) > 1 for targets in sources.values()
         )
 
     def canonical(self, key: Key) -> Key | None:
@@ -202,6 +203,11 @@ class Aliases:
         if held:
             self._held.add((link, at))
         return held
+
+
+def _is_from_end(item: Key) -> bool:
+    """Tell whether the key of an item counts from the end of its container."""
+    return item[0] == "item" and isinstance(item[2], int) and item[2] < 0
 
 
 def common(one: Key, other: Key) -> Key | None:

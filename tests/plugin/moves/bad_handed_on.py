@@ -249,3 +249,12 @@ def unpacked_from_a_generator(x: Plain) -> None:
     traced = x.trace()
     first, second = (traced * float(k) for k in range(2))  # E: multiply: "traced" may have been
     tt.stack([first, second])
+
+
+def _doubled(x: Plain) -> tuple[Traced, Traced]:
+    traced = x.trace()
+    return traced, traced
+
+
+def one_returned_twice(x: Plain) -> None:
+    tt.stack(_doubled(x))  # E: stack: "_doubled(...)" is given twice

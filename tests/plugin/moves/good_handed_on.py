@@ -220,3 +220,21 @@ def coroutines(x: Plain) -> None:
         print(await asyncio.gather(_logged(traced), _logged(handle)))
 
     asyncio.run(run())
+
+
+def _halves(x: Plain) -> tuple[Traced, Traced]:
+    first, second = x.trace().share(2)
+    return first.exp(), second.sin()
+
+
+def _listed(x: Plain) -> list[Traced]:
+    first, second = x.trace().share(2)
+    return [first.exp(), second.sin()]
+
+
+def what_a_function_returns_as_a_whole(x: Plain) -> None:
+    tt.stack(_halves(x))
+    tt.maximum(*_halves(x))
+    several = _listed(x)
+    tt.stack(several)
+    tt.stack((*_halves(x), *_listed(x)))
