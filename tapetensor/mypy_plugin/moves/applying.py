@@ -29,6 +29,9 @@ def applied_by(call: CallExpr, name: str, graph: Graph) -> CallExpr | None:
         return None
     if name in APPLIERS or name.endswith(".map"):
         several = args[1:2] * APPLIERS.get(name, 1)
+        if len(several) > 1 and len(args) > len(several):
+            # A reduction begins with what it is given for that.
+            several[0] = args[len(several)]
         kinds, names = [ARG_POS] * len(several), [None] * len(several)
         return CallExpr(args[0], several, kinds, names) if several else None
     made = CallExpr(args[0], args[1:], kinds[1:], names[1:])

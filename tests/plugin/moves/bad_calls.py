@@ -105,6 +105,13 @@ def reduced(x: Plain) -> None:
     items[1].sin()  # E: sin: "items[1]" was moved by "reduce"
 
 
+def reduced_from_a_first_one(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    first = x.trace()
+    functools.reduce(lambda one, other: one + other.share(), items, first)
+    first.sin()  # E: sin: "first" was moved by "reduce"
+
+
 class Trainer:
     def __init__(self) -> None:
         self.layer: nn.Bias1d[L[3]] = nn.Bias1d(3)

@@ -78,6 +78,12 @@ def mapped_for_reading(x: Plain) -> None:
     functools.reduce(lambda one, other: one + other, items).sum()
 
 
+def reduced_from_a_first_one(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    functools.reduce(lambda one, other: one + other.share(), items, x.trace()).sum()
+    items[1].sin()
+
+
 def mapped_and_never_run(x: Plain) -> None:
     items = [x.trace(), x.trace()]
     later = map(Tensor.exp, items)
