@@ -13,6 +13,7 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import MODULE_GRADIENT, TAPE_DROPPED
 from tapetensor.mypy_plugin.gradients.statements import Allowance, Statements
 from tapetensor.mypy_plugin.gradients.values import Inside, Lent, Lost
+from tapetensor.mypy_plugin.moves.owners import may_be_plain
 
 _FOREIGN = ("builtins.", "typing.", "numpy.", "_typeshed.", "math.", "collections.")
 
@@ -35,7 +36,7 @@ def lost_gradients(context: FunctionContext | MethodContext) -> Type:
     found = _found(checker, where)
     if found is not None:
         lost, lent = _at(found.lost, where), _at(found.lent, where)
-        if lost is not None:
+        if lost is not None and (lost.by or _has_plain(context)):
             flow.report(checker, _words(lost), where, MODULE_GRADIENT)
         if lent is not None:
             flow.report(checker, _words_of_dropped(lent), where, TAPE_DROPPED)
@@ -43,6 +44,12 @@ def lost_gradients(context: FunctionContext | MethodContext) -> Type:
             code, text = said
             flow.report(checker, text, where, code)
     return context.default_return_type
+
+
+def _has_plain(context: FunctionContext | MethodContext) -> bool:
+    """Tell whether an op may be given a plain tensor; mypy knows of calls that are not followed."""
+    owner = [context.type] if isinstance(context, MethodContext) else []
+    return any(map(may_be_plain, [*owner, *(one for each in context.arg_types for one in each)]))
 
 
 class _Found:

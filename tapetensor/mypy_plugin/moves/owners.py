@@ -62,6 +62,19 @@ def is_open(type_: Type | None) -> bool:
     return isinstance(get_proper_type(type_ if tape is None else tape), TypeVarType)
 
 
+def may_be_plain(found: Type | None) -> bool:
+    """Tell whether a value of this type may be a tensor without a tape, or hold one."""
+    if is_endless(found):
+        return True
+    proper = bounded(found)
+    if is_tensor(proper):
+        return not owns(proper)
+    if isinstance(proper, UnionType | TupleType):
+        return any(map(may_be_plain, proper.items))
+    holds = isinstance(proper, Instance) and any(map(may_be_plain, proper.args))
+    return holds or accepts_anything(proper)
+
+
 def takes(declared: Type | None) -> bool:
     """Tell whether a parameter of this type may be given a tensor or tape with ownership."""
     if is_endless(declared) or is_marked(declared, LENT):

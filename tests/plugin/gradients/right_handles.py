@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterator
 from typing import Literal as L
 
@@ -51,6 +52,13 @@ class Net(nn.Module):
         for one in outs:
             total = total + one
         return total
+
+    def by_calls_that_are_not_followed(self, x: Traced) -> Traced:
+        parts = [head.forward(x.share()) for head in self.heads]
+        total = functools.reduce(lambda one, other: one + other.share(), parts, parts[0].share())
+        widest = max(parts, key=lambda one: one.shape[0])
+        sums = self.a.forward(total) + self.b.forward(widest)
+        return tt.stack([sums, self.b.forward(next(iter([x.share()])))]).sum(axis=0)
 
     def dense(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[4], T]:
         for head in self.heads:
@@ -262,7 +270,14 @@ def curriculum(net: Net, x: Batch) -> Gradients:
 
 x: Batch = tt.normal((3, 4), rng=rng)
 net, other = tt.build(Net, rng=rng), tt.build(Net, rng=rng)
-for method in (net.unet, net.all_heads, net.dense, net.gated, net.picked):
+for method in (
+    net.unet,
+    net.all_heads,
+    net.by_calls_that_are_not_followed,
+    net.dense,
+    net.gated,
+    net.picked,
+):
     method(x.trace()).mean().backward()
 net.predicted(x, x)
 tt.build(Vq, rng=rng).forward(x.trace()).backward()
