@@ -232,6 +232,9 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
     for name, rule in rules.items()
 }
 
+_FROM_NUMPY: Final = f"{TENSOR_ROOMS}creation.from_numpy"
+_FUNCTIONS[_FROM_NUMPY] = creation.of_own_dtype(_FUNCTIONS[_FROM_NUMPY])
+
 # Where plain typing leaves dims open, a name may have others in the next turn of a loop.
 _GROWING: Final = {
     *[f"{TENSOR}.{name}" for name in _OPEN],
@@ -284,7 +287,7 @@ def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext]
     """Return the hook for the result of a function."""
     if fullname in unions.WALKING:
         return unions.walked
-    return _untyped if fullname == f"{TENSOR_ROOMS}creation.from_numpy" else method_result(fullname)
+    return _untyped if fullname == _FROM_NUMPY else method_result(fullname)
 
 
 def _untyped(context: FunctionContext | MethodContext) -> Type:

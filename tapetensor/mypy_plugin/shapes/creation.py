@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy.checker import TypeChecker
 from mypy.nodes import ListExpr
 from mypy.plugin import FunctionContext, MethodContext
-from mypy.types import AnyType, Instance, Type, get_proper_type
+from mypy.subtypes import is_subtype
+from mypy.types import (
+    AnyType,
+    CallableType,
+    FunctionLike,
+    Instance,
+    Type,
+    TypeVarType,
+    get_proper_type,
+)
 
 from tapetensor.errors import ShapeError
-from tapetensor.mypy_plugin.kinds import ANYTHING
+from tapetensor.mypy_plugin.kinds import ANYTHING, members
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.arrays import check_values
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, type_of
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Context, Hook, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions
 from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_shape
+from tapetensor.mypy_plugin.shapes.signatures import settled
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
 from tapetensor.rules.dims import INT, Size, is_negative
 
@@ -49,6 +60,34 @@ def made(call: Call) -> Answer:
     if named == dims and (wanted is None or not mentions(wanted)):
         return None
     return call.like(call.result, named)
+
+
+def of_own_dtype(rule: Hook) -> Hook:
+    """Return the hook for the signature of `from_numpy`: the dtype is that of the array.
+
+    Of ``np.zeros(3, np.int32)`` mypy takes the dtype that the place of the call wants, if it can:
+    an overload of numpy's, which gives arrays of any dtype, is right as well.
+    """
+
+    def signature(context: Context) -> FunctionLike:
+        item = rule(context)
+        assert isinstance(item, CallableType)
+        assert isinstance(context.api, TypeChecker)
+        match get_proper_type(item.arg_types[0]), context.args[0]:
+            case Instance(args=[_, Instance(args=[TypeVarType() as wanted])]), [array]:
+                match get_proper_type(type_of(array, context.api)):
+                    case Instance(args=[_, Instance(args=[Instance() as dtype])]):
+                        is_fitting = _may_be_of(dtype, context.api.expr_checker.type_context[-1])
+                        return item if is_fitting else settled(item, {wanted.id: dtype})
+        return item
+
+    return signature
+
+
+def _may_be_of(dtype: Type, wanted: Type | None) -> bool:
+    """Tell whether a place takes tensors of a dtype, as one of any numbers does."""
+    tensors = [one for one in members(wanted) if isinstance(one, Instance) and len(one.args) > 2]
+    return not tensors or any(is_subtype(dtype, one.args[2]) for one in tensors)
 
 
 def of_unknown_dtype(context: FunctionContext | MethodContext) -> Type:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
+from typing import Literal as L
 
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import nn
+from tapetensor import Tensor1D, nn
 
 rng = np.random.default_rng(0)
 WIDTH: Final = 4
@@ -24,6 +25,11 @@ wide = nn.Linear(9, 2, rng=rng)
 norm = nn.LayerNorm(6)
 narrowed = narrow.forward(x)
 
+
+def taken(x: Tensor1D[L[3]]) -> object:
+    return narrow.forward(x)
+
+
 BAD: list[Callable[[], object]] = [
     lambda: x @ x,  # E: matmul: inner dims differ: (5, 3) @ (5, 3), 3 != 5
     lambda: x @ weight + bias,  # E: add: shapes (5, 4) and (6,) do not broadcast, 4 != 6
@@ -37,6 +43,8 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.from_numpy(np.zeros(4).astype(np.float32), (5,)),  # E: has shape (4,), the annotat
     lambda: tt.from_numpy(rng.integers(0, 5, 10), (5,)),  # E: has shape (10,), the annotation says
     lambda: tt.from_numpy(rng.random(size=(2, 3)), (3, 2)),  # E: has shape (2, 3), the annotation s
+    lambda: taken(tt.from_numpy(np.zeros(3, np.float64), (3,))),  # E: Argument 1 to "taken" has inc
+    lambda: taken(tt.from_numpy(np.ones(3) * 1.0, (3,))),  # E: Argument 1 to "taken" has incompat
     lambda: tt.from_numpy(np.array([0, 1, 2]), (2,)),  # E: has shape (3,), the annotation says (2,)
     lambda: f"{x:.2f}",  # E: item: a tensor of shape (5, 3) has 15 elements, not one; reduce it fi
     lambda: norm.forward(x),  # E: LayerNorm: the last axis of the input must have size 6
