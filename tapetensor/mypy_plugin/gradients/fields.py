@@ -78,9 +78,8 @@ def _ownership(tensor: ProperType | None) -> Ownership:
 def _without_none(found: ProperType | None) -> ProperType | None:
     """Return the one type of a union that is not None."""
     if isinstance(found, UnionType):
-        others = [get_proper_type(one) for one in found.items]
-        others = [one for one in others if not isinstance(one, NoneType)]
-        return bounded(others[0]) if len(others) == 1 else None
+        others = [one for one in found.items if not isinstance(get_proper_type(one), NoneType)]
+        return bounded(others[0]) if len(others) == 1 and not is_endless(others[0]) else None
     return found
 
 

@@ -6,6 +6,7 @@ import copy
 import functools
 from collections.abc import Iterator
 from typing import Literal as L
+from typing import NamedTuple
 
 import numpy as np
 
@@ -259,6 +260,20 @@ def accumulating(net: Net, batches: list[Batch]) -> Gradients:
     return grads
 
 
+class Link(NamedTuple):
+    value: Traced
+    next: Link | None = None
+
+
+def linked(net: Net, x: Batch) -> list[Gradients]:
+    link: Link | None = Link(net.forward(x.trace()), Link(net.forward(x.trace())))
+    found = []
+    while link is not None:
+        found.append(link.value.mean().backward(wrt=net))
+        link = link.next
+    return found
+
+
 def curriculum(net: Net, x: Batch) -> Gradients:
     difficulty = net.forward(x).square().mean(axis=1)
     order = difficulty.argsort()
@@ -295,4 +310,5 @@ fine_tuned(net, x, x)
 lagrangian(net, other, x)
 inverted(net, x)
 accumulating(net, [x, x])
+linked(net, x)
 curriculum(net, x)
