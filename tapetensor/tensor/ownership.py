@@ -376,6 +376,11 @@ def _wanted(wrt: object) -> dict[int, Any]:
 
 def _id(tensor: Any) -> int:
     if not isinstance(tensor, TensorBase):
+        if hasattr(tensor, "parameters"):
+            raise ArgumentTypeError(
+                f"backward: wrt takes one module or several tensors, got a {type(tensor).__name__} "
+                "among several; write [*a.parameters().values(), *b.parameters().values()]"
+            )
         check_tensor("backward", "wrt", tensor)
     unique_id: int = tensor._id
     return unique_id

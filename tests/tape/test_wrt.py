@@ -216,6 +216,14 @@ def test_wrt_of_another_kind_is_refused_and_the_loss_stays_usable(wrt: Any) -> N
     assert loss.backward(wrt=x)[x].numpy().tolist() == [2.0]
 
 
+def test_wrt_of_several_modules_is_refused_with_the_way_to_write_them() -> None:
+    x = vector(1.0)
+    wrt: Any = [Model(a=x), Model(b=x)]
+
+    with pytest.raises(tt.ArgumentTypeError, match=r"got a Model among several; write \[\*a\."):
+        x.trace().sum().backward(wrt=wrt)
+
+
 def test_wrt_that_fails_or_takes_the_tape_itself_is_noticed_before_anything_happens() -> None:
     x = vector(1.0)
     loss = x.trace().square().sum()
