@@ -259,6 +259,7 @@ def test_a_draw_has_the_type_and_the_dtype_of_numpys(name: str) -> None:
 _REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "print": (print, "the values of a tensor are read"),
     "text": (lambda x: f"{x}", "the values of a tensor are read"),
+    "float": (lambda x: float(x.sum()), r"write x.item\(\) for float\(x\)"),
     "round": (lambda x: round(x.sum().item(), 2), "compute it outside"),
     "whole division": (lambda x: x.sum().item() // 2, "compute it outside"),
     "bincount": (lambda x: np.bincount((x[0] > 0) * 1), "depends on the values"),

@@ -319,9 +319,9 @@ class ArrayMethods(CapturedArray):
             return np.array(self.node.detail, dtype)
         raise trace_error(
             "the values of a tensor are read (by printing it, float(), a numpy function without "
-            "dispatch, by indexing an array of numpy's or by writing into one); return the tensor "
-            "and read it outside, pass the array that is indexed as an argument, or make the one "
-            "that is written into of an argument, as np.zeros_like(x)",
+            "dispatch, by indexing an array of numpy's or by writing into one); write x.item() for "
+            "float(x), return the tensor and read it outside, pass the array that is indexed as an "
+            "argument, or make the one that is written into of an argument, as np.zeros_like(x)",
             NoPlaceError,
         )
 
