@@ -233,7 +233,8 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
 }
 
 _FROM_NUMPY: Final = f"{TENSOR_ROOMS}creation.from_numpy"
-_FUNCTIONS[_FROM_NUMPY] = creation.of_own_dtype(_FUNCTIONS[_FROM_NUMPY])
+for _name in (_FROM_NUMPY, f"{TENSOR_ROOMS}creation.from_array"):
+    _FUNCTIONS[_name] = creation.of_own_dtype(_FUNCTIONS[_name])
 
 # Where plain typing leaves dims open, a name may have others in the next turn of a loop.
 _GROWING: Final = {

@@ -63,7 +63,7 @@ def made(call: Call) -> Answer:
 
 
 def of_own_dtype(rule: Hook) -> Hook:
-    """Return the hook for the signature of `from_numpy`: the dtype is that of the array.
+    """Return the hook for the signature of a function that makes a tensor with an array's dtype.
 
     Of ``np.zeros(3, np.int32)`` mypy takes the dtype that the place of the call wants, if it can:
     an overload of numpy's, which gives arrays of any dtype, is right as well.
@@ -74,7 +74,11 @@ def of_own_dtype(rule: Hook) -> Hook:
         assert isinstance(item, CallableType)
         assert isinstance(context.api, TypeChecker)
         match get_proper_type(item.arg_types[0]), context.args[0]:
-            case Instance(args=[_, Instance(args=[TypeVarType() as wanted])]), [array]:
+            case (
+                Instance(args=[_, Instance(args=[TypeVarType() as wanted])])
+                | Instance(args=[TypeVarType() as wanted]),
+                [array],
+            ):
                 match get_proper_type(type_of(array, context.api)):
                     case Instance(args=[_, Instance(args=[Instance() as dtype])]):
                         is_fitting = _may_be_of(dtype, context.api.expr_checker.type_context[-1])
