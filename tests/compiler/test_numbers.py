@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import io, losses, optim
+from tapetensor import io, losses, nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import ArgumentTypeError, NumericalInstabilityError
 from tests.compiler.test_training import _batch, _model, _state
@@ -197,6 +197,19 @@ def test_parameters_without_a_gradient_are_reported_and_nothing_is_updated(is_ca
         np.testing.assert_array_equal(model.parameters()[name].array, parameter.array)
     for name, array in io.state_dict(optimizer).items():
         np.testing.assert_array_equal(array, before[name])
+
+
+def test_a_plan_gives_the_gradients_without_checkpoints_bit_by_bit() -> None:
+    rng = np.random.default_rng(0)
+    layer, x = nn.Linear(8, 8, rng=rng), tt.normal((6, 8), rng=rng)
+
+    def loss(part: Callable[..., Any]) -> Any:
+        hidden = part(lambda x: layer.forward(layer.forward(x).tanh()), x.trace())
+        hidden = part(lambda x: layer.forward(layer.forward(x).tanh()), hidden)
+        return hidden.square().mean().backward(wrt=layer)[layer.weight]
+
+    found = tt.compile(lambda: loss(tt.checkpoint))()
+    assert found.numpy().tobytes() == loss(lambda f, x: f(x)).numpy().tobytes()
 
 
 def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
