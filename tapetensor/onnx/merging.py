@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node
+from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, NodeKind
 from tapetensor.compiler.trace.view import View
 from tapetensor.onnx.refusals import refusal
 from tapetensor.pictures import Place
@@ -53,7 +53,7 @@ class Value:
         array: what an input is, if it is known.
     """
 
-    kind: Kind
+    kind: NodeKind
     function: Any
     args: tuple[Any, ...]
     shape: Dims
@@ -67,7 +67,7 @@ class Value:
     def called(self) -> str:
         """What messages and tables call what computes it."""
         module: str = getattr(self.function, "__module__", "") or ""
-        name: str = getattr(self.function, "__name__", self.kind.name.lower())
+        name: str = getattr(self.function, "__name__", self.kind.name)
         short = "np" if isinstance(self.function, np.ufunc) else module.replace("numpy", "np")
         return f"{short}.{name}"
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy._core import umath
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, shape_of_all
+from tapetensor.compiler.trace.node import DType, Kind, Node, NodeKind, Shape, shape_of_all
 from tapetensor.compiler.trace.powers import fast_within
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.view import View, inverse, is_dense, order_of
@@ -79,7 +79,7 @@ class Program:
 
     def add(
         self,
-        kind: Kind,
+        kind: NodeKind,
         function: Any,
         args: tuple[Any, ...],
         shape: Shape,
