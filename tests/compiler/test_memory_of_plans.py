@@ -424,3 +424,22 @@ def test_parts_of_an_arena_that_are_never_kept_together_lie_in_one_place() -> No
     assert places[1] == places[3]
     assert places[0] == places[2]
     assert max(places) + size == 2 * size
+
+
+def test_arrays_lie_where_their_part_of_an_arena_has_been_moved_to() -> None:
+    arena, elsewhere = Arena(1 << 16), np.zeros((2, 3))
+    first, second = arena.take((8,), np.dtype(np.int32)), arena.take((2, 3), np.dtype(np.float64))
+    arena.move([256, 0])
+    assert arena.nbytes == 256 + 64
+
+    arena.moved(second)[...] = np.arange(6.0).reshape(2, 3)
+    # The second lies where the first was, and both are seen in many ways.
+    np.testing.assert_array_equal(first.view(np.float64)[:3], (0.0, 1.0, 2.0))
+    views = [second.T[::-1], np.broadcast_to(second[1:], (2, 2, 3)), second.reshape(3, 2)[1:, 0]]
+    ((number, *moved, other),) = arena.moved([(0, *views, elsewhere)])
+    assert number == 0
+    assert other is elsewhere
+    assert [one.strides for one in moved] == [one.strides for one in views]
+    expected: list[Any] = [[[2, 5], [1, 4], [0, 3]], [[[3, 4, 5]], [[3, 4, 5]]], [2, 4]]
+    for seen, values in zip(moved, expected, strict=True):
+        np.testing.assert_array_equal(seen, np.broadcast_to(values, seen.shape))

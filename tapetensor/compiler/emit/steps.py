@@ -10,7 +10,7 @@ from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.calls import call_into
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.emit.executors import executor_of
-from tapetensor.compiler.plan.groups import Group, fused
+from tapetensor.compiler.plan.groups import Group, Unit, nodes_of
 from tapetensor.compiler.plan.layout import lay_out
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.plan.rematerialization import recomputed
@@ -25,11 +25,10 @@ class Planner:
     """Gives every value of a program its place and writes the steps.
 
     Args:
-        schedule: the nodes that have to run, in order.
+        units: the steps that have to run, in order, some of them in groups.
         inputs: the source expression of each input node.
         leaving: the nodes whose arrays leave the function.
         executor: what runs groups.
-        places: where values lie in memory, in the order in which they are placed, if it is known.
 
     Attributes:
         memory: the places.
@@ -40,32 +39,37 @@ class Planner:
 
     def __init__(
         self,
-        schedule: list[Node],
+        units: list[Unit],
         inputs: dict[Node, str],
         leaving: list[Node],
         executor: BlockLoops,
-        places: list[int] | None = None,
     ) -> None:
-        self._units = fused(schedule, executor)
+        self._units = units
         self._leaving = leaving
         self._executor = executor
-        self.memory = Memory(self._units, leaving, places)
-        lay_out(self.memory, self._units)
+        self.memory = Memory(units, leaving)
+        lay_out(self.memory, units)
         self.code = Code(self.memory, inputs)
         # The variables of the optimizers' buffers.
         self._buffers: dict[Node, str] = {}
-        self.updates = [node for node in schedule if node.kind is Kind.UPDATE]
-        self.is_at_risk = is_at_risk(schedule)
+        nodes = [node for unit in units for node in nodes_of(unit)]
+        self.updates = [node for node in nodes if node.kind is Kind.UPDATE]
+        self.is_at_risk = is_at_risk(nodes)
 
     def run(self) -> None:
-        """Plan all steps."""
-        for unit in self._units:
+        """Plan all steps, in as little memory as can be found."""
+        for position, unit in enumerate(self._units):
             if isinstance(unit, Group):
                 self._place_group(unit)
             else:
                 self._place(unit)
-            for node in self.memory.released(unit):
+            for node in self.memory.released(position):
                 self._free(node)
+        arena, names = self.memory.arena, self.code.names
+        places = arena.better_places()
+        if places is not None:
+            arena.move(places)
+            self.code.names = {name: arena.moved(value) for name, value in names.items()}
 
     def leaving_expressions(self) -> list[str]:
         """Return the source of every array that leaves."""
@@ -230,18 +234,11 @@ class Planner:
 
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
-    """Return a planner that has planned a program, in as little memory as it could find."""
+    """Return a planner that has planned a program."""
     schedule, leaving = scheduled(program, leaving)
     has_products = any(node.kind is Kind.MATMUL for node in schedule)
     executor = executor_of(program.backend, has_products)
-    schedule = recomputed(executor.prepared(schedule), leaving, executor)
-    planner = Planner(schedule, inputs, leaving, executor)
+    units = recomputed(executor.prepared(schedule), leaving, executor)
+    planner = Planner(units, inputs, leaving, executor)
     planner.run()
-    places = planner.memory.arena.better_places()
-    if places is None:
-        return planner
-    again = Planner(schedule, inputs, leaving, executor, places)
-    again.run()
-    # The places are right for just these values in just this order.
-    assert again.memory.arena.ranges == planner.memory.arena.ranges
-    return again
+    return planner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_left, insort
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from tapetensor.arrays.array import Array, untouched
 
 _ALIGNMENT = 64
-# An arena of fewer bytes, or of more parts, is not laid out a second time.
+# An arena of fewer bytes, or of more parts, is not laid out again.
 _WORTH_IT = 1 << 20
 _TOO_MANY = 500
 _START, _BEGIN = attrgetter("start"), attrgetter("begin")
@@ -29,12 +29,14 @@ class Range:
         size: the number of bytes.
         begin: when it was taken.
         end: when it was given back.
+        shift: how far it has been moved.
     """
 
-    start: int = field(compare=False)
+    start: int
     size: int
     begin: int
     end: int = sys.maxsize
+    shift: int = 0
 
 
 class Arena:
@@ -45,22 +47,23 @@ class Arena:
 
     Args:
         capacity: a number of bytes that is enough.
-        places: where to put each part, in the order in which they are taken; None to decide then.
 
     Attributes:
         nbytes: the number of bytes that were used.
         ranges: the parts that were taken, in order.
     """
 
-    def __init__(self, capacity: int, places: list[int] | None = None) -> None:
+    def __init__(self, capacity: int) -> None:
         self.nbytes = 0
-        self._places = places
         self.ranges: list[Range] = []
+        # By the id of an array of all of its bytes, which all arrays that lie there have as a base.
+        self._parts: dict[int, tuple[Array, Range]] = {}
         # The parts that are taken now, in order of their places.
         self._taken: list[Range] = []
         self._clock = 0
         self._region = untouched((capacity + _ALIGNMENT,), np.dtype(np.uint8))
         self._region = self._region[-self._region.ctypes.data % _ALIGNMENT :]
+        self._buffer = self._region.data
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Return an array that nobody else uses until it is given back."""
@@ -68,12 +71,15 @@ class Arena:
         if not wanted:
             return np.empty(shape, dtype)
         size = -(-wanted // _ALIGNMENT) * _ALIGNMENT
-        start = self._hole(size) if self._places is None else self._places[len(self.ranges)]
+        start = self._hole(size)
         self._clock += 1
-        self.ranges.append(Range(start, size, self._clock))
-        insort(self._taken, self.ranges[-1], key=_START)
+        one = Range(start, size, self._clock)
+        self.ranges.append(one)
+        insort(self._taken, one, key=_START)
         self.nbytes = max(self.nbytes, start + size)
-        return self._region[start : start + wanted].view(dtype).reshape(shape)
+        part = np.frombuffer(self._buffer, dtype, wanted // dtype.itemsize, start)
+        self._parts[id(part)] = part, one
+        return part.reshape(shape)
 
     def better_places(self) -> list[int] | None:
         """Return places that need less memory, now that all parts are known; None if none do.
@@ -96,6 +102,30 @@ class Arena:
             return None
         return [one.start for one in sorted(placed, key=_BEGIN)]
 
+    def move(self, places: list[int]) -> None:
+        """Have each part lie elsewhere; the parts are in the order in which they were taken."""
+        self.nbytes = 0
+        for start, one in zip(places, self.ranges, strict=True):
+            one.shift, one.start = start - one.start, start
+            self.nbytes = max(self.nbytes, start + one.size)
+
+    def moved(self, value: Any) -> Any:
+        """Return an array where its part lies now; what is in lists and tuples, too."""
+        if value.__class__ in (list, tuple):
+            return value.__class__(map(self.moved, value))
+        one = self._part_of(value) if isinstance(value, np.ndarray) else None
+        if one is None:
+            return value
+        start = value.ctypes.data - self._region.ctypes.data + one.shift
+        return np.ndarray(value.shape, value.dtype, self._region, start, value.strides)
+
+    def _part_of(self, array: Array) -> Range | None:
+        """Return the part in which an array lies; None if it lies elsewhere."""
+        base: Any = array
+        while base is not None and id(base) not in self._parts:
+            base = getattr(base, "base", None)
+        return None if base is None else self._parts[id(base)][1]
+
     def _hole(self, size: int) -> int:
         """Return the place of the smallest hole that fits."""
         holes = []
@@ -112,7 +142,8 @@ class Arena:
         """Take back what `take` returned."""
         if not array.size:
             return
-        start = array.ctypes.data - self._region.ctypes.data
-        one = self._taken.pop(bisect_left(self._taken, start, key=_START))
+        one = self._part_of(array)
+        assert one is not None
+        del self._taken[bisect_left(self._taken, one.start, key=_START)]
         self._clock += 1
         one.end = self._clock

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.plan.arena import Arena
 from tapetensor.compiler.plan.groups import Group, Unit, nodes_of
-from tapetensor.compiler.plan.storage import TAKES_OUT, Storage, part_seen, readers_of
+from tapetensor.compiler.plan.storage import SEEN, TAKES_OUT, Storage, part_seen, readers_of
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.view import inverse
 from tapetensor.kernels.numerics import threads
@@ -19,7 +19,6 @@ class Memory:
     Args:
         units: all steps, in order.
         leaving: the nodes whose arrays leave the function.
-        places: where values lie in the arena, in the order in which they are placed, if known.
 
     Attributes:
         arena: the memory that is planned.
@@ -28,37 +27,36 @@ class Memory:
         positions: the position of the unit that computes each node.
     """
 
-    def __init__(
-        self, units: list[Unit], leaving: list[Node], places: list[int] | None = None
-    ) -> None:
-        self.arena = Arena(_bound(units), places)
+    def __init__(self, units: list[Unit], leaving: list[Node]) -> None:
+        self.arena = Arena(_bound(units))
         self.arrays: dict[Node, Array] = {}
         self.leaving = set(leaving)
         self._storages: dict[Node, Storage] = {}
-        self._readers = readers_of(node for unit in units for node in nodes_of(unit))
+        self._readers = readers_of([node for unit in units for node in nodes_of(unit)])
         self.positions: dict[Node, int] = {}
+        storages = self._storages
         for position, unit in enumerate(units):
             for node in nodes_of(unit):
                 self.positions[node] = position
-                for one in (node, *node.parents()):
-                    self.storage(one).last_use = position
+                is_seen = node.kind in SEEN
+                storages[node] = storage = storages[node.args[0]] if is_seen else Storage(node)
+                storage.last_use = position
+                for parent in node.parents():
+                    storages[parent].last_use = position
         for node in leaving:
             self.storage(node).escapes = True
+        # The storages that each unit is the last to use.
+        self._ending: list[list[Storage]] = [[] for _ in units]
+        for storage in dict.fromkeys(storages.values()):
+            self._ending[storage.last_use].append(storage)
 
     def storage(self, node: Node) -> Storage:
         """Return the storage in which a node lies."""
-        # A view that turned out to be a copy has a storage, too.
-        found = self._storages.get(node)
-        while found is None and node.kind in (Kind.VIEW, Kind.WRITE):
-            node = node.args[0]
-            found = self._storages.get(node)
-        if found is None:
-            found = self._storages[node] = Storage(node)
-        return found
+        return self._storages[node]
 
     def shares(self, node: Node, other: Node) -> bool:
         """Tell whether two nodes lie in the same storage."""
-        return self.storage(node) is self.storage(other)
+        return self._storages[node] is self._storages[other]
 
     def readers(self, node: Node) -> list[Node]:
         """Return the nodes that read a node."""
@@ -104,7 +102,15 @@ class Memory:
 
     def place_copy(self, view: Node) -> Array:
         """Return memory for a view that is a copy, as numpy can reshape some memory only so."""
-        self._storages[view] = Storage(view, self.last_read(view))
+        storage = Storage(view, self.last_read(view))
+        if storage.last_use >= 0:
+            self._ending[storage.last_use].append(storage)
+        waiting = [view]
+        while waiting:
+            node = waiting.pop()
+            self._storages[node] = storage
+            seen_by = [one for one in self.readers(node) if one.kind in SEEN]
+            waiting += [one for one in seen_by if one.args[0] is node]
         out = self.arrays[view] = self.arena.take(view.shape, view.dtype)
         return out
 
@@ -118,30 +124,29 @@ class Memory:
         return False
 
     def _may_take_over(self, node: Node, operand: Node) -> bool:
-        if node in self.arrays or operand not in self.arrays:
+        storage = self._storages[operand]
+        root = storage.owner
+        if (
+            storage.last_use != self.positions[node]
+            or root.kind not in TAKES_OUT
+            or operand.size != root.size
+            or storage.is_handed_over
+            or node in self.arrays
+            or operand not in self.arrays
+            or not storage.is_free
+            or not self._storages[node].is_free
+        ):
             return False
-        storage, flags = self.storage(operand), self.arrays[operand].flags
         # Otherwise it is not all of the memory, or has it in another order.
-        is_in_order = operand is storage.owner or (flags.c_contiguous and flags.writeable)
-        return (
-            is_in_order
-            and operand.size == storage.owner.size
-            and storage.owner.kind in TAKES_OUT
-            and storage.last_use == self.positions[node]
-            and not storage.is_handed_over
-            and storage.is_free
-            and self.storage(node).is_free
-        )
+        flags = self.arrays[operand].flags
+        return operand is root or (flags.c_contiguous and flags.writeable)
 
-    def released(self, unit: Unit) -> list[Node]:
-        """Take back memory that nobody reads after a step; return values that lie elsewhere."""
+    def released(self, position: int) -> list[Node]:
+        """Take back memory that nobody reads after a unit; return values that lie elsewhere."""
         elsewhere = []
-        nodes = nodes_of(unit)
-        used = [one for node in nodes for one in (node, *node.parents())]
-        for storage in dict.fromkeys([self.storage(one) for one in used]):
-            root, is_last = storage.owner, storage.last_use == self.positions[nodes[0]]
-            is_kept = root.kind is Kind.CONSTANT or storage.is_handed_over
-            if not is_last or is_kept or not storage.is_free:
+        for storage in self._ending[position]:
+            root = storage.owner
+            if root.kind is Kind.CONSTANT or storage.is_handed_over or not storage.is_free:
                 continue
             if root in self.arrays:
                 self.arena.give_back(self.arrays[root])
@@ -153,11 +158,12 @@ class Memory:
 def _bound(units: list[Unit]) -> int:
     """Return how many bytes hold all values and gradients at once, and scratch for each thread."""
     rooms = 2 + threads.count()
-    nodes = [node for unit in units for node in nodes_of(unit)]
     # Of views, only those that reshape may turn out to be copies.
-    placed = [
-        node for node in nodes
+    sizes = [
+        node.nbytes + 4096
+        for unit in units
+        for node in nodes_of(unit)
         if node.kind is not Kind.CONSTANT
         and (node.kind is not Kind.VIEW or node.function.name == "reshape")
-    ]  # fmt: skip
-    return rooms * sum(node.nbytes + 4096 for node in placed)
+    ]
+    return rooms * sum(sizes)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tapetensor.compiler.plan.groups import Group, Limits, fused
+from tapetensor.compiler.plan.groups import Group, Limits, Unit, fused
 from tapetensor.compiler.plan.storage import readers_of
 from tapetensor.compiler.trace.node import Kind, Node
 
@@ -19,19 +19,17 @@ _CHEAP = frozenset(
 _SMALL = 8
 
 
-def recomputed(schedule: list[Node], leaving: Iterable[Node], limits: Limits) -> list[Node]:
-    """Return the schedule with cheap values computed again in each group that reads them.
+def recomputed(schedule: list[Node], leaving: Iterable[Node], limits: Limits) -> list[Unit]:
+    """Return the schedule in groups, with cheap values computed again in each that reads them.
 
     A group may read a square, say, that another one far ahead of it has computed. If it reads what
     is squared besides, then squaring once more, while that is in the cache, spares one array to
     write, to keep and to read.
     """
-    group_of = {
-        node: unit
-        for unit in fused(schedule, limits)
-        if isinstance(unit, Group)
-        for node in unit.nodes
-    }
+    units = fused(schedule, limits)
+    group_of = {node: unit for unit in units if isinstance(unit, Group) for node in unit.nodes}
+    if not group_of:
+        return units
     readers = readers_of(schedule)
     leaves = set(leaving)
     index = max([node.index for node in schedule], default=0)
@@ -52,7 +50,9 @@ def recomputed(schedule: list[Node], leaving: Iterable[Node], limits: Limits) ->
             for reader in ones:
                 reader.read_instead(node, twin)
             twins.setdefault(ones[0], []).append(twin)
-    return [one for node in schedule for one in (*twins.get(node, []), node)]
+    if not twins:
+        return units
+    return fused([one for node in schedule for one in (*twins.get(node, []), node)], limits)
 
 
 def _reads_what_makes(group: Group | None, node: Node) -> bool:

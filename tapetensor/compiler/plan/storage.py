@@ -13,11 +13,13 @@ from tapetensor.compiler.trace.operations import cast_to, select
 
 # numpy can write the results of these kinds into memory that it is given.
 TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
+# Values of these kinds lie in the memory of their first argument.
+SEEN = frozenset({Kind.VIEW, Kind.WRITE})
 
 
 def owner(node: Node) -> Node:
     """Return the node that made the memory in which a node lies."""
-    while node.kind in (Kind.VIEW, Kind.WRITE):
+    while node.kind in SEEN:
         node = node.args[0]
     return node
 
@@ -29,15 +31,16 @@ def shares_memory(node: Node, other: Node) -> bool:
 
 def source_of(node: Node) -> Node | None:
     """Return what a step copies, perhaps into another dtype; None if it does anything else."""
-    is_copy = node.kind is Kind.ELEMENTWISE and node.function is cast_to(node.dtype)
-    source: Node | None = node.args[0] if is_copy else None
+    if node.kind is not Kind.ELEMENTWISE or len(node.args) != 1:
+        return None
+    source: Node | None = node.args[0] if node.function is cast_to(node.dtype) else None
     return source
 
 
 def part_seen(view: Node, whole: Array) -> Array | None:
     """Return the part of its owner's array that a view shows; None where it would be a copy."""
     views = []
-    while view.kind in (Kind.VIEW, Kind.WRITE):
+    while view.kind in SEEN:
         if view.kind is Kind.VIEW:
             views.append(view.function)
         view = view.args[0]
@@ -82,15 +85,14 @@ def overwritable(
         node: the step.
         shares: tells whether two nodes lie in the same memory.
     """
-    for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
-        if (operand.shape, operand.dtype) != (node.shape, node.dtype):
+    operands = node.args if node.kind is Kind.ELEMENTWISE else ()
+    for place, operand in enumerate(operands):
+        if operand.shape != node.shape or operand.dtype != node.dtype:
             continue
-        sharing = [
-            parent for parent in node.parents() if parent is operand or shares(parent, operand)
-        ]
         # The mask and the first choice of a selection are read after it has begun to write.
-        is_read_late = node.function is select and (place != 2 or len(sharing) > 1)
-        if not is_read_late and all(parent is operand for parent in sharing):
+        if node.function is select and (place != 2 or operands.count(operand) > 1):
+            continue
+        if not any(one is not operand and shares(one, operand) for one in operands):
             yield operand
 
 
