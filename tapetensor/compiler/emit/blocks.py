@@ -14,7 +14,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.calls import call_into
 from tapetensor.compiler.emit.code import Code, Operand, indented
 from tapetensor.compiler.plan.groups import Group
-from tapetensor.compiler.plan.storage import overwritable, owner
+from tapetensor.compiler.plan.storage import may_write_over, owner
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
@@ -34,6 +34,8 @@ _ROWS_TOGETHER = 16 * math.lcm(16, os.cpu_count() or 1)
 
 # Fewer bytes to a number leave few digits.
 _FLOAT_BYTES = 4
+# Steps of these kinds numpy computes as well row by row.
+_TAKEN = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW})
 # Of numbers with a point these give another last digit where they begin elsewhere.
 _INEXACT = frozenset({np.add, np.multiply})
 
@@ -57,7 +59,7 @@ class BlockLoops:
 
     def takes(self, node: Node) -> bool:
         """Tell whether numpy computes a step as well row by row."""
-        return node.kind in (Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW) and node not in self._whole
+        return node.kind in _TAKEN and node not in self._whole
 
     def is_worth_it(self, group: Group) -> bool:
         """Tell whether blocks save trips to memory."""
@@ -325,8 +327,10 @@ class _Body:
         # An operand that dies here may be written over.
         dying = [
             operand
-            for operand in overwritable(node)
-            if operand in self._live and self._last_read[operand] == position
+            for operand in node.parents()
+            if operand in self._live
+            and self._last_read[operand] == position
+            and may_write_over(node, operand)
         ]
         if dying:
             scratch = self._live.pop(dying[0])

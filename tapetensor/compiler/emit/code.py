@@ -13,7 +13,7 @@ from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
 from tapetensor.compiler.trace.view import View
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Operand:
     """An array that the code reads or writes to.
 
@@ -26,7 +26,7 @@ class Operand:
     array: Array | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Step:
     """One line of the plan.
 
@@ -69,12 +69,16 @@ class Code:
         self.steps: list[Step] = []
         self.functions: list[str] = []
         self.names: dict[str, Any] = {}
+        # By the ids of these objects.
+        self._known: dict[int, str] = {}
         self._operands = {node: Operand(source) for node, source in inputs.items()}
 
     def bind(self, value: Any) -> str:
         """Return a name by which the code can refer to `value`."""
-        name = f"p{len(self.names)}"
-        self.names[name] = value
+        name = self._known.get(id(value))
+        if name is None:
+            name = self._known[id(value)] = f"p{len(self.names)}"
+            self.names[name] = value
         return name
 
     def bound(self, array: Array) -> Operand:
@@ -100,10 +104,10 @@ class Code:
     def emit(self, node: Node, line: str, title: str = "", group: tuple[Node, ...] = ()) -> None:
         """Add a step."""
         storage = self.memory.storage(node)
-        if node.kind is Kind.UPDATE or (storage.gradient is not None and storage.owner is node):
-            memory = "optimizer"
-        elif node in self.memory.arrays:
+        if node in self.memory.arrays:
             memory = "planned"
+        elif node.kind is Kind.UPDATE or (storage.gradient is not None and storage.owner is node):
+            memory = "optimizer"
         else:
             memory = "view" if node.kind is Kind.VIEW else "fresh"
         self.steps.append(Step(node, line, title or node.name, memory, group))

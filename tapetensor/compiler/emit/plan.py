@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
-from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -223,9 +222,9 @@ class Plan:
 
 def _function(lines: list[str], others: Sequence[str] = ()) -> str:
     """Return the source of what makes the function of some lines, which may call others."""
-    body = indent("\n".join(lines), "    ")
-    functions = "\n".join([*others, "def run(args, kwargs):", body])
-    return f"def plan():\n{indent(functions, '    ')}\n    return run\n"
+    body = "\n".join(["def run(args, kwargs):", *lines]).replace("\n", "\n    ")
+    functions = "\n".join(["def plan():", *others, body, "return run"])
+    return functions.replace("\n", "\n    ") + "\n"
 
 
 def _made(source: str, names: dict[str, Any]) -> Any:

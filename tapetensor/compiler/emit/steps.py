@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from tapetensor.compiler.plan.layout import lay_out
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.plan.rematerialization import recomputed
 from tapetensor.compiler.plan.schedule import is_at_risk, scheduled
-from tapetensor.compiler.plan.storage import TAKES_OUT, overwritable, source_of
+from tapetensor.compiler.plan.storage import TAKES_OUT, may_write_over, source_of
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.operations import unwritten
 from tapetensor.compiler.trace.program import Program
@@ -81,14 +82,14 @@ class Planner:
         return found
 
     def _place(self, node: Node) -> None:
-        if node.kind is Kind.CONSTANT:
-            self.memory.arrays[node] = node.detail
+        if node.kind in TAKES_OUT:
+            self._place_out(node)
         elif node.kind is Kind.VIEW:
             self._place_view(node)
+        elif node.kind is Kind.CONSTANT:
+            self.memory.arrays[node] = node.detail
         elif node.kind is Kind.WRITE:
             self._place_write(node)
-        elif node.kind in TAKES_OUT:
-            self._place_out(node)
         elif node.kind is Kind.PART:
             self._place_part(node)
         elif node.kind is Kind.UPDATE:
@@ -102,7 +103,8 @@ class Planner:
         group.kept = set(read_outside) - set(views)
         for node in read_outside:
             if node in group.kept:
-                self._place_result(node, group.may_share(node, self.memory.shares))
+                may_write_over = partial(group.may_write_over, node, shares=self.memory.shares)
+                self._place_result(node, may_write_over)
         self._executor.build(group, self.code)
         for node in views:
             self._place_view(node)
@@ -169,21 +171,22 @@ class Planner:
 
     def _place_out(self, node: Node) -> None:
         memory = self.memory
-        dying = (
-            operand
-            for operand in overwritable(node, memory.shares)
-            if memory.storage(operand).order == memory.storage(node).order
-        )
-        is_in_place = self._place_result(node, dying)
+        order = memory.storage(node).order
+
+        def may(operand: Node) -> bool:
+            is_alike = memory.storage(operand).order == order
+            return is_alike and may_write_over(node, operand, memory.shares)
+
+        is_in_place = self._place_result(node, may)
         is_there = is_in_place and source_of(node) is not None
         if not is_there and node.function is not unwritten:
             operands = [self.code.operand(operand) for operand in node.args]
             self.code.emit(node, call_into(self.code.operand(node), node, operands, self.code))
 
-    def _place_result(self, node: Node, operands: Iterable[Node]) -> bool:
-        """Place a value that is about to be computed; tell whether over one of the operands."""
+    def _place_result(self, node: Node, may_write_over: Callable[[Node], bool]) -> bool:
+        """Place a value that is about to be computed; tell whether over one of its operands."""
         storage = self.memory.storage(node)
-        if self.memory.take_over(node, operands):
+        if self.memory.take_over(node, may_write_over):
             return True
         if storage.escapes:
             shape, dtype = self.code.bind(node.shape), self.code.bind(node.dtype)

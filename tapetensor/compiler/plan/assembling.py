@@ -17,11 +17,11 @@ def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
     The gradient of an array that is read in parts begins as zeros, to which the gradient of each
     part is added. An array whose parts are all written needs no zeros.
     """
-    readers = readers_of(nodes)
+    wholes = [node for node in nodes if _is_copy_of_zeros(node)]
+    readers = readers_of(nodes if wholes else ())
     leaves = set(leaving)
-    for node in nodes:
-        if _is_copy_of_zeros(node):
-            _assemble(node, readers, leaves)
+    for whole in wholes:
+        _assemble(whole, readers, leaves)
 
 
 def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> None:

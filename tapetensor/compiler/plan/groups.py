@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from tapetensor.compiler.plan.storage import overwritable
+from tapetensor.compiler.plan.storage import may_write_over
 from tapetensor.compiler.trace.node import Kind, Node
 
 # Totals of some rows, taken together by these functions, are totals of all rows.
@@ -58,6 +58,10 @@ class Group:
         """Tell whether a step is one of the group."""
         return node in self._inside
 
+    def is_read_by(self, node: Node) -> bool:
+        """Tell whether a step reads what one of the group computes."""
+        return not self._inside.isdisjoint(node.parents())
+
     def reads_rows(self, reader: Node, operand: Node) -> bool:
         """Tell whether a step of the group reads, for one of its rows, just that of an operand."""
         if operand.shape == ():
@@ -65,26 +69,25 @@ class Group:
         is_row = operand.shape[0] == self.rows and len(operand.shape) == len(reader.shape)
         return is_row or operand in self
 
-    def may_share(self, node: Node, shares: Callable[[Node, Node], bool]) -> list[Node]:
-        """Return the operands over which a step may write its rows.
+    def may_write_over(
+        self, node: Node, operand: Node, shares: Callable[[Node, Node], bool]
+    ) -> bool:
+        """Tell whether a step may write its rows over those of one of its operands.
 
-        All steps that read such an operand read the same row of it, none of them later.
+        All steps that read the operand read the same row of it, none of them later.
 
         Args:
             node: the step.
+            operand: the operand.
             shares: tells whether two nodes lie in the same memory.
         """
         later = set(self.nodes[self.nodes.index(node) + 1 :])
-        return [
-            operand
-            for operand in overwritable(node, shares)
-            if all(
-                parent is operand and reader not in later and self.reads_rows(reader, parent)
-                for reader in self.nodes
-                for parent in reader.parents()
-                if shares(parent, operand)
-            )
-        ]
+        return may_write_over(node, operand, shares) and all(
+            parent is operand and reader not in later and self.reads_rows(reader, parent)
+            for reader in self.nodes
+            for parent in reader.parents()
+            if shares(parent, operand)
+        )
 
     def arrays(self) -> list[Node]:
         """Return what the steps compute or read by row."""
@@ -137,11 +140,12 @@ def fused(schedule: list[Node], limits: Limits) -> list[Unit]:
     units: list[Unit] = []
     opened = _Opened(limits)
     for node in schedule:
-        if opened.takes(node):
+        rows = _independent_rows(node) if limits.takes(node) else 0
+        if opened.takes(node, rows):
             continue
-        if not opened.is_passed_by(node) or opened.is_followed_by(node):
+        if not opened.is_passed_by(node) or opened.is_followed_by(node, rows):
             units += opened.close()
-        if opened.group or not opened.opens(node):
+        if opened.group or not opened.opens(node, rows):
             units.append(node)
     return units + opened.close()
 
@@ -154,25 +158,24 @@ class _Opened:
         self.group: Group | None = None
         self._after: list[Node] = []
 
-    def opens(self, node: Node) -> bool:
+    def opens(self, node: Node, rows: int) -> bool:
         """Start a group with a step, if one can."""
-        if node.kind is Kind.VIEW or not self._rows(node):
+        if node.kind is Kind.VIEW or not rows:
             return False
-        self.group = Group(self._rows(node))
+        self.group = Group(rows)
         self.group.add(node)
         return True
 
-    def takes(self, node: Node) -> bool:
+    def takes(self, node: Node, rows: int) -> bool:
         """Put a step into the group, or behind it, if it fits there."""
         group = self.group
         if group is None:
             return False
-        is_late = _reads(node, group.totals) or _reads(node, self._after)
+        is_late = self._is_late(node)
         if is_late and node.kind in _MOVABLE and node.nbytes <= _WAITING:
             self._after.append(node)
             return True
-        is_view_of_another = node.kind is Kind.VIEW and node.args[0] not in group
-        if is_late or is_view_of_another or self._rows(node) != group.rows:
+        if is_late or rows != group.rows or (node.kind is Kind.VIEW and node.args[0] not in group):
             return False
         # A value with fewer axes is repeated for every row, as in ``x[:, None] - x``.
         if node.kind is Kind.ELEMENTWISE and any(
@@ -184,14 +187,14 @@ class _Opened:
 
     def is_passed_by(self, node: Node) -> bool:
         """Tell whether a step may run before the group although it comes later."""
-        is_next = self.group is not None and _reads(node, self.group)
-        return node.kind in _MOVABLE and not is_next and not _reads(node, self._after)
+        is_next = self.group is not None and self.group.is_read_by(node)
+        return node.kind in _MOVABLE and not is_next and not self._is_late(node)
 
-    def is_followed_by(self, node: Node) -> bool:
+    def is_followed_by(self, node: Node, rows: int) -> bool:
         """Tell whether a step had better start a group: this one has only reductions so far."""
         steps = [] if self.group is None else self.group.nodes
-        is_done = all(step.kind in (Kind.REDUCE, Kind.VIEW) for step in steps)
-        return is_done and node.kind is Kind.ELEMENTWISE and self._rows(node) > 1
+        is_start = node.kind is Kind.ELEMENTWISE and rows > 1
+        return is_start and all(step.kind in (Kind.REDUCE, Kind.VIEW) for step in steps)
 
     def close(self) -> list[Unit]:
         """Return the group, or its steps where grouping does not pay, and what waited for it."""
@@ -202,12 +205,12 @@ class _Opened:
         steps: list[Unit] = [group] if self._limits.is_worth_it(group) else [*group.nodes]
         return [*steps, *waited]
 
-    def _rows(self, node: Node) -> int:
-        return _independent_rows(node) if self._limits.takes(node) else 0
-
-
-def _reads(node: Node, those: Container[Node]) -> bool:
-    return any(parent in those for parent in node.parents())
+    def _is_late(self, node: Node) -> bool:
+        """Tell whether a step reads totals of the group, or what waits for them."""
+        group, after = self.group, self._after
+        if group is None or not group.totals:
+            return False
+        return any(parent in group.totals or parent in after for parent in node.parents())
 
 
 def _independent_rows(node: Node) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.plan.arena import Arena
@@ -28,26 +29,31 @@ class Memory:
     """
 
     def __init__(self, units: list[Unit], leaving: list[Node]) -> None:
-        self.arena = Arena(_bound(units))
+        nodes = [node for unit in units for node in nodes_of(unit)]
+        self.arena = Arena(_bound(nodes))
         self.arrays: dict[Node, Array] = {}
         self.leaving = set(leaving)
         self._storages: dict[Node, Storage] = {}
-        self._readers = readers_of([node for unit in units for node in nodes_of(unit)])
+        self._readers = readers_of(nodes)
         self.positions: dict[Node, int] = {}
+        own: list[Storage] = []
         storages = self._storages
         for position, unit in enumerate(units):
             for node in nodes_of(unit):
                 self.positions[node] = position
-                is_seen = node.kind in SEEN
-                storages[node] = storage = storages[node.args[0]] if is_seen else Storage(node)
+                if node.kind in SEEN:
+                    storages[node] = storage = storages[node.args[0]]
+                else:
+                    storages[node] = storage = Storage(node)
+                    own.append(storage)
                 storage.last_use = position
                 for parent in node.parents():
                     storages[parent].last_use = position
         for node in leaving:
-            self.storage(node).escapes = True
+            storages[node].escapes = True
         # The storages that each unit is the last to use.
-        self._ending: list[list[Storage]] = [[] for _ in units]
-        for storage in dict.fromkeys(storages.values()):
+        self._ending: dict[int, list[Storage]] = defaultdict(list)
+        for storage in own:
             self._ending[storage.last_use].append(storage)
 
     def storage(self, node: Node) -> Storage:
@@ -103,8 +109,7 @@ class Memory:
     def place_copy(self, view: Node) -> Array:
         """Return memory for a view that is a copy, as numpy can reshape some memory only so."""
         storage = Storage(view, self.last_read(view))
-        if storage.last_use >= 0:
-            self._ending[storage.last_use].append(storage)
+        self._ending[storage.last_use].append(storage)
         waiting = [view]
         while waiting:
             node = waiting.pop()
@@ -114,10 +119,15 @@ class Memory:
         out = self.arrays[view] = self.arena.take(view.shape, view.dtype)
         return out
 
-    def take_over(self, node: Node, operands: Iterable[Node]) -> bool:
-        """Place a value where one of some operands lies; tell whether nobody reads that later."""
-        for operand in operands:
-            if self._may_take_over(node, operand):
+    def take_over(self, node: Node, may_write_over: Callable[[Node], bool]) -> bool:
+        """Place a value where an operand lies that nobody reads later; tell whether there is one.
+
+        Args:
+            node: the value.
+            may_write_over: tells of an operand whether its step may write over it.
+        """
+        for operand in node.parents():
+            if self._may_take_over(node, operand) and may_write_over(operand):
                 self.storage(operand).is_handed_over = True
                 self.arrays[node] = self.arrays[operand]
                 return True
@@ -144,7 +154,7 @@ class Memory:
     def released(self, position: int) -> list[Node]:
         """Take back memory that nobody reads after a unit; return values that lie elsewhere."""
         elsewhere = []
-        for storage in self._ending[position]:
+        for storage in self._ending.get(position, ()):
             root = storage.owner
             if root.kind is Kind.CONSTANT or storage.is_handed_over or not storage.is_free:
                 continue
@@ -155,14 +165,13 @@ class Memory:
         return elsewhere
 
 
-def _bound(units: list[Unit]) -> int:
+def _bound(nodes: list[Node]) -> int:
     """Return how many bytes hold all values and gradients at once, and scratch for each thread."""
     rooms = 2 + threads.count()
     # Of views, only those that reshape may turn out to be copies.
     sizes = [
         node.nbytes + 4096
-        for unit in units
-        for node in nodes_of(unit)
+        for node in nodes
         if node.kind is not Kind.CONSTANT
         and (node.kind is not Kind.VIEW or node.function.name == "reshape")
     ]

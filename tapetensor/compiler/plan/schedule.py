@@ -31,6 +31,8 @@ _NEVER_RAISE = frozenset(
      "stack", "std", "sum", "tensordot", "tile", "trace", "transpose", "trapezoid", "tril", "triu",
      "unwrap", "vander", "var", "vdot", "vstack", "where"}
 )  # fmt: skip
+# Steps of these kinds do not see in which order the elements of what they read lie in memory.
+_IN_ANY_ORDER = frozenset({Kind.ELEMENTWISE, Kind.VIEW, Kind.WRITE})
 # Steps of these kinds may raise, where values are wrong.
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 
@@ -44,7 +46,7 @@ def scheduled(program: Program, leaving: list[Node]) -> tuple[list[Node], list[N
     needed = made_of([*leaving, *acting])
     nodes = [node for node in program.nodes if node in needed]
     copies = _needless_copies(nodes, leaving)
-    for node in nodes:
+    for node in nodes if copies else ():
         for parent in node.parents():
             if parent in copies:
                 node.read_instead(parent, copies[parent])
@@ -87,10 +89,10 @@ def _updates_last(nodes: list[Node]) -> list[Node]:
     has_drawn = False
     for node in nodes:
         is_next_draw = has_drawn and node.kind is Kind.RANDOM
-        if node.kind is Kind.UPDATE or is_next_draw or any(one in last for one in node.parents()):
+        if node.kind is Kind.UPDATE or is_next_draw or not last.isdisjoint(node.parents()):
             last.add(node)
             has_drawn = has_drawn or node.kind is Kind.RANDOM
-    if _write_too_early(nodes, last):
+    if not last or _write_too_early(nodes, last):
         return nodes
     return [node for node in nodes if node not in last] + [node for node in nodes if node in last]
 
@@ -122,7 +124,10 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
     These are copies of what nobody else reads, and those where nobody writes to the copy or to its
     source any more.
     """
-    readers = Counter(parent for node in nodes for parent in node.parents())
+    sources = {node: source for node in nodes if (source := source_of(node)) is not None}
+    if not sources:
+        return {}
+    readers = Counter([parent for node in nodes for parent in node.parents()])
     readers.update(leaving)
     left = {owner(node) for node in leaving}
     written: set[Node] = set()
@@ -130,11 +135,11 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
     # What is read by steps that see in which order the elements lie in memory.
     seen_in_order: set[Node] = set()
     for node in reversed(nodes):
-        if node in seen_in_order or node.kind not in (Kind.ELEMENTWISE, Kind.VIEW, Kind.WRITE):
+        if node in seen_in_order or node.kind not in _IN_ANY_ORDER:
             seen_in_order.update(node.parents())
         if node.kind is Kind.WRITE:
             written.add(owner(node))
-        source = source_of(node)
+        source = sources.get(node)
         if source is None or (source.shape, source.dtype) != (node.shape, node.dtype):
             continue
         if node in seen_in_order and not lie_alike(laid_out(source), laid_out(node)):

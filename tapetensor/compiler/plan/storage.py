@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,31 +70,34 @@ def made_of(
 
 def readers_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     """Return the nodes that read each node, as often as they read it."""
-    readers: dict[Node, list[Node]] = {}
+    readers: dict[Node, list[Node]] = defaultdict(list)
     for node in nodes:
         for parent in node.parents():
-            readers.setdefault(parent, []).append(node)
+            readers[parent].append(node)
     return readers
 
 
-def overwritable(
-    node: Node, shares: Callable[[Node, Node], bool] = shares_memory
-) -> Iterator[Node]:
-    """Yield the operands over which a step may write its result.
+def may_write_over(
+    node: Node, operand: Node, shares: Callable[[Node, Node], bool] = shares_memory
+) -> bool:
+    """Tell whether a step may write its result over one of its operands.
 
     Args:
         node: the step.
+        operand: the operand.
         shares: tells whether two nodes lie in the same memory.
     """
-    operands = node.args if node.kind is Kind.ELEMENTWISE else ()
-    for place, operand in enumerate(operands):
-        if operand.shape != node.shape or operand.dtype != node.dtype:
-            continue
-        # The mask and the first choice of a selection are read after it has begun to write.
-        if node.function is select and (place != 2 or operands.count(operand) > 1):
-            continue
-        if not any(one is not operand and shares(one, operand) for one in operands):
-            yield operand
+    if (
+        node.kind is not Kind.ELEMENTWISE
+        or operand.shape != node.shape
+        or operand.dtype != node.dtype
+    ):
+        return False
+    operands = node.args
+    # The mask and the first choice of a selection are read after it has begun to write.
+    if node.function is select and (operands[2] is not operand or operands.count(operand) > 1):
+        return False
+    return not any(one is not operand and shares(one, operand) for one in operands)
 
 
 @dataclass(eq=False, slots=True)
