@@ -58,12 +58,16 @@ class Arena:
         self.ranges: list[Range] = []
         # By the id of an array of all of its bytes, which all arrays that lie there have as a base.
         self._parts: dict[int, tuple[Array, Range]] = {}
-        # The parts that are taken now, in order of their places.
-        self._taken: list[Range] = []
+        # The size and the place of each hole between parts that are taken now, the smallest first.
+        self._holes: list[tuple[int, int]] = []
+        # Where each of them starts, by where it stops, and the other way round.
+        self._starts: dict[int, int] = {}
+        self._stops: dict[int, int] = {}
         self._clock = 0
         self._region = untouched((capacity + _ALIGNMENT,), np.dtype(np.uint8))
         self._region = self._region[-self._region.ctypes.data % _ALIGNMENT :]
         self._buffer = self._region.data
+        self._open(0, self._region.nbytes)
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Return an array that nobody else uses until it is given back."""
@@ -71,11 +75,10 @@ class Arena:
         if not wanted:
             return np.empty(shape, dtype)
         size = -(-wanted // _ALIGNMENT) * _ALIGNMENT
-        start = self._hole(size)
+        start = self._fill_hole(size)
         self._clock += 1
         one = Range(start, size, self._clock)
         self.ranges.append(one)
-        insort(self._taken, one, key=_START)
         self.nbytes = max(self.nbytes, start + size)
         part = np.frombuffer(self._buffer, dtype, wanted // dtype.itemsize, start)
         self._parts[id(part)] = part, one
@@ -126,17 +129,26 @@ class Arena:
             base = getattr(base, "base", None)
         return None if base is None else self._parts[id(base)][1]
 
-    def _hole(self, size: int) -> int:
-        """Return the place of the smallest hole that fits."""
-        holes = []
-        end = 0
-        for one in [*self._taken, Range(self._region.nbytes, 0, self._clock)]:
-            if one.start - end >= size:
-                holes.append((one.start - end, end))
-            end = one.start + one.size
-        # The free end of the region is the largest.
-        _, place = min(holes)
-        return place
+    def _fill_hole(self, size: int) -> int:
+        """Return the place of the smallest hole that fits, the free end being the largest."""
+        found, start = self._holes[bisect_left(self._holes, (size, 0))]
+        self._close(start, start + found)
+        if found > size:
+            self._open(start + size, start + found)
+        return start
+
+    def _open(self, start: int, stop: int) -> None:
+        """Add a hole, joined with those on both of its sides."""
+        first, last = self._starts.get(start, start), self._stops.get(stop, stop)
+        for one in ((first, start), (stop, last)):
+            if one[0] != one[1]:
+                self._close(*one)
+        self._starts[last], self._stops[first] = first, last
+        insort(self._holes, (last - first, first))
+
+    def _close(self, start: int, stop: int) -> None:
+        del self._starts[stop], self._stops[start]
+        del self._holes[bisect_left(self._holes, (stop - start, start))]
 
     def give_back(self, array: Array) -> None:
         """Take back what `take` returned."""
@@ -144,6 +156,6 @@ class Arena:
             return
         one = self._part_of(array)
         assert one is not None
-        del self._taken[bisect_left(self._taken, one.start, key=_START)]
+        self._open(one.start, one.start + one.size)
         self._clock += 1
         one.end = self._clock

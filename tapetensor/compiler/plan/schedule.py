@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tapetensor.compiler.plan.assembling import assemble
-from tapetensor.compiler.plan.storage import TAKES_OUT, made_of, owner, source_of
+from tapetensor.compiler.plan.storage import SEEN, TAKES_OUT, made_of, owner, source_of
 from tapetensor.compiler.trace.node import Kind, Node, found_in
 from tapetensor.compiler.trace.operations import read_index, write_index, write_scalar
 from tapetensor.compiler.trace.program import Program
@@ -129,7 +129,11 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
         return {}
     readers = Counter([parent for node in nodes for parent in node.parents()])
     readers.update(leaving)
-    left = {owner(node) for node in leaving}
+    # The nodes that made the memory of each. To look for each on its own takes long in long chains.
+    owners: dict[Node, Node] = {}
+    for node in nodes:
+        owners[node] = owners[node.args[0]] if node.kind in SEEN else node
+    left = {owners[node] for node in leaving}
     written: set[Node] = set()
     copies: dict[Node, Node] = {}
     # What is read by steps that see in which order the elements lie in memory.
@@ -138,19 +142,19 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
         if node in seen_in_order or node.kind not in _IN_ANY_ORDER:
             seen_in_order.update(node.parents())
         if node.kind is Kind.WRITE:
-            written.add(owner(node))
+            written.add(owners[node])
         source = sources.get(node)
         if source is None or (source.shape, source.dtype) != (node.shape, node.dtype):
             continue
         if node in seen_in_order and not lie_alike(laid_out(source), laid_out(node)):
             continue
         is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
-        is_last = written.isdisjoint((node, owner(source))) and node not in left
+        is_last = written.isdisjoint((node, owners[source])) and node not in left
         if (is_fresh and readers[source] == 1) or (is_last and source.is_written_to):
             copies[node] = source
             # What is done to the copy, is done to its source now.
-            written.update({owner(source)} if node in written else ())
-            left.update({owner(source)} if node in left else ())
+            written.update({owners[source]} if node in written else ())
+            left.update({owners[source]} if node in left else ())
     # In order, so that a copy of a copy leads to what is kept.
     for node in [node for node in nodes if node in copies]:
         copies[node] = copies.get(copies[node], copies[node])
