@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.compiler.emit.code import Code, Operand
 from tapetensor.compiler.trace.node import Kind, Node
-from tapetensor.compiler.trace.view import laid_out
+from tapetensor.compiler.trace.view import is_in_order, laid_out
 from tapetensor.kernels.numerics.extremes import starts_of_rows
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, ones
 
@@ -108,6 +108,7 @@ def _is_product_of_matrices(out: Operand, node: Node, operands: list[Operand]) -
     arrays = [
         laid_out(one) if operand.array is None else operand.array
         for one, operand in zip(node.args, operands, strict=True)
+        if operand.array is not None or not is_in_order(one)
     ]
     # The method copies what the BLAS cannot read, where the ufunc adds in another order.
     return all(min(one.strides) > 0 and one.itemsize in one.strides for one in arrays)

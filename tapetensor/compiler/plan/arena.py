@@ -66,7 +66,7 @@ class Arena:
         self._clock = 0
         self._region = untouched((capacity + _ALIGNMENT,), np.dtype(np.uint8))
         self._region = self._region[-self._region.ctypes.data % _ALIGNMENT :]
-        self._buffer = self._region.data
+        self._buffer, self._address = self._region.data, self._region.ctypes.data
         self._open(0, self._region.nbytes)
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -119,7 +119,7 @@ class Arena:
         one = self._part_of(value) if isinstance(value, np.ndarray) else None
         if one is None:
             return value
-        start = value.ctypes.data - self._region.ctypes.data + one.shift
+        start = value.ctypes.data - self._address + one.shift
         return np.ndarray(value.shape, value.dtype, self._region, start, value.strides)
 
     def _part_of(self, array: Array) -> Range | None:
