@@ -97,7 +97,7 @@ def may_write_over(
     # The mask and the first choice of a selection are read after it has begun to write.
     if node.function is select and (operands[2] is not operand or operands.count(operand) > 1):
         return False
-    return not any(one is not operand and shares(one, operand) for one in operands)
+    return not [one for one in operands if one is not operand and shares(one, operand)]
 
 
 @dataclass(eq=False, slots=True)
