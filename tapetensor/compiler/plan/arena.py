@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_left, insort
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ _ALIGNMENT = 64
 # An arena of fewer bytes, or of more parts, is not laid out again.
 _WORTH_IT = 1 << 20
 _TOO_MANY = 500
-_START, _BEGIN = attrgetter("start"), attrgetter("begin")
 
 
 @dataclass
@@ -91,19 +90,20 @@ class Arena:
         """
         if self.nbytes < _WORTH_IT or len(self.ranges) > _TOO_MANY:
             return None
-        placed: list[Range] = []
+        # Where each starts and stops, and how long it is kept.
+        placed: list[tuple[int, int, int, int]] = []
         for one in sorted(self.ranges, key=lambda one: -one.size):
-            start = 0
-            for other in placed:
-                if other.begin > one.end or one.begin > other.end:
+            start, size, taken, given_back = 0, one.size, one.begin, one.end
+            for first, stop, begin, end in placed:
+                if begin > given_back or taken > end:
                     continue
-                if other.start - start >= one.size:
+                if first - start >= size:
                     break
-                start = max(start, other.start + other.size)
-            insort(placed, replace(one, start=start), key=_START)
-        if max([one.start + one.size for one in placed]) >= self.nbytes:
+                start = max(start, stop)
+            insort(placed, (start, start + size, taken, given_back))
+        if max([stop for _, stop, _, _ in placed]) >= self.nbytes:
             return None
-        return [one.start for one in sorted(placed, key=_BEGIN)]
+        return [start for start, _, _, _ in sorted(placed, key=itemgetter(2))]
 
     def move(self, places: list[int]) -> None:
         """Have each part lie elsewhere; the parts are in the order in which they were taken."""
