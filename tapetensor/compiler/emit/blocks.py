@@ -149,10 +149,10 @@ class BlockLoops:
 def _largest_values(schedule: list[Node]) -> dict[int, int]:
     """Return how many elements the largest value has, of those with as many rows."""
     largest: dict[int, int] = {}
+    # What they read is in the schedule, too.
     for node in schedule:
-        for one in (node, *node.parents()):
-            if one.shape:
-                largest[one.shape[0]] = max(largest.get(one.shape[0], 0), one.size)
+        if node.shape:
+            largest[node.shape[0]] = max(largest.get(node.shape[0], 0), node.size)
     return largest
 
 
