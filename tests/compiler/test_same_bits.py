@@ -323,7 +323,10 @@ def test_sums_of_choices_between_what_lies_turned_are_those_of_eager_mode(name: 
 
 
 # The rows of the first two are summed block by block, unless the number of cores is an odd one.
-LARGE = [(4096, 128), (16, 64, 800), (1990, 250), (33, 3, 17, 512), (500, 1024), (31, 300, 127)]
+LARGE = [
+    (4096, 128), (16, 64, 800), (1990, 250), (33, 3, 17, 512), (500, 1024), (31, 300, 127),
+    (65536, 7),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", LARGE)

@@ -31,6 +31,9 @@ BLOCK = 1 << 17
 # Each thread of the BLAS sums 16 of its rows together, or a divisor of that, the rest in another
 # way. Of multiples of so many rows no thread has a rest: blocks have the sums of all rows at once.
 _ROWS_TOGETHER = 16 * math.lcm(16, os.cpu_count() or 1)
+# More rows than that, of so few elements, OpenBLAS sums in another way with AVX-512.
+_MANY_ROWS = 1 << 14
+_NARROW = 8
 
 # Fewer bytes to a number leave few digits.
 _FLOAT_BYTES = 4
@@ -161,6 +164,8 @@ def _rows_together(sums: Node) -> int:
     axes, _ = sums.detail
     (operand,) = sums.args
     of_product = math.prod(operand.shape[1 : axes[0]])
+    if sums.size > _MANY_ROWS and operand.size <= _NARROW * sums.size:
+        return operand.shape[0]
     return _ROWS_TOGETHER // math.gcd(_ROWS_TOGETHER, of_product)
 
 
