@@ -163,9 +163,10 @@ def _rows_together(sums: Node) -> int:
     """Return of how many rows, or a multiple, the BLAS has the same sums as of all."""
     axes, _ = sums.detail
     (operand,) = sums.args
+    rows: int = operand.shape[0]
     of_product = math.prod(operand.shape[1 : axes[0]])
     if sums.size > _MANY_ROWS and operand.size <= _NARROW * sums.size:
-        return operand.shape[0]
+        return rows
     return _ROWS_TOGETHER // math.gcd(_ROWS_TOGETHER, of_product)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 import types
-from abc import abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Never
@@ -425,3 +425,9 @@ for _name in ("eq", "ne"):
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
     setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))
+
+
+# What is registered with a class of this flag matches patterns of sequences, as numpy's arrays do
+# since numpy 2.5.
+_SEQUENCES: Any = ABCMeta("_Sequences", (), {"__abc_tpflags__": np.ndarray.__flags__ & (1 << 5)})
+_SEQUENCES.register(ArrayMethods)

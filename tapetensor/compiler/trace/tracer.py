@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from abc import ABCMeta
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from types import FrameType
@@ -48,8 +47,6 @@ from tapetensor.compiler.trace.view import (
     seen_order,
 )
 from tapetensor.errors import TraceError
-
-_ONE = np.zeros(1, np.uint8)
 
 
 class ArrayTracer(Operands):
@@ -125,7 +122,7 @@ class ArrayTracer(Operands):
     def transpose(self, *axes: Any) -> ArrayTracer:
         """Return the axes in another order; without one, in reverse."""
         # Each axis of this array has its own number as its step.
-        steps = np.lib.stride_tricks.as_strided(_ONE, (1,) * self.ndim, range(self.ndim))
+        steps = np.ndarray((1,) * self.ndim, np.uint8, b"0", 0, tuple(range(self.ndim)))
         order = steps.transpose(*axes).strides
         shape = tuple([self.shape[axis] for axis in order])
         return self.viewed(View("transpose", order), shape)
@@ -501,9 +498,3 @@ class ArrayTracer(Operands):
         """Return the error for what cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
-
-
-# What is registered with a class of this flag matches patterns of sequences, as numpy's arrays do
-# since numpy 2.5.
-_FLAG = {"__abc_tpflags__": np.ndarray.__flags__ & (1 << 5)}
-ABCMeta("_Sequences", (), _FLAG).register(ArrayTracer)
