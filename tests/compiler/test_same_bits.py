@@ -322,6 +322,28 @@ def test_sums_of_choices_between_what_lies_turned_are_those_of_eager_mode(name: 
     _assert_same_bits(run, _random(17, 100), _random(17, 256))
 
 
+def _totals_of_what_is_repeated(x: Any) -> list[Any]:
+    y = x[:, :1] * 2.0
+    repeated = np.broadcast_to(y, x.shape)
+    of_three = np.broadcast_to(y[..., None], (40, 20, 15))
+    return [
+        repeated.sum(), np.add.reduce(repeated.T, axis=(0, 1), keepdims=True), of_three.mean(),
+        np.add.reduce(of_three, axis=(1, 2)), of_three.sum(axis=(0, 2)), repeated.var(),
+    ]  # fmt: skip
+
+
+def test_totals_of_repeated_elements_are_those_of_eager_mode() -> None:
+    def with_gradient(x: Any) -> Any:
+        y = x.trace()
+        z = y.share() * y.share() + y.max(None, keepdims=True)
+        return [z.mean((-1,)).square().mean().backward()[x]]
+
+    for scale in (0.3, 0.7, 1.1):
+        x = _random(40, 300) * scale
+        _assert_same_bits(_totals_of_what_is_repeated, x.numpy())
+        _assert_same_bits(with_gradient, x)
+
+
 # The rows of the first two are summed block by block, unless the number of cores is an odd one.
 LARGE = [
     (4096, 128), (16, 64, 800), (1990, 250), (33, 3, 17, 512), (500, 1024), (31, 300, 127),

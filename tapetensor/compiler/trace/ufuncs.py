@@ -316,7 +316,9 @@ def reduced(
     axes = tuple([one for one, size in enumerate(tried.shape) if size == 1])
     added = array
     if _repeats(array.laid_out()) and array.dtype.kind in "fc":
-        # Numpy leaves axes along which elements are repeated where they are.
+        # Numpy leaves axes along which elements are repeated where they are, and takes each apart.
+        if len(axes) > 1:
+            return self.capture_step(ufunc.reduce, (array, axes, dtype), {"keepdims": keepdims})
         added = self.wrap(array.fresh(), np.asarray(computed_like((array,), array.shape)))
     added.repeat_nothing()
     node = self.program.reduce(ufunc, added.ordered(), axes, tried.dtype)
