@@ -344,6 +344,21 @@ def test_totals_of_repeated_elements_are_those_of_eager_mode() -> None:
         _assert_same_bits(with_gradient, x)
 
 
+@pytest.mark.parametrize("axis", [0, -1, (0, 1)])
+@pytest.mark.parametrize("function", [np.nanmean, np.nanstd, np.median, np.mean, np.sum])
+def test_functions_of_copies_of_repeated_elements_are_those_of_numpy(
+    function: Any, axis: Any
+) -> None:
+    def run(x: Any) -> Any:
+        copy = np.broadcast_to(x[:1], x.shape).copy()
+        return [function(np.exp(copy), axis=axis), function(copy, axis=axis)]
+
+    x = _random(40, 8, 30).numpy()
+    _assert_same_bits(run, x)
+    for found, expected in zip(tt.compile(run)(x), run(x), strict=True):
+        assert found.strides == expected.strides
+
+
 # The rows of the first two are summed block by block, unless the number of cores is an odd one.
 LARGE = [
     (4096, 128), (16, 64, 800), (1990, 250), (33, 3, 17, 512), (500, 1024), (31, 300, 127),

@@ -40,11 +40,7 @@ class Operands(ArrayMethods):
         """Return an argument of a step: an array as it lies in memory, a number as Python's own."""
         if not isinstance(value, Operands):
             return self.unordered(value)
-        node = value.ordered()
-        if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
-            # numpy would have no array here whose elements are one.
-            return self.program.constant(node.detail.copy())
-        return node
+        return value.ordered()
 
     def unordered(self, value: Any) -> Any:
         """Return an argument of a step to which it does not matter how arrays lie in memory."""

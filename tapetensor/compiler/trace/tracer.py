@@ -377,6 +377,7 @@ class ArrayTracer(Operands):
 
     @override
     def ordered(self) -> Node:
+        self.repeat_nothing()
         if self.part is not None and self.part.is_view:
             self.part.array.ordered()
         elif self.numpys_strides and not lie_alike(laid_out(self._node), self.laid_out()):
@@ -388,8 +389,6 @@ class ArrayTracer(Operands):
         """Have elements of its own, which numpy adds in another order than one that is repeated."""
         root = self.root()
         node = root.node
-        if self.dtype.kind not in "fc":
-            return
         if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
             root._hold(self.program.constant(node.detail.copy()))  # noqa: SLF001  # of its class
         while node.kind is Kind.VIEW and node.function.name != "broadcast_to":

@@ -320,7 +320,6 @@ def reduced(
         if len(axes) > 1:
             return self.capture_step(ufunc.reduce, (array, axes, dtype), {"keepdims": keepdims})
         added = self.wrap(array.fresh(), np.asarray(computed_like((array,), array.shape)))
-    added.repeat_nothing()
     node = self.program.reduce(ufunc, added.ordered(), axes, tried.dtype)
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
