@@ -50,7 +50,7 @@ def wrapped_in(value: Any) -> Iterator[Any]:
 def place_of(function: Any) -> Place | None:
     """Return where what can be called is defined, if the user has done that."""
     methods = [getattr(type(function), name, None) for name in ("forward", "__call__")]
-    for one in [found for value in (function, *methods) for found in functions_in(value)]:
+    for one in (found for value in (function, *methods) for found in functions_in(value)):
         if is_users_module(one.__globals__.get("__name__")):
             return Place(one.__code__.co_filename, one.__code__.co_firstlineno)
     return None

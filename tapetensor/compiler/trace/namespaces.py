@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Collection
 from functools import partial, partialmethod
 from typing import Any
 
@@ -84,15 +85,15 @@ class Namespaces(Walker):
         put: Any = type.__setattr__ if is_class else dict.__setitem__
         drop: Any = type.__delattr__ if is_class else dict.__delitem__
 
-        def read() -> dict[str, Any]:
+        def read(known: Collection[str] = _PYTHONS) -> dict[str, Any]:
             return {
                 name: one for name, one in held.items()
-                if name not in _PYTHONS and not isinstance(one, types.ModuleType)
+                if name not in known and not isinstance(one, types.ModuleType)
                 and not is_teller(one)
             }  # fmt: skip
 
         def write(originals: dict[str, Any]) -> None:
-            for name in read().keys() - originals.keys():
+            for name in read(_PYTHONS | originals.keys()):
                 drop(owner, name)
             for name, one in originals.items():
                 if name not in held or held[name] is not one:

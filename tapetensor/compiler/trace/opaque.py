@@ -149,9 +149,12 @@ def clear_of_tracers(cache: Any, known: list[Any]) -> bool:
 
 def never_the_same(value: Any) -> str:
     """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
+    cls = type(value)
+    if is_plain(value) or cls in (list, tuple, types.FunctionType):
+        # To ask abstract classes takes longer.
+        return ""
     if is_unrepeatable(value) or isinstance(value, random.SystemRandom) or value is sys.modules:
         return DIFFERS
-    cls = type(value)
     if not hasattr(value, "__class__"):
         return f"is a {cls.__name__}, which nobody can look through; pass what it holds"
     if cls in weakref.ProxyTypes:

@@ -142,11 +142,12 @@ class Walker(Attributes):
             local = self.local(expression)
             self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
             return self.walk_number(value, local, where)
-        if is_plain(value) or isinstance(value, VALUES):
+        is_alone = is_plain(value)
+        if is_alone or isinstance(value, VALUES):
             if value.__class__ is str:
                 self.texts.add(value)
             self.guard_plain(value, expression)
-            if isinstance(value, VALUES):
+            if not is_alone:
                 self._walk_value_of_a_class(value, expression, where)
             return value
         if id(value) in BY_ID:
