@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dis
 import os
 import random
@@ -37,7 +38,7 @@ _ATOMS: frozenset[type[Any]] = frozenset(
 )
 _CONTAINERS: tuple[type[Any], ...] = (list, OrderedDict, dict, set, deque)
 # Objects of the standard library whose attributes are data of others.
-_CARRIERS = (types.SimpleNamespace, UserDict, UserList, ChainMap)
+_CARRIERS = (types.SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap)
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 # What stands in a class for a method.
 _METHOD_LIKE = (
@@ -206,9 +207,7 @@ class Reach:
             elif cls is types.MappingProxyType:
                 self._waiting += value.values()
         is_library = self._is_library(cls.__module__)
-        is_arguments = (cls.__module__, cls.__name__) == ("argparse", "Namespace")
-        is_carrier = is_arguments or issubclass(cls, _CARRIERS)
-        if is_library and not (_is_module(cls) or is_carrier):
+        if is_library and not (_is_module(cls) or issubclass(cls, _CARRIERS)):
             # What `functools` makes of a function, say.
             self._waiting.append(attributes_of(value).get("__wrapped__"))
             return

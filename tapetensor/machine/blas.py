@@ -9,10 +9,8 @@ import os
 import platform
 import sys
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import NamedTuple
 
 # OpenBLAS reads this once, while it is loaded.
 KERNEL_VARIABLE = "OPENBLAS_CORETYPE"
@@ -41,14 +39,13 @@ class Processor(NamedTuple):
     flags: frozenset[str]
 
 
-def processor(cpuinfo: str | Path = "/proc/cpuinfo") -> Processor:
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> Processor:
     """Return what the system says of the processor."""
     fields: dict[str, str] = {}
     try:
-        with open(cpuinfo) as lines:
-            for line in lines:
-                name, _, value = line.partition(":")
-                fields.setdefault(name.strip(), value.strip())
+        for line in cpuinfo.read_text().splitlines():
+            name, _, value = line.partition(":")
+            fields.setdefault(name.strip(), value.strip())
     except OSError:
         # Not Linux: nothing is known of the flags, so no kernel is advised.
         pass

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import linecache
 import sys
+import sysconfig
 import threading
 from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
@@ -14,6 +16,9 @@ from typing_extensions import override
 # The modules that are not the user's, by the first part of their names.
 NOT_USERS = {*sys.stdlib_module_names, "numpy", __name__.split(".", maxsplit=1)[0]}
 NOT_USERS.discard("__main__")
+
+
+_STDLIB = tuple({sysconfig.get_path(one) for one in ("stdlib", "platstdlib")})
 
 
 @cache
@@ -28,11 +33,7 @@ def _is_elsewhere(root: str) -> bool:
     module = sys.modules.get(root)
     file = getattr(module, "__file__", None)
     places = [file] if file else [*getattr(module, "__path__", [])]
-    # Imported here for the import time.
-    from sysconfig import get_path
-
-    stdlib = (get_path("stdlib"), get_path("platstdlib"))
-    return any(not place.startswith(stdlib) for place in places)
+    return any(not place.startswith(_STDLIB) for place in places)
 
 
 class Place(NamedTuple):
@@ -55,9 +56,6 @@ class Place(NamedTuple):
     @property
     def uri(self) -> str | None:
         """The address of the file; None for what was typed in, which has none."""
-        # Only pictures ask for it, and it would be a twentieth of the import time.
-        from pathlib import Path
-
         path = Path(self.file)
         return path.as_uri() if path.is_absolute() else None
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 _pools: list[ThreadPoolExecutor] = []
 # A child process inherits the pool without its threads, which would be waited for forever.
@@ -37,9 +35,6 @@ def run_together(*calls: tuple[Any, ...]) -> None:
     All have ended when it returns, also where one raises.
     """
     if len(calls) > 1 and not _pools:
-        # With `logging`, which it imports, it would be a tenth of the import time.
-        from concurrent.futures import ThreadPoolExecutor
-
         _pools.append(ThreadPoolExecutor(max(1, count() - 1), "tapetensor"))
     # Each function runs in the context of the caller, whose np.errstate holds here too.
     submit: Any = _pools[0].submit if _pools else None
