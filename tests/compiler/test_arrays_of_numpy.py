@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -392,3 +393,10 @@ def test_what_computes_by_rules_of_its_own_beside_arrays_does_so(run: Any) -> No
 def test_what_computes_so_untold_is_refused(run: Any) -> None:
     with pytest.raises(TraceError, match="computes by rules of its own"):
         tt.compile(run)(np.arange(3.0))
+
+
+def test_a_file_in_memory_is_refused_for_its_copies_are_of_its_class(tmp_path: Path) -> None:
+    mapped = np.memmap(tmp_path / "x", "f8", "w+", shape=(2,))
+    with pytest.raises(tt.ArgumentTypeError, match="is a memmap"):
+        tt.compile(lambda x: x.copy())(mapped)
+    assert type(tt.compile(lambda x: x.copy())(np.asarray(mapped))) is np.ndarray

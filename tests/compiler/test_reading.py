@@ -410,3 +410,32 @@ def test_what_a_cached_function_gives_again_is_read_at_every_call() -> None:
         weight(), array()
 
     assert found == [6.0, 30.0, 105.0, 105.0, 21.0]
+
+
+SCALE = 2.0
+
+
+def _scaled_kernel(x: Any) -> Any:
+    return x * 1, (lambda g: g * x.dtype.type(SCALE),)
+
+
+def _scaled(x: Any) -> Any:
+    return x * SCALE
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x: tt.custom_op(_scaled_kernel, x, shape=x.shape),
+        lambda x: tt.checkpoint(_scaled, x),
+    ],
+)
+def test_a_global_that_the_users_pullback_reads_makes_another_plan(
+    op: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: Any = tt.compile(lambda x: (op(x.trace()) * 3.0).sum().backward()[x])
+    assert compiled(tt.ones((1,))).item() == 6.0
+
+    monkeypatch.setitem(globals(), "SCALE", 7.0)
+
+    assert compiled(tt.ones((1,))).item() == 21.0

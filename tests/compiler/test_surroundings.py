@@ -14,7 +14,6 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,32 +138,6 @@ def test_a_global_that_a_method_reads_makes_another_plan(monkeypatch: pytest.Mon
     monkeypatch.setitem(globals(), "SCALE", 7.0)
 
     assert compiled(_vector(1.0)).item() == 7.0
-
-
-def _scaled_kernel(x: Any) -> Any:
-    return x * 1, (lambda g: g * x.dtype.type(SCALE),)
-
-
-def _scaled(x: Any) -> Any:
-    return x * SCALE
-
-
-@pytest.mark.parametrize(
-    "op",
-    [
-        lambda x: tt.custom_op(_scaled_kernel, x, shape=x.shape),
-        lambda x: tt.checkpoint(_scaled, x),
-    ],
-)
-def test_a_global_that_the_users_pullback_reads_makes_another_plan(
-    op: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compiled: Any = tt.compile(lambda x: (op(x.trace()) * 3.0).sum().backward()[x])
-    assert compiled(_vector(1.0)).item() == 6.0
-
-    monkeypatch.setitem(globals(), "SCALE", 7.0)
-
-    assert compiled(_vector(1.0)).item() == 21.0
 
 
 def test_an_attribute_of_a_class_makes_another_plan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,13 +446,6 @@ def test_functions_that_wait_or_yield_are_refused() -> None:
 def test_an_array_with_rules_of_its_own_is_refused() -> None:
     with pytest.raises(tt.ArgumentTypeError, match="MaskedArray, which has rules of its own"):
         tt.compile(lambda x: x * 2.0)(np.ma.masked_array([1.0, 2.0], [True, False]))
-
-
-def test_a_file_in_memory_is_refused_for_its_copies_are_of_its_class(tmp_path: Path) -> None:
-    mapped = np.memmap(tmp_path / "x", "f8", "w+", shape=(2,))
-    with pytest.raises(tt.ArgumentTypeError, match="is a memmap"):
-        tt.compile(lambda x: x.copy())(mapped)
-    assert type(tt.compile(lambda x: x.copy())(np.asarray(mapped))) is np.ndarray
 
 
 def test_a_tensor_that_is_only_read_keeps_its_array() -> None:
