@@ -34,7 +34,7 @@ import numpy as np
 from tapetensor.native.scalars import compiled, scalars
 
 b1, i1, i2, i4, i8 = np.bool_, np.int8, np.int16, np.int32, np.int64
-u1, f4, f8 = np.uint8, np.float32, np.float64
+u1, u8, f4, f8 = np.uint8, np.uint64, np.float32, np.float64
 globals().update(vars(scalars()))
 
 

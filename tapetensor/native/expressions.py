@@ -59,13 +59,16 @@ _EXPRESSIONS: dict[Any, tuple[str, str]] = {
     np.log1p: (_FLOATS, "{log1p}({0})"),
     np.tanh: (_FLOATS, "{tanh}({0})"),
 }
+# LLVM takes it that an int64 never overflows; numpy's wraps around, as a uint64 does.
+_OVERFLOWING = frozenset({np.add, np.subtract, np.multiply, np.square})
 # These are polynomials in float32, and the library's functions in float64.
 _TRANSCENDENTAL = ("exp", "log", "log1p", "tanh")
 
-# Reductions: what is taken into the result, and their dtypes.
+# Reductions: what is taken into the result, and their dtypes. A product of floats in another order
+# than numpy's may be infinite on its way, where numpy's is none.
 REDUCTIONS: dict[Any, str] = {
     np.add: _NUMBERS,
-    np.multiply: _NUMBERS,
+    np.multiply: "i",
     np.maximum: _FLOATS,
     np.minimum: _FLOATS,
     np.logical_and: "b",
@@ -109,6 +112,8 @@ def of_ufunc(ufunc: Any, operands: list[tuple[str, DType]]) -> tuple[str, DType]
     sources = [
         cast(source, dtype, wanted) for (source, dtype), wanted in zip(operands, loop, strict=True)
     ]
+    if ufunc in _OVERFLOWING and result == np.int64:
+        sources = [f"u8({source})" for source in sources]
     name = TYPES[loop[0]]
     library = "" if loop[0] == np.float32 else "math."
     functions = {one: f"{library}{one}" for one in _TRANSCENDENTAL}

@@ -97,7 +97,8 @@ def log1p(x: Number) -> Number:
     """``log(1 + x)``: the logarithm of the rounded sum, and what the rounding has lost over it."""
     u = F(1.0) + x
     lost = x - (u - F(1.0))
-    y = log(u) + lost / choose(u > F(0.0), u, F(1.0))
+    # The sign is that of x, also where x is -0.
+    y = math.copysign(log(u) + lost / choose(u > F(0.0), u, F(1.0)), x)
     # At infinity what is lost is NaN.
     return choose(u < _INFINITY, y, u)
 
@@ -119,6 +120,7 @@ def tanh(x: Number) -> Number:
     held = choose(size < F(10.0), size, F(10.0))
     k = np.rint((held + held) * _LOG2_E)
     power = exp_without(k, held + held) * I((I(k) + I(127)) << I(23)).view(F)
-    far = math.copysign(F(1.0) - F(2.0) / (power + F(1.0)), x)
-    y = choose(size < F(0.625), near, far)
+    far = F(1.0) - F(2.0) / (power + F(1.0))
+    # The sign is that of x, also where x is -0.
+    y = math.copysign(choose(size < F(0.625), near, far), x)
     return choose(x == x, y, x)

@@ -176,6 +176,35 @@ def test_basic_operations_are_rounded_as_numpy_rounds_them() -> None:
     np.testing.assert_array_equal(found.numpy(), run(x, y).numpy())
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64, np.uint8])
+def test_integers_wrap_around_as_numpys_do(kind: Any) -> None:
+    def run(x: Any) -> Any:
+        squares = x * x
+        return abs(squares), squares >= 0, np.maximum(x + 1, x), (x - 3 < x) & (x * 4 > x)
+
+    limits = np.iinfo(kind)
+    rng = np.random.default_rng(0)
+    x = rng.integers(limits.min, limits.max, (40, 30), kind, endpoint=True)
+    x[0, :2] = limits.min, limits.max
+    native = tt.compile(run, backend="numba")
+
+    for found, expected in zip(native(x), run(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert _native_steps(native)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_product_is_not_infinite_on_its_way_where_numpys_is_none() -> None:
+    def run(x: Any) -> Any:
+        return (x * 1e30).prod(axis=0), (x + x).prod()
+
+    x = np.full((4000, 5), 1e5)
+    x[0] = 0.0
+
+    for found, expected in zip(tt.compile(run, backend="numba")(x), run(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_inputs_may_lie_in_memory_in_any_way() -> None:
     def run(x: Any, y: Any) -> Any:
         return (x * y + 1.5).tanh()
