@@ -78,6 +78,26 @@ def test_compiled_gradients_are_those_of_eager_mode(case: Case, rng: np.random.G
     _assert_same(compiled(cotangent, *operands), present)
 
 
+@on_every([case for case in CASES if case.op.is_differentiable])
+def test_compiled_gradients_are_those_of_eager_mode_if_the_cotangent_is_made_inside(
+    case: Case,
+) -> None:
+    operands = tensors_of(case.sample)
+    shape = result_of(case, operands).shape
+    expected = gradients_of(case, operands, tt.from_numpy(np.full(shape, 2.0)))
+    call, options, positions = case.op.call, case.sample.options, case.sample.float_positions
+
+    def gradients(*inputs: Any) -> Any:
+        cotangent: Any = tt.from_numpy(np.full(shape, 2.0))
+        grads = call(*traced_at(list(inputs), positions), **options).backward(cotangent)
+        read = [inputs[position] for position in positions]
+        return [grads[one] for one in read if grads.array(one.id) is not None]
+
+    found = _compiled_once(gradients, *operands)[1]
+
+    _assert_same(found, [one for one in expected if one is not None])
+
+
 @on_every([case for case in CASES if len(case.sample.operands) > 1])
 def test_a_compiled_op_takes_what_is_made_inside_beside_an_argument(case: Case) -> None:
     operands = tensors_of(case.sample)

@@ -455,3 +455,10 @@ def test_products_with_parts_of_an_array_around_are_added_in_numpys_order(step: 
     expected = part @ x, np.inner(x, part), np.einsum("i,i", part, x)
     for _ in range(2):
         assert compiled(x) == expected
+
+
+def test_a_product_of_two_numbers_has_the_sign_of_zero_that_eager_mode_gives_it() -> None:
+    zero, one = np.array([[0.0]]), np.array([[-1.0]])
+    compiled: Any = tt.compile(lambda x, y: (x @ y, (x.T * 1.0) @ y))
+    for found, expected in zip(compiled(zero, one), (zero @ one, zero.T @ one), strict=True):
+        assert found.tobytes() == expected.tobytes()

@@ -102,6 +102,8 @@ def _is_product_of_matrices(out: Operand, node: Node, operands: list[Operand]) -
         or not lhs.dtype == rhs.dtype == node.dtype
         or len(lhs.shape) not in (1, 2)
         or len(rhs.shape) != 2
+        # The method multiplies two numbers alone; the ufunc adds 0, so that -0 becomes 0.
+        or lhs.size == rhs.size == 1
         or not (out.array is None or out.array.flags.c_contiguous)
     ):
         return False

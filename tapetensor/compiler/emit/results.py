@@ -300,6 +300,8 @@ class ResultWriter:
     def array(self, value: Any) -> str:
         """Return the source of an array; of a scalar, which a tensor holds, that of one as well."""
         if not isinstance(value, ArrayTracer):
+            if isinstance(value, np.generic):
+                return self.bind(value)
             copied = f"{self.bind(value)}.copy('K')"
             return copied if value.flags.writeable else f"fixed({copied})"
         if value.is_scalar and (value.node.kind is Kind.INPUT or not is_in_order(value.node)):

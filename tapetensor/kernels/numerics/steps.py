@@ -25,16 +25,14 @@ def runs_steps(x: Any) -> bool:
 
 
 def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let captured arrays capture a call as one step; the first argument is an array."""
+    """Let captured arrays capture a call as one step."""
 
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
-        first = args[0]
-        if type(first) is not np.ndarray:
-            captured = captured_among(args)
-            if captured is not None:
-                result: Result = captured.capture_step(run, args, options)
-                return result
+        captured = captured_among(args)
+        if captured is not None:
+            result: Result = captured.capture_step(run, args, options)
+            return result
         return function(*args, **options)
 
     return run
