@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 
 
 def runs_steps(x: Any) -> bool:
-    """Tell whether an array is one of numpy's own, or captures a step whole."""
-    return type(x) is np.ndarray or isinstance(x, CapturedArray)
+    """Tell whether an array, or a number, is one of numpy's own, or captures a step whole."""
+    return isinstance(x, np.generic) or type(x) is np.ndarray or isinstance(x, CapturedArray)
 
 
 def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -101,7 +101,8 @@ def sum_of_rows(x: Array) -> Array:
         blocks = np.reshape(matrix[:whole], (-1, SHORT, x.shape[-1]))
         sums: Array = np.add.reduce(np.matmul(ones(SHORT, x.dtype), blocks), axis=0)
         return sums if whole == rows else sums + sum_of_rows(matrix[whole:])
-    if type(x) is np.ndarray:
+    # The method gives one number of one row back as it is, where the ufunc makes 0 of -0.
+    if type(x) is np.ndarray and x.size != 1:
         product: Array = ones(rows, x.dtype).dot(matrix)
         return product
     # The method above copies what the BLAS cannot read.
