@@ -24,6 +24,7 @@ from tapetensor.pictures import table
 from tapetensor.tape.ids import TensorId
 from tapetensor.tape.norms import clipping, global_norm
 from tapetensor.tape.origins import Incomplete, name_of
+from tapetensor.tape.recorder import are_added_in_place
 
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)
@@ -199,10 +200,9 @@ class Gradients:
         """Add an array to an entry, in place if nobody else can see that."""
         existing: Any = self.arrays[unique_id]
         if (
-            type(existing) is np.ndarray
+            are_added_in_place(existing, array)
             and existing.base is None
             and existing.flags.writeable
-            and type(array) is np.ndarray
             and array.dtype == existing.dtype
             and array.shape == existing.shape
             and getrefcount(existing) == _REFERENCES_OF_UNSHARED

@@ -250,10 +250,19 @@ def _summed(
         pullback.add_to(earlier, g)
         return earlier
     added = pullback(g)
-    if type(earlier) is not np.ndarray or type(added) is not np.ndarray:
-        return earlier + added
-    earlier += added
-    return earlier
+    if are_added_in_place(earlier, added):
+        earlier += added
+        return earlier
+    return earlier + added
+
+
+def are_added_in_place(earlier: Array, added: Array) -> bool:
+    """Tell whether numpy may write a sum of two arrays over the first, if that is nobody else's.
+
+    A sum of arrays that lie in different orders has one of its own, by which others are added up.
+    """
+    are_numpys = type(earlier) is np.ndarray and type(added) is np.ndarray
+    return are_numpys and earlier.strides == added.strides
 
 
 def check_finite(gradient: Array, origin: str, place: str) -> None:
