@@ -53,7 +53,7 @@ from tapetensor.compiler.trace.refusals import (
     trace_error,
 )
 from tapetensor.compiler.trace.structure import is_plain, is_users
-from tapetensor.compiler.trace.telling import ABCS, BY_NAME
+from tapetensor.compiler.trace.telling import ABCS, BY_NAME, LOOKUP_CODES
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
@@ -73,7 +73,7 @@ _READING = {
 _IMPORT = importlib.import_module.__code__
 # What sees what objects and classes have, and reads it untold.
 _LOOKING = {inspect.classify_class_attrs.__code__, inspect.getattr_static.__code__}
-_SPECIAL = {_SEED, _IMPORT, *_READING, *_LOOKING}
+_SPECIAL = {_SEED, _IMPORT, *_READING, *_LOOKING, *LOOKUP_CODES}
 _SPECIAL_FILES = {one.co_filename for one in _SPECIAL}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
@@ -191,9 +191,15 @@ class Binding(Namespaces):
     @override
     def walk_read(self, attribute: Any, is_around: bool, *, is_named: bool) -> None:
         """Walk an attribute that the function reads, and what can be reached by it."""
-        try:
+        with self._refusing():
             super().walk_read(attribute, is_around, is_named=is_named)
             self.walk_namespaces()
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Note first what is refused by a walk: the function may catch that."""
+        try:
+            yield
         except BaseException as error:
             self._refused.insert(0, error)
             raise
@@ -245,7 +251,8 @@ class Binding(Namespaces):
             if file not in _SPECIAL_FILES and not file.startswith("<"):
                 _PASSED.add(file)
             elif code in _SPECIAL:
-                self._enter_special(frame)
+                with self._refusing():
+                    self._enter_special(frame)
             else:
                 noted = self.functions.get(id(code), ())
                 for function, source in noted:
@@ -254,11 +261,8 @@ class Binding(Namespaces):
         elif is_imported(frame):
             self._imported.add(module)
         else:
-            try:
+            with self._refusing():
                 self._walk_frame(code, frame.f_globals)
-            except BaseException as error:
-                self._refused.insert(0, error)
-                raise
 
     def _call(self, frame: types.FrameType, called: Any) -> None:
         """Refuse that what may differ at every call is called, by whatever the user calls."""
@@ -303,13 +307,16 @@ class Binding(Namespaces):
         for function, source in noted:
             self.walk_function(function, source)
         self.walk_namespaces()
+        self._refuse_unrepeatable()
+        self._counts[id(code)] = len(self.functions.get(id(code), ()))
+
+    def _refuse_unrepeatable(self) -> None:
+        """Refuse what no replay can repeat, if some code reads the attribute that it is."""
         for name, told in self.unrepeatable.items():
-            is_dynamic = self.is_dynamic or self.makes_names
-            if is_dynamic or name in self._named or name in self.attributes:
+            if self.makes_names or name in self._named or name in self.attributes:
                 places = [place_of_name(one, name) for one in self._entered.values()]
                 with placed(next(filter(None, places), None)):
                     raise trace_error(told)
-        self._counts[id(code)] = len(self.functions.get(id(code), ()))
 
     def _find_function(self, code: types.CodeType) -> None:
         """Note functions that no walk has found, and that nothing in this capture has made."""
@@ -329,6 +336,12 @@ class Binding(Namespaces):
             self.walk(held, self.bind(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
             raise trace_error(UNSEEDED)
+        elif code in LOOKUP_CODES:
+            name = frame.f_locals["name"]
+            if isinstance(name, str) and name not in self.attributes:
+                self.attributes.add(name)
+                self.walk_namespaces()
+                self._refuse_unrepeatable()
         elif code in _LOOKING:
             self.reading.give_up()
         elif code is _IMPORT:
@@ -354,8 +367,6 @@ class Binding(Namespaces):
                     "another object"
                 )
         self.attributes |= names.attributes
-        self.texts |= names.texts
-        self.is_dynamic |= names.is_dynamic
         self.makes_names |= names.makes_names
         modules = modules_in(names, scope)
         for name, module in modules.items():
@@ -366,7 +377,7 @@ class Binding(Namespaces):
                 self.modules[id(own)] = own, own.__name__
             self.handed.update(map(id, (own, *modules.values())))
         self.watch_namespace(scope, "")
-        for name in (*names.reads, *names.texts & scope.keys()):
+        for name in names.reads:
             if not self.is_new(scope, name):
                 continue
             if name in scope:
@@ -405,7 +416,7 @@ class Binding(Namespaces):
             for owner, name in self.members.get(code, ()):
                 self.guard_member(owner, name)
         for module in [one for one, _ in self.modules.values() if is_users(one)]:
-            space, missing = self.bind(vars(module)), self.sought - vars(module).keys()
+            space, missing = self.bind(vars(module)), self.attributes - vars(module).keys()
             self.guard(f"not {space}.keys().isdisjoint({self.bind(missing)})")
             if self.makes_names and id(module) in self.handed and not is_of_a_package(module):
                 self.guard(f"len({space}) != {len(vars(module))}")

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import _thread
-import ast
 import atexit
 import builtins
 import datetime
 import decimal
 import dis
 import gc
-import inspect
 import io
-import linecache
 import locale
 import logging
-import operator
 import os
 import re
 import signal
 import sys
 import sysconfig
-import textwrap
 import threading
 import time
-import tokenize
 import types
 import warnings
 from collections.abc import Iterable
@@ -39,29 +33,21 @@ from tapetensor.pictures.places import is_users_module
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-# What looks up a name, and which of its arguments that is.
-_NAME_AT = {
-    "getattr": 1, "hasattr": 1, "setattr": 1, "attrgetter": 0, "methodcaller": 0,
-    "getattr_static": 1, "__getattribute__": -1,
-}  # fmt: skip
-# What looks up all that there are.
+# What looks up all names that there are.
 _WHOLE = frozenset(
     {"globals", "vars", "dir", "eval", "exec", "__dict__", "getmembers", "resolve_name"}
 )  # fmt: skip
+# Code that names one of these may look up names that nobody sees. What `getattr` is given is seen.
+_UNSEEN = _WHOLE | {"attrgetter", "methodcaller", "getattr_static", "__getattribute__"}
+# What may do so where it has another name.
+LOOKUPS = _UNSEEN | {"getattr", "hasattr", "setattr"}
 # Code that names one of these reads or sets attributes in a way that their class is not told of, or
 # sees what classes have, or which functions were called.
 UNTOLD = (_WHOLE - {"globals"}) | {
     "__getattribute__", "__getstate__", "__setattr__", "__traceback__", "format_exc"
 }  # fmt: skip
-# Code that names one of these may look for a name that is, or stands in, one of its texts.
-_DYNAMIC = _WHOLE.union(_NAME_AT, ["format", "format_map"])
-# An attribute in a text that is formatted, as in ``"{0.rate}"``.
+# An attribute in a text that may be formatted, as in ``"{0.rate}"``.
 _FORMATTED = re.compile(r"\.([^\W\d]\w*)")
-# The same where they have another name.
-LOOKUPS: tuple[Any, ...] = (
-    getattr, hasattr, setattr, globals, vars, dir, eval, exec, operator.attrgetter,
-    operator.methodcaller,
-)  # fmt: skip
 # What says what an object is, or what a function does: a replay would not set it again.
 _KINDS = {"__bases__", "__class__", "__code__", "__defaults__", "__kwdefaults__"}
 _NOCLOCKS = {"sleep", "mktime", "strptime"}
@@ -140,9 +126,7 @@ class Names(NamedTuple):
     Attributes:
         reads: globals that it reads.
         attributes: attributes that it reads or sets.
-        texts: its constants that could be names, if it may look up names that are made.
-        is_dynamic: whether it may do so.
-        makes_names: whether it may look up others than those.
+        makes_names: whether it may look up others, which nobody sees.
         handed: globals that it hands on, or whose dict it reads, and not only their attributes.
         imports: modules that it imports, or may look up by a text, and how many packages above.
         kind: an attribute it sets that says what an object is; empty if it sets none.
@@ -150,8 +134,6 @@ class Names(NamedTuple):
 
     reads: tuple[str, ...]
     attributes: frozenset[str]
-    texts: frozenset[str]
-    is_dynamic: bool
     makes_names: bool
     handed: frozenset[str]
     imports: tuple[tuple[str, int], ...]
@@ -164,7 +146,7 @@ def names_in(code: types.CodeType) -> Names:
     reads: dict[str, None] = {}
     attributes: set[str] = set()
     imports: list[tuple[str, int]] = []
-    is_dynamic = bool(_DYNAMIC.intersection(code.co_names))
+    makes_names = not _UNSEEN.isdisjoint(code.co_names)
     level = 0
     constant: Any = None
     loaded, handed = "", set[str]()
@@ -185,65 +167,34 @@ def names_in(code: types.CodeType) -> Names:
         elif one.opname == "MATCH_CLASS":
             # A pattern names attributes in a constant; those by position the class names.
             attributes.update(constant, ["__match_args__"])
-            is_dynamic |= bool(one.arg)
+            makes_names |= bool(one.arg)
         if isinstance(one.argval, int):
             # How many packages above a module is looked for comes before its name.
             level = one.argval if one.opname in _CONSTANTS else level
         constant = one.argval
     consts = [one for one in code.co_consts if isinstance(one, str)]
+    attributes |= attributes_in(consts)
+    if makes_names:
+        attributes.update(consts)
+    if "globals" in reads:
+        reads.update(dict.fromkeys(consts))
     if "__import__" in code.co_names:
         # It may look for a module by a text; what `import_module` looks for is seen when it runs.
         imports += [(text, 0) for text in consts]
     return Names(
         tuple(reads),
         frozenset(attributes),
-        frozenset(names_in_texts(consts) if is_dynamic else ()),
-        is_dynamic,
-        is_dynamic and _makes_names(code),
+        makes_names,
         frozenset(handed),
         tuple(imports),
         kind,
     )
 
 
-def names_in_texts(texts: Iterable[str]) -> set[str]:
-    """Return the names that texts are, or that they have where they are formatted."""
-    listed = [*texts]
-    formatted = [name for text in listed if "{" in text for name in _FORMATTED.findall(text)]
-    return {*[text for text in listed if text.isidentifier()], *formatted}
-
-
-def _makes_names(code: types.CodeType) -> bool:
-    """Tell whether code may look up names that are none of its constants."""
-    if _WHOLE.intersection(code.co_names) - {"globals"}:
-        return True
-    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
-    try:
-        nodes = [*ast.walk(ast.parse(textwrap.dedent("".join(inspect.getblock(lines)))))]
-    except (SyntaxError, tokenize.TokenError):
-        return True
-    named = [
-        one.args[_NAME_AT[_name_of(one.func)] :][:1]
-        for one in nodes
-        if isinstance(one, ast.Call) and _name_of(one.func) in _NAME_AT
-    ]
-    named += [
-        [one.slice]
-        for one in nodes
-        if isinstance(one, ast.Subscript)
-        and isinstance(one.value, ast.Call)
-        and _name_of(one.value.func) == "globals"
-    ]
-    # What is handed on, and neither called nor asked for one name, may be given any.
-    looking = [one for one in nodes if _name_of(one) in (*_NAME_AT, "globals")]
-    are_known = all(isinstance(one, ast.Constant) for args in named for one in args)
-    return len(looking) > len(named) or not are_known
-
-
-def _name_of(node: ast.AST) -> str:
-    """Return the name, or the attribute, that a part of a program is."""
-    name: str = getattr(node, "id", getattr(node, "attr", ""))
-    return name
+def attributes_in(texts: Iterable[Any]) -> set[str]:
+    """Return the attributes that texts have where they are formatted."""
+    formatted = [one for one in texts if one.__class__ is str and "{" in one]
+    return {name for text in formatted for name in _FORMATTED.findall(text)}
 
 
 @lru_cache(maxsize=16)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import Held
-from tapetensor.compiler.trace.codes import SETTINGS, is_of_a_package, names_in_texts
+from tapetensor.compiler.trace.codes import SETTINGS, is_of_a_package
 from tapetensor.compiler.trace.opaque import DIFFERS, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.reading import is_teller
@@ -36,15 +36,8 @@ class Namespaces(Walker):
 
     def __init__(self, program: Program, function: Any) -> None:
         super().__init__(program, function)
-        # Whether some code looks up names that are made, which may be any text that was walked.
-        self.is_dynamic = False
         # What the names of each module and class stand for, by the address of it.
         self.watched: dict[int, Held] = {}
-
-    @property
-    def sought(self) -> set[str]:
-        """The names of attributes that code reads, or may make of texts."""
-        return self.attributes | (names_in_texts(self.texts) if self.is_dynamic else set())
 
     def _sought_in(self, owner: Any) -> set[str]:
         """Return the names that code may look up in a class or a module."""
@@ -54,8 +47,8 @@ class Namespaces(Walker):
         is_handed = isinstance(owner, type) or id(owner) in self.handed
         is_asked = isinstance(owner, type) and is_read_by_python(owner)
         if not (is_asked or (self.makes_names and is_handed)) or is_of_a_package(owner):
-            return self.sought & names
-        return {one for one in names if not one.startswith("__")} | (self.sought & names)
+            return self.attributes & names
+        return {one for one in names if not one.startswith("__")} | (self.attributes & names)
 
     def names_of(self, owner: Any) -> str:
         """Return the source of the names of a class or of a module's dict."""
@@ -146,6 +139,7 @@ class Namespaces(Walker):
                 # What is told there is no part of a result.
                 continue
             elif callable(value) and not isinstance(value, types.FunctionType | type):
+                self.note_lookup(value)
                 self.guard(f"{expression} is not {self.bind(value)}")
             else:
                 # Others may put something else there.

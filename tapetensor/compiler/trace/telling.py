@@ -95,6 +95,8 @@ _PAIRS: list[tuple[Any, Any]] = [
     (hasattr, _has_attribute),
     (sum, _sum),
 ]
+# What looks up an attribute by a text, of which the local variable `name` tells.
+LOOKUP_CODES = {other.__code__ for one, other in _PAIRS if one in (getattr, hasattr)}
 # What stands for a built-in function, by its name and by its address, and the function behind it.
 BY_NAME: dict[str, Any] = {one.__name__: other for one, other in _PAIRS}
 BY_ID: dict[int, Any] = {id(one): other for one, other in _PAIRS}

@@ -33,7 +33,7 @@ from tapetensor.compiler.trace.callables import (
     wrapped_in,
 )
 from tapetensor.compiler.trace.changes import members, parts, shown
-from tapetensor.compiler.trace.codes import LOOKUPS, UNTOLD
+from tapetensor.compiler.trace.codes import LOOKUPS, UNTOLD, attributes_in
 from tapetensor.compiler.trace.guards import named, spelling
 from tapetensor.compiler.trace.opaque import (
     VISIBLE,
@@ -111,8 +111,6 @@ class Walker(Attributes):
         self.makes_names = False
         # Attributes that are read by their names.
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
-        # Texts that were found, which may be names that the function looks up.
-        self.texts: set[str] = set()
         # Functions that keep their results, with those that were found, their names and places.
         self.caches: list[tuple[Any, list[Any], str, str]] = []
 
@@ -145,13 +143,13 @@ class Walker(Attributes):
         is_alone = is_plain(value)
         if is_alone or isinstance(value, VALUES):
             if value.__class__ is str:
-                self.texts.add(value)
+                self.attributes |= attributes_in([value])
             self.guard_plain(value, expression)
             if not is_alone:
                 self._walk_value_of_a_class(value, expression, where)
             return value
         if id(value) in BY_ID:
-            self._note_lookup(value)
+            self.note_lookup(value)
             self.guard(f"{expression} is not {self.bind(value)}")
             return BY_ID[id(value)]
         if id(value) in self.seen:
@@ -308,17 +306,17 @@ class Walker(Attributes):
         is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
         is_bound = is_function and isinstance(getattr(value, "__self__", sys), types.ModuleType)
         if is_bound and not is_users(value) and id(value) not in BY_ID:
-            self._note_lookup(value)
+            self.note_lookup(value)
             self.guard(f"{expression} is not {self.bind(value)}")
             return value
         return self.walk(value, expression, where, is_put=is_put)
 
-    def _note_lookup(self, value: Any) -> None:
+    def note_lookup(self, value: Any) -> None:
         """Note a function that may look up, or set, names that nobody sees."""
         # Under a name of the user's nobody sees what it is called with.
-        self.makes_names |= any(value is one for one in LOOKUPS)
-        if isinstance(value, _OF_C):
-            self.makes_names |= value.__name__ == "__getattribute__"
+        is_getter = value is operator.attrgetter or value is operator.methodcaller
+        if is_getter or isinstance(value, _OF_C):
+            self.makes_names |= value.__name__ in LOOKUPS
             if value.__name__ in UNTOLD:
                 self.reading.give_up()
 
@@ -366,7 +364,7 @@ class Walker(Attributes):
             raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
         if isinstance(held, dict):
             self.guard_keys(held, local)
-            self.texts.update([one for one in held if one.__class__ is str])
+            self.attributes |= attributes_in(held)
             if not all(map(is_plain, held)):
                 keys = self.local(f"[*{local}]")
                 for position, key in enumerate(held):
@@ -375,7 +373,7 @@ class Walker(Attributes):
             self.guard(f"len({local}) != {len(held)}")
         items = held.values() if isinstance(held, dict) else held
         if all(map(is_plain, items)) and (is_set_of or len(held) > _MANY):
-            self.texts.update([one for one in items if one.__class__ is str])
+            self.attributes |= attributes_in(items)
             series = f"{local}.values()" if isinstance(held, dict) else local
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
             return value
@@ -412,7 +410,7 @@ class Walker(Attributes):
         if name != expression:
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
-        self._note_lookup(value)
+        self.note_lookup(value)
         self.add_class(value.__class__)
         if is_users(value.__class__):
             self.guard(f"{name}.__class__ is not {self.bind(value.__class__)}")

@@ -109,6 +109,30 @@ def f(x, y):
 ---
 Config.lr_a = 5.
 """,
+    "lookups of Python's own under other names": """
+from inspect import getattr_static as look, getmembers as all_of
+class Config:
+    rate, width = 2., 3.
+def f(x, y):
+    return x * look(Config, 'rate') * sum(one for name, one in all_of(Config) if name == 'width')
+---
+Config.rate = 4.
+Config.width = 5.
+""",
+    "names that are made beside an iterator": """
+import itertools, types
+class Config:
+    lr_a, numbers = 2., itertools.count()
+settings = types.ModuleType('settings')
+settings.lr_b, settings.numbers = 3., itertools.count()
+def f(x, y):
+    made = [getattr(where, 'lr_' + name) for where, name in ((Config, 'a'), (settings, 'b'))]
+    return x * sum(made) * (2. if hasattr(settings, 'l' + 'ater') else 1.)
+---
+Config.lr_a = 4.
+settings.lr_b = 5.
+settings.later = 1.
+""",
     "keys that count who asks": """
 class Key:
     asked = 0
