@@ -29,42 +29,6 @@ def test_what_leads_to_itself_comes_out_so() -> None:
         assert table["self"] is table
 
 
-def _shift(x: Any) -> Any:
-    return x + 1.0
-
-
-def test_a_function_comes_out_unless_it_is_made_inside_with_a_state_of_its_own() -> None:
-    def counting(x: Any) -> Any:
-        count = 0
-
-        def add(number: int) -> int:
-            nonlocal count
-            count += number
-            return count
-
-        return add
-
-    def telling(x: Any) -> Any:
-        told: list[int] = []
-        return lambda number: told.append(number)
-
-    def keeping(x: Any) -> Any:
-        def keep(number: int, seen: list[int] = []) -> list[int]:  # noqa: B006 (what is refused)
-            return [*seen, number]
-
-        return keep
-
-    def plain(x: Any, factor: float) -> Any:
-        return _shift, lambda number: number * factor
-
-    for function in (counting, telling, keeping):
-        with pytest.raises(TraceError, match="made inside with a state of its own"):
-            tt.compile(function)(np.ones(1))
-    shift, scale = tt.compile(plain)(np.ones(1), 2.0)
-    assert shift is _shift
-    assert scale(3.0) == 6.0
-
-
 class Own(dict[str, Any]):
     """A dict whose items are its attributes."""
 

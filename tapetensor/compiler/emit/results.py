@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import dis
 import threading
 import types
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from enum import Enum
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import Array, read_only
-from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.callables import is_filled
-from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.part import Part
@@ -27,7 +22,6 @@ from tapetensor.compiler.trace.structure import (
     VALUES,
     content,
     dict_of,
-    fields_of,
     fill_slots,
     in_dict,
     in_slots,
@@ -41,7 +35,6 @@ from tapetensor.compiler.trace.telling import BEHIND
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.view import is_in_order, shows_others_memory
 from tapetensor.compiler.trace.walking import Walker
-from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
@@ -63,6 +56,8 @@ _LASTING = (
     Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc, NoneTape,
     types.EllipsisType, types.NotImplementedType, *VALUES,
 )  # fmt: skip
+# Of these types a call may make others, which are other ones at every call.
+_DEFINED = (type, types.FunctionType, types.BuiltinFunctionType)
 # What objects are made again that store what these do, and an attribute that is given then.
 _MADE: dict[type, str] = {
     object: "", list: "", set: "", frozenset: "", dict: "", OrderedDict: "", deque: "maxlen",
@@ -87,7 +82,7 @@ class ResultWriter:
 
     def __init__(self, inputs: Walker) -> None:
         self.bind = inputs.bind
-        self._functions = inputs.functions
+        self._functions, self._classes = inputs.functions, inputs.classes
         self.tapes = inputs.tapes
         came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors]
         self._locals = {tensor.id: local for tensor, local in came_in}
@@ -192,27 +187,22 @@ class ResultWriter:
             # What is in it may have led to it.
             return self._known.get(id(value)) or self._known_as(value, source)
         if is_plain(value) or isinstance(value, _LASTING):
-            if _holds_captured(value, set()):
+            if isinstance(value, _DEFINED) and self._is_made_inside(value):
                 raise trace_error(
-                    f"a result is {value.__qualname__}, which holds what this call computes; "
-                    "return that, and make the function of it outside"
-                )
-            if isinstance(value, types.FunctionType) and self._goes_on(value):
-                raise trace_error(
-                    f"a result is {value.__qualname__}, which is made inside with a state of its "
-                    "own; make it outside"
+                    f"a result is {value.__qualname__}, which is made inside, another one at every "
+                    "call; make it outside, and return what it holds"
                 )
             return self.bind(value)
         return self._object(value)
 
-    def _goes_on(self, function: types.FunctionType) -> bool:
-        """Tell whether a function that the call has made may do another thing whenever it runs."""
-        known = self._functions.get(id(function.__code__), ())
-        held = [cell.cell_contents for cell in function.__closure__ or () if is_filled(cell)]
-        held += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        writes = any(one.opname == "STORE_DEREF" for one in dis.get_instructions(function))
-        is_known = any(function is one for one, _ in known)
-        return not is_known and (writes or not all(map(is_plain, held)))
+    def _is_made_inside(self, value: Any) -> bool:
+        """Tell whether a function or a class was not there before the call."""
+        if isinstance(value, types.BuiltinFunctionType):
+            return not isinstance(value.__self__, types.ModuleType | type | None)
+        if not is_users(value) and "<locals>" not in value.__qualname__:
+            return False
+        known = self._functions.get(id(getattr(value, "__code__", None)), ())
+        return value not in self._classes and all(value is not one for one, _ in known)
 
     def _told_apart(self, value: Any) -> None:
         """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
@@ -397,33 +387,6 @@ class ResultWriter:
             self._containers.append(f"{local}.tape = {self.tapes.local(tensor.tape)}")
         self.tapes.results.append(tensor)
         return local
-
-
-def _holds_captured(value: Any, done: set[int]) -> bool:
-    """Tell whether a function or a class holds what has values only when a plan runs."""
-    if id(value) in done:
-        return False
-    done.add(id(value))
-    held: Iterable[Any] = ()
-    if isinstance(value, types.FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
-        held = *cells, value.__defaults__, value.__kwdefaults__, vars(value)
-    elif isinstance(value, types.MethodType):
-        held = value.__func__, value.__self__
-    elif isinstance(value, partial):
-        held = value.func, value.args, value.keywords
-    elif isinstance(value, type):
-        held = vars(value).values()
-    elif isinstance(value, dict):
-        held = value.values()
-    elif isinstance(value, SEQUENCES):
-        held = value
-    elif isinstance(value, TensorBase):
-        held = (value.array,)
-    elif isinstance(value, Module) or is_looked_through(value):
-        held = fields_of(value).values()
-    is_captured = isinstance(value, Captured | GeneratorTracer)
-    return is_captured or any(_holds_captured(one, done) for one in held)
 
 
 def new(cls: Any, base: Any, *options: Any) -> Any:
