@@ -169,7 +169,7 @@ class Fingerprints:
             for name, slot in vars(base).items():
                 if isinstance(slot, types.MemberDescriptorType):
                     yield name, self.of(Slot(value, slot).read())
-        for name, one in attributes_of(value).items():
+        for name, one in (attributes_of(value) or {}).items():
             yield name, self.of(one)
 
     def _of_array(self, array: Array) -> object:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+import threading
 import types
 import zlib
 from collections import OrderedDict
@@ -17,7 +19,7 @@ from tapetensor.arrays.array import Array
 COPIED_BYTES = 1 << 20
 
 # What a place without a value holds.
-_NOTHING: Final = object()
+NOTHING: Final = object()
 
 
 class Place(Protocol):
@@ -26,7 +28,7 @@ class Place(Protocol):
     def read(self) -> Any:
         """Return what it holds, as nobody will change it."""
 
-    def write(self, held: Any) -> None:
+    def write(self, held: Any, /) -> object:
         """Make it hold what `read` returned."""
 
 
@@ -38,30 +40,31 @@ class Attributes:
     def __init__(self, owner: object) -> None:
         self._owner = owner
 
-    def read(self) -> dict[str, Any]:
-        """Return a copy of the dictionary."""
-        return attributes_of(self._owner).copy()
+    def read(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the dictionary, and a copy of it."""
+        fields: Any = attributes_of(self._owner)
+        return fields, dict.copy(fields)
 
-    def write(self, held: dict[str, Any]) -> None:
-        """Set what is another one, and remove what was not there."""
-        values = attributes_of(self._owner)
-        if not _is_same(values, held):
-            values.update(held)
-            for name in values.keys() - held.keys():
-                del values[name]
+    def write(self, held: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        """Put back the dictionary, and what it held."""
+        fields, values = held
+        Contents(fields, dict).write(values)
+        if attributes_of(self._owner) is not fields:
+            object.__setattr__(self._owner, "__dict__", fields)
 
 
-def attributes_of(owner: object) -> dict[str, Any]:
-    """Return the dictionary of an object, which is not asked, or an empty one if it has none."""
+def attributes_of(owner: Any) -> dict[str, Any] | None:
+    """Return the dictionary of an object, which is not asked; None if it has none."""
     try:
-        found: Any = object.__getattribute__(owner, "__dict__")
+        is_local = issubclass(type(owner), threading.local)
+        found = owner.__dict__ if is_local else object.__getattribute__(owner, "__dict__")
     except AttributeError:
-        return {}
-    return found if type(found) is dict else {}
+        return None
+    return found if isinstance(found, dict) else None
 
 
 class Slot:
-    """An attribute that lies in a slot of an object, or the contents of a cell."""
+    """An attribute that lies in a slot of an object, or what else a descriptor reads and sets."""
 
     __slots__ = ("_descriptor", "_owner")
 
@@ -74,15 +77,47 @@ class Slot:
         try:
             held: object = self._descriptor.__get__(self._owner)
         except (AttributeError, ValueError):
-            return _NOTHING
+            return NOTHING
         return held
 
     def write(self, held: object) -> None:
         """Set the value, or leave the slot empty."""
-        if held is not _NOTHING:
+        if held is not NOTHING:
             self._descriptor.__set__(self._owner, held)
-        elif self.read() is not _NOTHING:
+        elif self.read() is not NOTHING:
             self._descriptor.__delete__(self._owner)
+
+
+class Slots:
+    """All attributes of an object that lie in slots."""
+
+    __slots__ = ("_slots",)
+
+    def __init__(self, owner: object) -> None:
+        self._slots = {name: Slot(owner, slot) for name, slot in slots_of(owner).items()}
+
+    def read(self) -> dict[str, Any]:
+        """Return what is in them by name, but for those that are empty."""
+        found = {name: slot.read() for name, slot in self._slots.items()}
+        return {name: held for name, held in found.items() if held is not NOTHING}
+
+    def write(self, held: dict[str, Any]) -> None:
+        """Fill them, and leave the others empty."""
+        for name, slot in self._slots.items():
+            slot.write(held.get(name, NOTHING))
+
+
+def slots_of(owner: Any) -> dict[str, types.MemberDescriptorType]:
+    """Return what reads and sets the slots of an object, by name."""
+    mro = reversed(type(owner).__mro__)
+    return {name: slot for one in mro for name, slot in slots_of_class(one).items()}
+
+
+def slots_of_class(cls: type) -> dict[str, types.MemberDescriptorType]:
+    """Return the slots that a class adds to those of its bases, by name."""
+    # Classes that are written in C have members, too, which nobody may set.
+    own = vars(cls).items() if "__slots__" in vars(cls) else ()
+    return {name: one for name, one in own if isinstance(one, types.MemberDescriptorType)}
 
 
 class Name:
@@ -98,7 +133,7 @@ class Name:
         """Return the value, or a mark that there is none."""
         owner = self._owner
         names = owner if isinstance(owner, dict) else vars(owner)
-        return names.get(self._name, _NOTHING)
+        return names.get(self._name, NOTHING)
 
     def write(self, held: object) -> None:
         """Set the value if it is another one, or delete the name."""
@@ -107,11 +142,11 @@ class Name:
             return
         owner, name = self._owner, self._name
         if isinstance(owner, dict):
-            if held is _NOTHING:
+            if held is NOTHING:
                 del owner[name]
             else:
                 owner[name] = held
-        elif held is _NOTHING:
+        elif held is NOTHING:
             # A class that has a say in what is assigned to it is not asked.
             type.__delattr__(owner, name)
         else:
@@ -119,34 +154,44 @@ class Name:
 
 
 class Contents:
-    """The items of a list, a deque, a set or a dictionary, also of a class derived of one."""
+    """The items of a list, a deque, a set or a dictionary, also of a class derived of one.
 
-    __slots__ = ("_container", "_fill", "_kind")
+    Methods of the container itself read and write them, for a derived one may count or check what
+    is added. No key is looked for, which would run its own methods.
+    """
+
+    __slots__ = ("_container", "_kind")
 
     def __init__(self, container: Any, kind: type[Any]) -> None:
         self._container = container
-        # Methods of the class itself, for a derived one may count or check what is added.
         self._kind: Any = kind
-        self._fill: Any = getattr(kind, "extend", None) or kind.update
 
     def read(self) -> Any:
-        """Return the items in a container of the plain kind."""
-        copied = dict if self._kind is OrderedDict else self._kind
-        return copied(self._container)
+        """Return the items in a dictionary or a list."""
+        return contents_of(self._kind, self._container)
 
     def write(self, held: Any) -> None:
-        """Replace the items, if they are others."""
-        container = self._container
-        if isinstance(container, dict):
-            is_same = _is_same(container, held)
-        elif isinstance(container, set):
-            # A copy may have another order.
-            is_same = container == held
-        else:
-            is_same = len(container) == len(held) and all(map(is_, container, held))
-        if not is_same:
-            self._kind.clear(container)
-            self._fill(container, held)
+        """Put the items back, unless they are there."""
+        kind, container, now = self._kind, self._container, self.read()
+        has_same = len(now) == len(held) and all(map(is_, now, held))
+        if not has_same:
+            kind.clear(container)
+        if isinstance(held, dict):
+            others = now.values() if has_same else [NOTHING] * len(held)
+            for (key, item), other in zip(held.items(), others, strict=True):
+                if other is not item:
+                    kind.__setitem__(container, key, item)
+        elif not has_same:
+            (kind.update if kind is set else kind.extend)(container, held)
+
+
+def contents_of(kind: Any, container: Any) -> Any:
+    """Return a dict or a list of what an instance of a subclass of a container holds."""
+    if issubclass(kind, OrderedDict):
+        return dict(kind.items(container))
+    if issubclass(kind, dict):
+        return dict.copy(container)
+    return list(kind.__iter__(container))
 
 
 class GeneratorState:
@@ -155,34 +200,32 @@ class GeneratorState:
     __slots__ = ("_generator",)
 
     def __init__(self, generator: AnyGenerator) -> None:
-        self._generator = generator
+        self._generator: Any = generator
 
     def read(self) -> Any:
-        """Return the state, or a mark that there is none: the system's generator has none."""
+        """Return the state; None if there is none: the system's generator has none."""
         generator = self._generator
         try:
-            if isinstance(generator, np.random.BitGenerator):
-                return generator.state
-            if isinstance(generator, random.Random):
-                return generator.getstate()
-            return generator.get_state(legacy=False)
+            # What Python's are asked for is a tuple of numbers already.
+            is_pythons = isinstance(generator, random.Random)
+            return generator.getstate() if is_pythons else pickle.dumps(generator.__getstate__())
         except NotImplementedError:
-            return _NOTHING
+            return None
 
     def write(self, held: Any) -> None:
-        """Set the state."""
+        """Set the state, unless it is that."""
         generator = self._generator
-        if held is _NOTHING:
-            return
-        if isinstance(generator, np.random.BitGenerator):
-            generator.state = held
-        elif isinstance(generator, random.Random):
-            generator.setstate(held)
-        else:
-            generator.set_state(held)
+        if held is not None and held != self.read():
+            is_pickled = isinstance(held, bytes)
+            generator.__setstate__(pickle.loads(held) if is_pickled else held)
 
 
 AnyGenerator: TypeAlias = np.random.BitGenerator | np.random.RandomState | random.Random
+# The generators behind the functions of the modules of these names.
+COMMON_GENERATORS: Final[dict[str, AnyGenerator]] = {
+    "random": random.random.__self__,  # type: ignore[attr-defined]  # a method, as few know
+    "np.random": np.random.random.__self__,  # type: ignore[attr-defined]  # the same
+}
 
 
 class Elements:
@@ -230,15 +273,7 @@ def checksum(array: Array) -> int:
 
 def cell_place(cell: types.CellType) -> Slot:
     """Return the place of what a closure holds."""
-    return Slot(cell, _CELL_CONTENTS)
+    return Slot(cell, CELL_CONTENTS)
 
 
-_CELL_CONTENTS = vars(types.CellType)["cell_contents"]
-
-
-def _is_same(values: dict[Any, Any], held: dict[Any, Any]) -> bool:
-    return (
-        len(values) == len(held)
-        and all(map(is_, values.values(), held.values()))
-        and list(values) == list(held)
-    )
+CELL_CONTENTS: Final[Any] = vars(types.CellType)["cell_contents"]

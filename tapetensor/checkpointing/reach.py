@@ -7,6 +7,7 @@ import dis
 import os
 import random
 import sys
+import threading
 import types
 from collections import ChainMap, OrderedDict, UserDict, UserList, deque
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapetensor.checkpointing.places import (
+    COMMON_GENERATORS,
     COPIED_BYTES,
     Attributes,
     Contents,
@@ -28,6 +30,7 @@ from tapetensor.checkpointing.places import (
     Slot,
     attributes_of,
     cell_place,
+    slots_of_class,
 )
 from tapetensor.tensor.base import TensorBase
 from tapetensor.tensor.tensor import Tensor
@@ -48,11 +51,6 @@ _METHOD_LIKE = (
     property,
     cached_property,
     partialmethod,
-)
-# The generators behind the functions of the two modules of this name.
-_COMMON_GENERATORS = (
-    random.random.__self__,  # type: ignore[attr-defined]  # a method, for those who do not know
-    np.random.random.__self__,  # type: ignore[attr-defined]  # the same
 )
 _ARRAY = vars(TensorBase)["array"]
 
@@ -101,7 +99,7 @@ class Reach:
             fresh, self._fresh = self._fresh - self._names, set()
             self._names |= fresh
             if "random" in fresh:
-                self._waiting += _COMMON_GENERATORS
+                self._waiting += COMMON_GENERATORS.values()
             for owner, names in self._owners:
                 self._follow(owner, names, fresh)
 
@@ -189,7 +187,7 @@ class Reach:
 
     def _visit_module(self, module: types.ModuleType) -> None:
         if module is random or module is np.random:
-            self._waiting += _COMMON_GENERATORS
+            self._waiting += COMMON_GENERATORS.values()
         elif not self._is_library(module.__name__):
             names = vars(module)
             self._owners.append((names, names))
@@ -209,17 +207,15 @@ class Reach:
         is_library = self._is_library(cls.__module__)
         if is_library and not (_is_module(cls) or issubclass(cls, _CARRIERS)):
             # What `functools` makes of a function, say.
-            self._waiting.append(attributes_of(value).get("__wrapped__"))
+            self._waiting.append((attributes_of(value) or {}).get("__wrapped__"))
             return
         self._hold_attributes(value)
         self._waiting.append(cls)
         for base in cls.__mro__:
-            if "__slots__" in vars(base) and not self._is_library(base.__module__):
-                for descriptor in vars(base).values():
-                    if isinstance(descriptor, types.MemberDescriptorType):
-                        slot = Slot(value, descriptor)
-                        self.places.append(slot)
-                        self._waiting.append(slot.read())
+            if not self._is_library(base.__module__):
+                slots = [Slot(value, one) for one in slots_of_class(base).values()]
+                self.places += slots
+                self._waiting += [slot.read() for slot in slots]
 
     def _add(self, values: Iterable[object]) -> None:
         """Look at the items of a container, which may be a million numbers."""
@@ -228,8 +224,11 @@ class Reach:
             self._waiting += items
 
     def _hold_attributes(self, owner: object) -> None:
-        self.places.append(Attributes(owner))
-        self._waiting += attributes_of(owner).values()
+        values = attributes_of(owner)
+        # What is of a thread is not brought back, perhaps in another one.
+        if values is not None and not issubclass(type(owner), threading.local):
+            self.places.append(Attributes(owner))
+            self._waiting += values.values()
 
     def _follow(
         self, owner: dict[str, Any] | type, names: Any, mentioned: AbstractSet[str]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array, read_only
+from tapetensor.checkpointing.places import Contents, Slots, attributes_of, contents_of
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.part import Part
@@ -20,15 +21,9 @@ from tapetensor.compiler.trace.structure import (
     DICTS,
     SEQUENCES,
     VALUES,
-    content,
-    dict_of,
-    fill_slots,
-    in_dict,
-    in_slots,
     is_looked_through,
     is_plain,
     is_users,
-    refill,
     storage,
 )
 from tapetensor.compiler.trace.telling import BEHIND
@@ -179,7 +174,7 @@ class ResultWriter:
             return self.tapes.local(value)
         is_made_again = is_users(value.__class__) or hasattr(value.__class__, "_fields")
         if value.__class__ is tuple or (isinstance(value, tuple) and is_made_again):
-            source, fields = f"({self._items(value)})", in_dict(value)
+            source, fields = f"({self._items(value)})", attributes_of(value) or {}
             if value.__class__ is not tuple:
                 source = f"new_tuple({self.bind(value.__class__)}, {source})"
             if fields:
@@ -254,16 +249,17 @@ class ResultWriter:
         base, place = storage(cls), len(self._containers)
         is_of_a_thread = issubclass(cls, threading.local)
         is_made = base is not object or (is_looked_through(value) and not is_of_a_thread)
-        is_made = is_made and dict_of(value) is not value
+        is_made = is_made and attributes_of(value) is not value
         if base not in _MADE or not is_made or (base is frozenset and cls is not frozenset):
             raise trace_error(
                 f"a result is a {cls.__name__}, which a replay cannot make again; return tensors, "
                 "arrays, plain values, and tuples, lists, dicts and dataclasses of them"
             )
         self._begun.add(local)
-        held = content(base, value) if base in (*SEQUENCES, *DICTS) else []
+        held = contents_of(base, value) if base in (*SEQUENCES, *DICTS) else []
         items = self._pairs(held) if isinstance(held, dict) else f"[{self._items(held)}]"
-        fields, slots = self._pairs(in_dict(value)), self._pairs(in_slots(value))
+        fields = self._pairs(attributes_of(value) or {})
+        slots = self._pairs(Slots(value).read())
         self._begun.remove(local)
         if cls is frozenset or (cls in (list, dict) and local not in self._circular):
             source = items if cls is not frozenset else f"{self.bind(cls)}({items})"
@@ -401,11 +397,11 @@ def new(cls: Any, base: Any, *options: Any) -> Any:
 def filled(value: Any, base: type, items: Any, fields: Any, slots: Any) -> Any:
     """Return an object, which holds these items and attributes now; none of its own code runs."""
     if items:
-        refill(base, value, items)
-    own = dict_of(value)
+        Contents(value, base).write(items)
+    own = attributes_of(value)
     if own is not None:
         own.update(fields)
-    fill_slots(value, slots)
+    Slots(value).write(slots)
     return value
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from tapetensor.checkpointing import places
 from tapetensor.compiler.trace.changes import Held
 from tapetensor.compiler.trace.guards import named
 from tapetensor.compiler.trace.inputs import Inputs
@@ -14,14 +15,6 @@ from tapetensor.compiler.trace.opaque import never_the_same
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.reading import Reading, can_tell
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.structure import (
-    dict_of,
-    fill_slots,
-    in_dict,
-    in_slots,
-    refill_fields,
-    slots_of,
-)
 from tapetensor.tensor.base import TensorBase
 
 # What `functools.singledispatch` has found before it does not look for again: that is no state.
@@ -72,22 +65,22 @@ class Attributes(Inputs):
             where: what the user calls it.
             lasts: whether the next call has the same object.
         """
-        slots, fields = slots_of(value), dict_of(value)
+        slots, fields = places.slots_of(value), places.attributes_of(value)
         found: list[_Attribute] = []
         are_left = can_tell(value)
         if slots:
             # Before anything is replaced: what comes next may be refused.
-            read, write = partial(in_slots, value), partial(fill_slots, value)
-            watched = self.hold(f"{where}.", read, write, dict)
+            watched = self.hold(f"{where}.", places.Slots(value), dict)
             for name, slot in slots.items():
-                if name not in watched.before:
+                if name not in watched.expected:
                     self.guard(f"is_set({self.bind(slot)}, {local})")
                     continue
                 source, put = f"{self.bind(slot.__get__)}({local})", partial(slot.__set__, value)
                 found.append(_Attribute(name, source, where, watched, put, False))
         if fields is not None:
-            read, write = partial(in_dict, value), partial(refill_fields, value, fields)
-            watched = self.hold(f"{where}.", read, write, dict, _is_or_are_tensors)
+            watched = self.hold(
+                f"{where}.", places.Attributes(value), _values_of, _is_or_are_tensors
+            )
             source = f"{local}.__dict__"
             held = self.bind(fields) if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
@@ -96,12 +89,12 @@ class Attributes(Inputs):
                 # Without one of them the name may be that of an attribute of the class.
                 self.guard(f"not {self.bind(frozenset(fields))} <= {held}.keys()")
             self.states.append((held, fields, watched.expected))
-            for name in watched.before:
+            for name in watched.expected:
                 if name != _FOUND_BY_CLASS or not isinstance(value, types.FunctionType):
                     source, put = f"{held}[{name!r}]", partial(fields.__setitem__, name)
                     found.append(_Attribute(name, source, where, watched, put, lasts))
         for one in found:
-            if are_left and self.reading.leaves(value, one.watched.before[one.name]):
+            if are_left and self.reading.leaves(value, one.watched.expected[one.name]):
                 walk = partial(self.walk_read, one, self.is_around)
                 self.reading.leave(value, one.name, walk)
             else:
@@ -122,7 +115,7 @@ class Attributes(Inputs):
     def _walk_attribute(self, attribute: _Attribute, *, is_named: bool = False) -> None:
         """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
         name, source, where, watched, put, lasts = attribute
-        value, called = watched.before[name], f"{where}.{name}"
+        value, called = watched.expected[name], f"{where}.{name}"
         is_new = isinstance(value, TensorBase) and id(value) not in self.seen
         is_kept = lasts and is_new and value.tape is None
         # Who sets one tensor of a model sets others, too, so that they vary together.
@@ -146,6 +139,11 @@ class Attributes(Inputs):
 def tensors_of(where: str) -> str:
     """Return what the tensors are called that the object where some is found leads to."""
     return named(f"a tensor of {where.partition('.')[0]}")
+
+
+def _values_of(held: tuple[Any, dict[str, Any]]) -> dict[str, Any]:
+    """Return what a dict of attributes held."""
+    return {**held[1]}
 
 
 def _is_or_are_tensors(one: Any, other: Any) -> bool:

@@ -12,7 +12,6 @@ import importlib
 import importlib.util
 import inspect
 import logging
-import operator
 import os
 import random
 import sys
@@ -26,10 +25,8 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.compiler.trace.changes import (
-    global_randomness,
-    set_global_randomness,
-)
+from tapetensor.checkpointing.places import COMMON_GENERATORS
+from tapetensor.compiler.trace.changes import Accessors
 from tapetensor.compiler.trace.codes import (
     UNTOLD,
     is_installed,
@@ -104,8 +101,9 @@ class Binding(Namespaces):
         self._refused: list[BaseException] = []
         # What only stand-ins may have raised, and the function may have caught.
         self._caught: list[BaseException] = []
-        self.hold("the state of ", global_randomness, set_global_randomness, dict, operator.eq)
-        self.hold("", nothing, lambda _: self.reading.forget())
+        for name, generator in COMMON_GENERATORS.items():
+            self.watch_randomness(generator, name)
+        self.hold("", Accessors(nothing, lambda _: self.reading.forget()))
         # They run whenever Python likes to, and are no part of the function.
         self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
         # How many functions of some code were walked.
@@ -162,7 +160,7 @@ class Binding(Namespaces):
     def _untraced(self, error: BaseException) -> NotTracedError:
         """Return what has the function run itself, for what raises an error in its capture."""
         # What a tensor owns is spent where the function spends it.
-        held = [one for one in reversed(self.held) if one.read is not nothing]
+        held = [one for one in reversed(self.held) if one.place.read is not nothing]
         return NotTracedError(Untraced(type(error).__name__, held, self.program.groups))
 
     def _catch(

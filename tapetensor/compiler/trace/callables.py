@@ -7,11 +7,10 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from tapetensor.compiler.trace.structure import dict_of
+from tapetensor.checkpointing.places import attributes_of, cell_place
 from tapetensor.pictures import Place
 from tapetensor.pictures.places import is_users_module
 
-_EMPTY = object()
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
 
 
@@ -30,13 +29,13 @@ def wrapped_in(value: Any) -> Iterator[Any]:
         done.add(id(one))
         yield one
         waiting.append(
-            (dict_of(one) or {}).get("__wrapped__") if not isinstance(one, type) else None
+            (attributes_of(one) or {}).get("__wrapped__") if not isinstance(one, type) else None
         )
         if isinstance(one, types.FunctionType):
             if not is_users_module(one.__globals__.get("__name__")):
                 # Python's own decorators close over what they decorate.
-                cells = [cell for cell in one.__closure__ or () if is_filled(cell)]
-                waiting += [cell.cell_contents for cell in cells if callable(cell.cell_contents)]
+                held = [cell_place(cell).read() for cell in one.__closure__ or ()]
+                waiting += [inner for inner in held if callable(inner)]
         elif isinstance(one, property):
             waiting += [one.fget, one.fset, one.fdel]
         elif isinstance(one, staticmethod | classmethod | types.MethodType):
@@ -54,25 +53,3 @@ def place_of(function: Any) -> Place | None:
         if is_users_module(one.__globals__.get("__name__")):
             return Place(one.__code__.co_filename, one.__code__.co_firstlineno)
     return None
-
-
-def is_filled(cell: types.CellType) -> bool:
-    """Tell whether there is something in a closure cell."""
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
-
-
-def in_cell(cell: types.CellType) -> Any:
-    """Return what is in a closure cell, if anything is."""
-    return cell.cell_contents if is_filled(cell) else _EMPTY
-
-
-def put_in_cell(cell: types.CellType, value: Any) -> None:
-    """Put back what was in a closure cell, or nothing."""
-    if value is not _EMPTY:
-        cell.cell_contents = value
-    elif is_filled(cell):
-        del cell.cell_contents

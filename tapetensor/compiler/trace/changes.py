@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import gc
-import pickle
-import random
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from tapetensor.checkpointing import places
 from tapetensor.compiler.trace.structure import is_plain
 from tapetensor.pictures import Place
 from tapetensor.pictures.places import is_users_module
+
+
+class Accessors(NamedTuple):
+    """A place that two functions read and write."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
 
 
 @dataclass
@@ -24,8 +28,7 @@ class Held:
 
     Args:
         where: what the user calls it.
-        read: returns a copy of what it holds now.
-        write: makes it hold that again.
+        place: reads what it holds, and makes it hold that again.
         told: returns the parts of what it holds, by the text that leads from it to each of them.
         same: tells whether a part has not changed.
 
@@ -35,24 +38,23 @@ class Held:
     """
 
     where: str
-    read: Callable[[], Any]
-    write: Callable[[Any], object]
+    place: places.Place
     told: Callable[[Any], dict[str, Any]]
     same: Callable[[Any, Any], object]
     before: Any = field(init=False)
     expected: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.before = self.read()
+        self.before = self.place.read()
         self.expected = self.told(self.before)
 
     def settle(self) -> None:
         """Expect what it holds now."""
-        self.expected = self.told(self.read())
+        self.expected = self.told(self.place.read())
 
     def change(self) -> str | None:
         """Return the name of the first part that is another one now; None if none is."""
-        now = self.told(self.read())
+        now = self.told(self.place.read())
         has_same = [*now] == [*self.expected]
         if has_same and all(map(self.same, now.values(), self.expected.values())):
             return None
@@ -63,7 +65,7 @@ class Held:
 
     def put_back(self) -> None:
         """Make it hold again what it held."""
-        self.write(self.before)
+        self.place.write(self.before)
 
 
 _NOTHING = object()
@@ -90,31 +92,6 @@ def members(value: Any) -> dict[str, Any]:
 def whole(value: Any) -> dict[str, Any]:
     """Return what has one part: all of it."""
     return {"": value}
-
-
-def global_randomness() -> dict[str, Any]:
-    """Return the states of the generators that Python and numpy share among all callers."""
-    kind, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # it is looked for
-    return {"random": random.getstate(), "np.random": (kind, np.asarray(keys).tobytes(), *rest)}
-
-
-def set_global_randomness(states: dict[str, Any]) -> None:
-    """Put back the states of those generators, unless they still are in them."""
-    if global_randomness() != states:
-        random.setstate(states["random"])
-        kind, keys, *rest = states["np.random"]
-        np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))  # noqa: NPY002
-
-
-def random_state(generator: Any) -> bytes:
-    """Return the state of a random generator of any kind."""
-    return pickle.dumps(getattr(generator, "bit_generator", generator).__getstate__())
-
-
-def set_random_state(generator: Any, state: bytes) -> None:
-    """Put back the state of a random generator."""
-    known = pickle.loads(state)  # it was pickled a moment ago
-    getattr(generator, "bit_generator", generator).__setstate__(known)
 
 
 def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) -> Place | None:

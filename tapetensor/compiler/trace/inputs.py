@@ -16,20 +16,16 @@ import numpy as np
 
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
+from tapetensor.checkpointing.places import GeneratorState, Name, Place, Slot, contents_of
 from tapetensor.compiler.trace.callables import place_of
-from tapetensor.compiler.trace.changes import (
-    Held,
-    random_state,
-    set_random_state,
-    whole,
-)
+from tapetensor.compiler.trace.changes import Accessors, Held, whole
 from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, trace_error
-from tapetensor.compiler.trace.structure import content, is_set
+from tapetensor.compiler.trace.structure import is_set
 from tapetensor.compiler.trace.tapes import Tapes
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import ArgumentTypeError
@@ -55,7 +51,7 @@ _NAMES = {
     "ndarray": np.ndarray,
     "arrays": (np.ndarray, np.generic),
     "spelling": spelling,
-    "content": content,
+    "contents_of": contents_of,
     "is_set": is_set,
     "elements": elements,
     "OwnedTape": OwnedTape,
@@ -113,13 +109,12 @@ class Inputs(GuardWriter):
     def hold(
         self,
         where: str,
-        read: Callable[[], Any],
-        write: Callable[[Any], object],
+        place: Place,
         told: Callable[[Any], dict[str, Any]] = whole,
         same: Callable[[Any, Any], object] = operator.is_,
     ) -> Held:
         """Watch something for changes, and have `restore` put back what it holds now."""
-        held = Held(where, read, write, told, same)
+        held = Held(where, place, told, same)
         self.held.append(held)
         return held
 
@@ -150,7 +145,8 @@ class Inputs(GuardWriter):
         self.seen[id(array)] = array, local
         self.guard(f"{local} is not {self.bind(array)}")
         self.guard(f"elements({local}) != {self.bind(elements(array))}")
-        self.hold(where, partial(elements, array), partial(_put_back, array), same=operator.eq)
+        place = Accessors(partial(elements, array), partial(_put_back, array))
+        self.hold(where, place, same=operator.eq)
         return array
 
     def walk_number(self, value: Any, expression: str, where: str) -> Any:
@@ -185,8 +181,8 @@ class Inputs(GuardWriter):
         tracer = self.input(data, self.local(f"{local}.array"), where)
         tracer.fixed_as = where
 
-        self.hold(where, partial(ARRAY.__get__, tensor), partial(ARRAY.__set__, tensor), _unwatched)
-        self.hold(where, nothing, lambda _: setattr(tensor, "tape", tape))
+        self.hold(where, Slot(tensor, ARRAY), _unwatched)
+        self.hold(where, Accessors(nothing, lambda _: setattr(tensor, "tape", tape)))
         tensor.array = tracer
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, tensor, local)
@@ -220,9 +216,9 @@ class Inputs(GuardWriter):
 
     def watch_randomness(self, generator: Any, where: str) -> None:
         """Refuse that a generator draws by itself."""
-        read = partial(random_state, generator)
-        write = partial(set_random_state, generator)
-        self.hold(f"the state of {where}", read, write, same=operator.eq)
+        # One of numpy's new ones has its state in another object.
+        place = GeneratorState(getattr(generator, "bit_generator", generator))
+        self.hold(f"the state of {where}", place, same=operator.eq)
 
     def walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         """Put tracers into a store of gradients."""
@@ -245,7 +241,7 @@ class Inputs(GuardWriter):
         def undo(_: object) -> None:
             store.arrays, store.incomplete = arrays, before
 
-        self.hold(where, nothing, undo)
+        self.hold(where, Accessors(nothing, undo))
         return store
 
     def walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
@@ -254,8 +250,7 @@ class Inputs(GuardWriter):
         fields = vars(optimizer)
         held = self.bind(fields)
         tracer = self.walk_number(fields["_lr"], f"{held}['_lr']", f"{where}.lr")
-        read, write = partial(fields.__getitem__, "_lr"), partial(fields.__setitem__, "_lr")
-        watched = self.hold(f"{where}.lr", read, write)
+        watched = self.hold(f"{where}.lr", Name(fields, "_lr"))
         fields["_lr"] = tracer
         watched.settle()
         self._optimizers.append((optimizer, held))

@@ -9,7 +9,7 @@ from functools import partial, partialmethod
 from typing import Any
 
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
-from tapetensor.compiler.trace.changes import Held
+from tapetensor.compiler.trace.changes import Accessors, Held
 from tapetensor.compiler.trace.codes import SETTINGS, is_of_a_package
 from tapetensor.compiler.trace.opaque import DIFFERS, is_cache
 from tapetensor.compiler.trace.program import Program
@@ -92,7 +92,7 @@ class Namespaces(Walker):
                 if name not in held or held[name] is not one:
                     put(owner, name, one)
 
-        self.watched[id(owner)] = self.hold(where, read, write, dict)
+        self.watched[id(owner)] = self.hold(where, Accessors(read, write), dict)
 
     def walk_namespaces(self) -> None:
         """Walk what the code that has run names of modules and classes, and what is found by it."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.checkpointing.places import NOTHING, Slot, Slots, attributes_of, slots_of_class
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
@@ -98,7 +99,7 @@ def storage(cls: type) -> type:
         if is_written_in_python(one):
             base = one.__base__ or object
             # There may be a dict of attributes and a list of weak references, too.
-            if one.__basicsize__ - base.__basicsize__ <= 8 * (len(_slots(one)) + 2):
+            if one.__basicsize__ - base.__basicsize__ <= 8 * (len(slots_of_class(one)) + 2):
                 continue
         if one.__basicsize__ > object.__basicsize__ and one not in _ONLY_ATTRIBUTES:
             return one
@@ -118,12 +119,6 @@ def is_looked_through(value: Any) -> bool:
     return is_known and storage(cls) in (object, *SCALARS, *SEQUENCES, *DICTS)
 
 
-def _slots(cls: type) -> dict[str, types.MemberDescriptorType]:
-    # Classes that are written in C have members, too, which nobody may set.
-    own = vars(cls).items() if "__slots__" in vars(cls) else ()
-    return {name: one for name, one in own if isinstance(one, types.MemberDescriptorType)}
-
-
 def is_buffer(value: Any) -> bool:
     """Tell whether a value is memory whose bytes can be read."""
     try:
@@ -133,89 +128,9 @@ def is_buffer(value: Any) -> bool:
     return True
 
 
-def slots_of(value: Any) -> dict[str, types.MemberDescriptorType]:
-    """Return what reads and sets the slots of an object, by name."""
-    mro = reversed(value.__class__.__mro__)
-    return {name: slot for one in mro for name, slot in _slots(one).items()}
-
-
-def is_set(slot: types.MemberDescriptorType, value: Any) -> bool:
+def is_set(slot: Any, value: Any) -> bool:
     """Tell whether an object has something in a slot."""
-    try:
-        slot.__get__(value)
-    except AttributeError:
-        return False
-    return True
-
-
-def in_slots(value: Any) -> dict[str, Any]:
-    """Return what is in the slots of an object."""
-    slots = slots_of(value).items()
-    return {name: slot.__get__(value) for name, slot in slots if is_set(slot, value)}
-
-
-def fill_slots(value: Any, held: dict[str, Any]) -> None:
-    """Put back what was in the slots of an object."""
-    for name, slot in slots_of(value).items():
-        if name in held:
-            slot.__set__(value, held[name])
-        elif is_set(slot, value):
-            slot.__delete__(value)
-
-
-def dict_of(value: Any) -> dict[str, Any] | None:
-    """Return the dict of the attributes of an object; None if it has none."""
-    try:
-        is_local = isinstance(value, threading.local)
-        fields = value.__dict__ if is_local else object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-    return fields if isinstance(fields, dict) else None
-
-
-def in_dict(value: Any) -> dict[str, Any]:
-    """Return a copy of the dict of the attributes of an object."""
-    return {**(dict_of(value) or {})}
-
-
-def fields_of(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that are its own; no code of the user's runs."""
-    return {**in_dict(value), **in_slots(value)}
-
-
-def content(base: type, value: Any) -> Any:
-    """Return a dict or a list of what an instance of a subclass of a container holds."""
-    opened: Any = base
-    if issubclass(base, OrderedDict):
-        return dict(opened.items(value))
-    if issubclass(base, dict):
-        # It asks no key for its hash.
-        return dict.copy(value)
-    return list(opened.__iter__(value))
-
-
-def refill(base: Any, value: Any, items: Any) -> None:
-    """Put back what a container has held, unless it still does."""
-    now = content(base, value)
-    has_same = [*map(id, now)] == [*map(id, items)]
-    if not has_same:
-        base.clear(value)
-    if not isinstance(items, dict):
-        if not has_same:
-            (base.update if base is set else base.extend)(value, items)
-        return
-    # To look for a key runs its methods.
-    others = now.values() if has_same else (None,) * len(items)
-    for (key, item), other in zip(items.items(), others, strict=True):
-        if not has_same or other is not item:
-            base.__setitem__(value, key, item)
-
-
-def refill_fields(value: Any, fields: dict[str, Any], held: dict[str, Any]) -> None:
-    """Put back the dict of the attributes of an object, and what it has held."""
-    refill(dict, fields, held)
-    if dict_of(value) is not fields:
-        object.__setattr__(value, "__dict__", fields)
+    return Slot(value, slot).read() is not NOTHING
 
 
 def holds_arrays(value: Any) -> bool:
@@ -226,5 +141,5 @@ def holds_arrays(value: Any) -> bool:
     elif isinstance(value, SEQUENCES):
         held = value
     elif is_dataclass_instance(value):
-        held = fields_of(value).values()
+        held = [*(attributes_of(value) or {}).values(), *Slots(value).read().values()]
     return isinstance(value, (*_WITH_ARRAYS, OwnedTape)) or any(map(holds_arrays, held))

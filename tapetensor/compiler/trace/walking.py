@@ -24,15 +24,17 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.attributes import Attributes
-from tapetensor.compiler.trace.callables import (
-    functions_in,
-    in_cell,
-    is_filled,
-    put_in_cell,
-    wrapped_in,
+from tapetensor.checkpointing.places import (
+    CELL_CONTENTS,
+    NOTHING,
+    Contents,
+    Slot,
+    attributes_of,
+    cell_place,
 )
-from tapetensor.compiler.trace.changes import members, parts, shown
+from tapetensor.compiler.trace.attributes import Attributes
+from tapetensor.compiler.trace.callables import functions_in, wrapped_in
+from tapetensor.compiler.trace.changes import Accessors, members, parts, shown
 from tapetensor.compiler.trace.codes import LOOKUPS, UNTOLD, attributes_in
 from tapetensor.compiler.trace.guards import named, spelling
 from tapetensor.compiler.trace.opaque import (
@@ -50,14 +52,11 @@ from tapetensor.compiler.trace.structure import (
     SCALARS,
     SEQUENCES,
     VALUES,
-    content,
-    dict_of,
     holds_arrays,
     is_dataclass_instance,
     is_looked_through,
     is_plain,
     is_users,
-    refill,
     storage,
 )
 from tapetensor.compiler.trace.telling import BY_ID
@@ -80,6 +79,7 @@ _OF_C = (
     types.BuiltinFunctionType, types.FunctionType, types.GetSetDescriptorType,
     types.MethodDescriptorType, types.MethodWrapperType, types.WrapperDescriptorType,
 )  # fmt: skip
+_DEFAULTS = vars(types.FunctionType)["__defaults__"]
 _RANDOM = (random.Random, np.random.RandomState, np.random.BitGenerator)
 
 
@@ -263,8 +263,7 @@ class Walker(Attributes):
         if by_place and (is_made_anew or not all(map(is_plain, by_place))):
             walked = self.walk(by_place, f"{source}.__defaults__", where)
             if walked is not by_place:
-                read = partial(getattr, function, "__defaults__")
-                watched = self.hold(where, read, partial(setattr, function, "__defaults__"))
+                watched = self.hold(where, Slot(function, _DEFAULTS))
                 function.__defaults__ = walked
                 watched.settle()
         if by_name:
@@ -288,9 +287,9 @@ class Walker(Attributes):
                 continue
             held = self.bind(cell) if fixed else f"{source}.__closure__[{position}]"
             name = function.__code__.co_freevars[position]
-            watched = self.hold(name, partial(in_cell, cell), partial(put_in_cell, cell))
-            if not is_filled(cell):
-                self.guard(f"{self.bind(is_filled)}({held})")
+            watched = self.hold(name, cell_place(cell))
+            if watched.before is NOTHING:
+                self.guard(f"is_set({self.bind(CELL_CONTENTS)}, {held})")
                 continue
             replaced = self.walk_value(watched.before, f"{held}.cell_contents", name, is_put=True)
             cell.cell_contents = replaced
@@ -355,11 +354,10 @@ class Walker(Attributes):
             name = "maxlen" if base is deque else "default_factory"
             self.walk_value(getattr(value, name), f"{local}.{name}", f"{where}.{name}")
         is_set_of = issubclass(base, set | frozenset)
-        read, write = partial(content, base, value), partial(refill, base, value)
-        watched = self.hold(where, read, write, members if is_set_of else parts)
+        watched = self.hold(where, Contents(value, base), members if is_set_of else parts)
         held = watched.before
         if cls not in _BUILT_IN:
-            local = self.local(f"content({self.bind(base)}, {local})")
+            local = self.local(f"contents_of({self.bind(base)}, {local})")
         if is_set_of and holds_arrays(held):
             raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
         if isinstance(held, dict):
@@ -395,7 +393,7 @@ class Walker(Attributes):
                 changed[key] = replaced
         if base is tuple and changed:
             made = tuple.__new__(cls, [changed.get(place, one) for place, one in enumerate(held)])
-            (dict_of(made) or {}).update(dict_of(value) or {})
+            (attributes_of(made) or {}).update(attributes_of(value) or {})
             self.seen[id(value)] = self.seen[id(made)] = made, self.seen[id(value)][1]
             return made
         for key, item in changed.items():
@@ -444,8 +442,8 @@ class Walker(Attributes):
         was_around, self.is_around = self.is_around, not isinstance(value, weakref.ref)
         for row in rows:
             if row.write is not None:
-                read, write = partial(row.read, value), partial(row.write, value)
-                self.hold(where, read, write, row.told, is_or_equals)
+                place = Accessors(partial(row.read, value), partial(row.write, value))
+                self.hold(where, place, row.told, is_or_equals)
             self.walk(row.read(value), f"{self.bind(row.read)}({name})", f"{where}{row.name}")
         self.is_around = was_around
         if isinstance(value, operator.attrgetter | operator.methodcaller):
