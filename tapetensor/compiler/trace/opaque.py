@@ -38,7 +38,7 @@ from tapetensor.compiler.trace.structure import (
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.optim.optimizer import Optimizer
-from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape import NoneTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
@@ -64,7 +64,7 @@ _UNCHANGING: tuple[Any, ...] = (
     logging.Handler, logging.LoggerAdapter,
     # These are watched.
     random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Gradients,
-    Optimizer, OwnedTape, NoneTape, TensorBase, np.ndarray, *VALUES,
+    Optimizer, NoneTape, TensorBase, np.ndarray, *VALUES,
 )  # fmt: skip
 # Classes of these modules stand for types; what sends to other processes refuses by itself.
 _WORDS = ("typing", "tapetensor.distributed", "tapetensor.tape.ids")

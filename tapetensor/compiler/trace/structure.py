@@ -11,17 +11,15 @@ import threading
 import types
 import uuid
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from tapetensor.checkpointing.places import NOTHING, Slot, Slots, attributes_of, slots_of_class
+from tapetensor.checkpointing.places import NOTHING, Slot, slots_of_class
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
-from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
@@ -131,15 +129,3 @@ def is_buffer(value: Any) -> bool:
 def is_set(slot: Any, value: Any) -> bool:
     """Tell whether an object has something in a slot."""
     return Slot(value, slot).read() is not NOTHING
-
-
-def holds_arrays(value: Any) -> bool:
-    """Tell whether there are arrays, or what has arrays, in a nest of containers."""
-    held: Iterable[Any] = ()
-    if isinstance(value, Mapping):
-        held = value.values()
-    elif isinstance(value, SEQUENCES):
-        held = value
-    elif is_dataclass_instance(value):
-        held = [*(attributes_of(value) or {}).values(), *Slots(value).read().values()]
-    return isinstance(value, (*_WITH_ARRAYS, OwnedTape)) or any(map(holds_arrays, held))

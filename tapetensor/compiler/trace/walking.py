@@ -52,7 +52,6 @@ from tapetensor.compiler.trace.structure import (
     SCALARS,
     SEQUENCES,
     VALUES,
-    holds_arrays,
     is_dataclass_instance,
     is_looked_through,
     is_plain,
@@ -358,8 +357,6 @@ class Walker(Attributes):
         held = watched.before
         if cls not in _BUILT_IN:
             local = self.local(f"contents_of({self.bind(base)}, {local})")
-        if is_set_of and holds_arrays(held):
-            raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
         if isinstance(held, dict):
             self.guard_keys(held, local)
             self.attributes |= attributes_in(held)
@@ -432,11 +429,6 @@ class Walker(Attributes):
     def _walk_opaque(self, value: Any, name: str, where: str) -> None:
         """Walk what can be seen of an object that is more than that."""
         rows = [row for row in VISIBLE if row.is_one(value)]
-        if not rows and holds_arrays(value):
-            raise trace_error(
-                f"{where} is a {type(value).__name__}, which is not looked through; "
-                "use a list, a dict or a dataclass"
-            )
         # Nothing can be put in the place of an array there, so that it is a constant. But a plan
         # would keep alive what it knows by its address.
         was_around, self.is_around = self.is_around, not isinstance(value, weakref.ref)

@@ -133,6 +133,24 @@ Config.lr_a = 4.
 settings.lr_b = 5.
 settings.later = 1.
 """,
+    "sets of tensors, models and objects": """
+weight, model = tt.ones((3, 4)), nn.Linear(4, 4, rng=np.random.default_rng(0))
+class Scale:
+    def __init__(self): self.by = tt.full((3, 4), 2.)
+scale = Scale()
+tensors, models, scales = {weight}, frozenset([model]), {(scale, 1)}
+def f(x, y):
+    z = tt.from_numpy(x)
+    for one in tensors: z = z * one if weight in tensors else z + one
+    for one in models: z = one(z)
+    for one, _ in scales: z = z * one.by
+    return z.numpy()
+---
+weight.array = np.full((3, 4), 3., np.float32)
+tensors.clear(), tensors.add(tt.full((3, 4), 5.))
+models = frozenset()
+scale.by = tt.full((3, 4), 7.)
+""",
     "keys that count who asks": """
 class Key:
     asked = 0
