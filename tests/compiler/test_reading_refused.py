@@ -87,9 +87,17 @@ def test_a_tensor_that_no_walk_finds_is_refused_with_the_line() -> None:
     assert str(error.value).startswith(__file__)
 
 
+_threads = threading.enumerate
+
+
+def _one(_: object) -> int:
+    return 1
+
+
 def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]:
     state = np.random.RandomState(0)
     twister = random.Random(0)
+    digits, settings = np.get_printoptions, {"errors": np.geterr}
     return {
         "clock": (lambda x: x * time.time(), "time.time"),
         "clock in a global": (lambda x: x * NOW(), "perf_counter"),
@@ -120,6 +128,9 @@ def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]
         "an error": (lambda x: x * len(sys.exc_info()), "sys.exc_info"),
         "a thread": (lambda x: x * len(threading.current_thread().name), "current_thread"),
         "its number": (lambda x: x * threading.get_ident(), "threading.get_ident"),
+        "a setting under another name": (lambda x: x * digits()["precision"], "get_printoptions"),
+        "a setting in a dict": (lambda x: x * len(settings["errors"]()), "geterr is read"),
+        "the threads that there are": (lambda x: x * sum(map(_one, _threads())), "enumerate"),
         "buffers": (lambda x: x * (np.setbufsize(8192) or 1), "setbufsize"),
         "classes below": (lambda x: x * len(Day.__subclasses__()), "__subclasses__"),
     }

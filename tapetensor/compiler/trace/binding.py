@@ -28,6 +28,7 @@ from typing_extensions import override
 from tapetensor.checkpointing.places import COMMON_GENERATORS
 from tapetensor.compiler.trace.changes import Accessors
 from tapetensor.compiler.trace.codes import (
+    UNREPEATABLE_CODES,
     UNTOLD,
     is_installed,
     is_of_a_package,
@@ -70,7 +71,7 @@ _READING = {
 _IMPORT = importlib.import_module.__code__
 # What sees what objects and classes have, and reads it untold.
 _LOOKING = {inspect.classify_class_attrs.__code__, inspect.getattr_static.__code__}
-_SPECIAL = {_SEED, _IMPORT, *_READING, *_LOOKING, *LOOKUP_CODES}
+_SPECIAL = {_SEED, _IMPORT, *_READING, *_LOOKING, *LOOKUP_CODES, *UNREPEATABLE_CODES}
 _SPECIAL_FILES = {one.co_filename for one in _SPECIAL}
 # What comes of what these read, when they tell of something, is no part of a result.
 _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
@@ -262,19 +263,20 @@ class Binding(Namespaces):
             with self._refusing():
                 self._walk_frame(code, frame.f_globals)
 
-    def _call(self, frame: types.FrameType, called: Any) -> None:
+    def _call(self, frame: types.FrameType | None, called: Any) -> None:
         """Refuse that what may differ at every call is called, by whatever the user calls."""
         # The module of what `os` has of C is called by the name of the system.
         owner = "os" if called.__module__ == os.name else called.__module__
         name = f"{owner}.{called.__qualname__}" if owner else called.__qualname__
-        one: types.FrameType | None = frame
+        # Packages, and Python's own code, may ask for these as they like.
+        is_setting = isinstance(called, types.FunctionType) or called.__module__ in ("gc", "sys")
+        is_setting |= called.__name__ == "__subclasses__"
+        one = frame
         while one is not None:
             module = one.f_globals.get("__name__") or ""
-            is_setting = (one is not frame or is_installed(frame.f_code)) and (
-                called.__module__ in ("gc", "sys") or called.__name__ == "__subclasses__"
-            )
+            is_others = is_setting and (one is not frame or is_installed(frame.f_code))
             is_apart = is_imported(one) or one.f_code in self._collecting
-            if is_setting or is_apart or module.startswith(_TELLERS):
+            if is_others or is_apart or module.startswith(_TELLERS):
                 return
             if is_users_module(module):
                 break
@@ -334,6 +336,8 @@ class Binding(Namespaces):
             self.walk(held, self.bind(held), getattr(held, "name", "os.environ"))
         elif code is _SEED and frame.f_locals["a"] is None:
             raise trace_error(UNSEEDED)
+        elif code in UNREPEATABLE_CODES:
+            self._call(frame.f_back, UNREPEATABLE_CODES[code])
         elif code in LOOKUP_CODES:
             name = frame.f_locals["name"]
             if isinstance(name, str) and name not in self.attributes:

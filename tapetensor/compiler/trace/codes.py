@@ -62,48 +62,43 @@ _OWNERS: dict[Any, frozenset[str]] = {
         {"disable", "enable", "freeze", "get_count", "get_debug", "get_objects", "get_referents",
          "get_referrers", "get_threshold", "isenabled", "set_debug", "set_threshold", "unfreeze"}
     ),
-    locale: frozenset({"localeconv"}),
-    np: frozenset({"fromfile"}),
+    locale: frozenset({"getlocale", "localeconv", "setlocale"}),
+    logging: frozenset({"disable"}),
+    np: frozenset(
+        {"fromfile", "get_printoptions", "getbufsize", "geterr", "geterrcall", "set_printoptions",
+         "setbufsize", "seterr", "seterrcall"}
+    ),
     os: frozenset(
         {"access", "chdir", "chmod", "getcwd", "getcwdb", "getloadavg", "getpid", "getppid", "kill",
          "link", "listdir", "lstat", "mkdir", "open", "remove", "rename", "replace",
          "rmdir", "scandir", "stat", "symlink", "system", "times", "truncate", "umask", "unlink",
          "urandom", "utime", "write"}
     ),
+    signal: frozenset({"signal"}),
     sys: frozenset(
         {"_getframe", "exc_info", "getallocatedblocks", "getrecursionlimit", "getrefcount",
          "getswitchinterval", "setrecursionlimit", "setswitchinterval"}
     ),
+    threading: frozenset({"active_count", "current_thread", "enumerate"}),
     time: frozenset(vars(time)) - _NOCLOCKS,
 }  # fmt: skip
-_UNREPEATABLE = frozenset(
-    one
-    for owner, names in _OWNERS.items()
-    for name in names
-    if isinstance(one := getattr(owner, name, None), types.BuiltinFunctionType)
-)
+_FOUND = [getattr(owner, name, None) for owner, names in _OWNERS.items() for name in names]
+_UNREPEATABLE = frozenset(one for one in _FOUND if isinstance(one, types.BuiltinFunctionType))
+# Those that are written in Python, by their code.
+UNREPEATABLE_CODES = {one.__code__: one for one in _FOUND if isinstance(one, types.FunctionType)}
 _DATES = {"now", "today", "utcnow"}
 _WRITES = {"write", "writelines"}
 # The names of functions that may give another result, or have to do something, at every call.
 UNREPEATABLE_NAMES = _DATES.union(
     _WRITES, ["cache_info", "__subclasses__"], [one.__name__ for one in _UNREPEATABLE]
 )
-# The same that is no function of C: attributes of modules.
+# What is no such function: attributes of modules, by the names that they have there.
 SETTINGS: dict[Any, frozenset[str]] = {
-    locale: frozenset({"getlocale", "setlocale"}),
-    logging: frozenset({"disable"}),
-    np: frozenset(
-        {"get_printoptions", "getbufsize", "geterr", "geterrcall", "set_printoptions", "setbufsize",
-         "seterr", "seterrcall"}
-    ),
     np.random: frozenset({"get_state"}),
-    signal: frozenset({"signal"}),
     sys: frozenset({"argv", "modules", "path", "stdin"}),
-    threading: frozenset(
-        {"active_count", "current_thread", "enumerate", "get_ident", "get_native_id"}
-    ),
+    threading: frozenset({"get_ident", "get_native_id"}),
     warnings: frozenset({"filters"}),
-}  # fmt: skip
+}
 
 
 _INSTALLED = tuple({sysconfig.get_path(one) for one in ("purelib", "platlib")})
