@@ -14,17 +14,14 @@ def shadow(x: Any) -> Any:
     return np.broadcast_to(np.zeros((), x.dtype), x.shape)
 
 
-def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    order = list(range(a.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return np.transpose(a, order)
+def _turned(turn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that gives the axes another order, by the one that numpy has for all."""
 
+    def turned(a: Any, *args: Any, **options: Any) -> Any:
+        # Each axis has its own number as its size.
+        return np.transpose(a, turn(np.empty(range(a.ndim)), *args, **options).shape)
 
-def _moveaxis(a: Any, source: int, destination: int) -> Any:
-    order = list(range(a.ndim))
-    moved = order.pop(source)
-    order.insert(destination % a.ndim, moved)
-    return np.transpose(a, order)
+    return turned
 
 
 def _expand_dims(a: Any, axis: Any) -> Any:
@@ -56,8 +53,8 @@ def _parts(split: Callable[..., Any], ary: Any, indices_or_sections: Any, axis: 
 REARRANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     np.array_split: _array_split,
     np.expand_dims: _expand_dims,
-    np.moveaxis: _moveaxis,
+    np.moveaxis: _turned(np.moveaxis),
     np.split: _split,
     np.squeeze: _squeeze,
-    np.swapaxes: _swapaxes,
+    np.swapaxes: _turned(np.swapaxes),
 }

@@ -115,20 +115,9 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     return part
 
 
-def _turned(turn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of numpy's that gives the axes another order, by the method for all."""
-
-    def turned(a: Any, *args: Any, **options: Any) -> Any:
-        # Each axis has its own number as its size.
-        return a.transpose(turn(np.empty(range(a.ndim)), *args, **options).shape)
-
-    return turned
-
-
 # Written by other functions of numpy.
 REWRITTEN: dict[Any, Callable[..., Any]] = {
-    **{one: _turned(one) for one in (np.moveaxis, np.swapaxes)},
-    **{one: REARRANGED[one] for one in (np.array_split, np.expand_dims, np.split, np.squeeze)},
+    **REARRANGED,
     # These call the method of their first argument.
     **{
         one: inspect.unwrap(one)
