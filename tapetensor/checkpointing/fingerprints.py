@@ -6,6 +6,7 @@ hold. So two runs with the same fingerprints have the same gradient, whatever th
 
 from __future__ import annotations
 
+import sys
 import types
 import zlib
 from abc import abstractmethod
@@ -20,7 +21,7 @@ from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import Level, plain
 from tapetensor.checkpointing.places import Slot, attributes_of, checksum
-from tapetensor.checkpointing.reach import is_standard
+from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.pullbacks import JointPullbacks
 from tapetensor.tape.recorder import Recorder, op_name, with_tuples
 from tapetensor.tensor.tensor import Tensor
@@ -163,7 +164,9 @@ class Fingerprints:
         Not those of a part of a model: where a pullback reads them it reads them late, and so with
         or without a second run. Nor those of the standard library's objects, a logger's, say.
         """
-        if callable(getattr(cls, "parameters", None)) or is_standard(cls.__module__):
+        is_standard = cls.__module__.partition(".")[0] in sys.stdlib_module_names
+        is_pythons = is_standard and not is_users_module(cls.__module__)
+        if is_pythons or callable(getattr(cls, "parameters", None)):
             return
         for base in cls.__mro__:
             for name, slot in vars(base).items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dis
-import os
 import random
 import sys
 import threading
@@ -32,6 +31,7 @@ from tapetensor.checkpointing.places import (
     cell_place,
     slots_of_class,
 )
+from tapetensor.pictures.places import is_installed, is_users_module
 from tapetensor.tensor.base import TensorBase
 from tapetensor.tensor.tensor import Tensor
 
@@ -289,19 +289,7 @@ def _is_library(package: str) -> bool:
     """Tell whether a package is of the standard library or installed beside it."""
     module = sys.modules.get(package)
     path = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
-    return is_standard(package) or not _INSTALLED.isdisjoint(path.split(os.sep))
-
-
-@lru_cache(maxsize=1024)
-def is_standard(module: str) -> bool:
-    """Tell whether a module is of the standard library; a program's own may have such a name."""
-    package = module.partition(".")[0]
-    path = getattr(sys.modules.get(package), "__file__", None)
-    # What is compiled into Python has no file.
-    is_there = path is None or path.startswith(_STANDARD)
-    return is_there and package in sys.stdlib_module_names
+    return not is_users_module(package) or is_installed(path)
 
 
 _OURS = frozenset({"tapetensor", "numpy"})
-_STANDARD = os.path.dirname(os.__file__) + os.sep
-_INSTALLED = frozenset({"site-packages", "dist-packages"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 import sysconfig
 import threading
@@ -34,6 +35,15 @@ def _is_elsewhere(root: str) -> bool:
     file = getattr(module, "__file__", None)
     places = [file] if file else [*getattr(module, "__path__", [])]
     return any(not place.startswith(_STDLIB) for place in places)
+
+
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+@cache
+def is_installed(file: str) -> bool:
+    """Tell whether a file is that of an installed package, and not of the user's own project."""
+    return not _INSTALLED.isdisjoint(file.split(os.sep))
 
 
 class Place(NamedTuple):

@@ -30,7 +30,6 @@ from tapetensor.compiler.trace.changes import Accessors
 from tapetensor.compiler.trace.codes import (
     UNREPEATABLE_CODES,
     UNTOLD,
-    is_installed,
     is_of_a_package,
     modules_in,
     names_in,
@@ -53,7 +52,7 @@ from tapetensor.compiler.trace.refusals import (
 from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.telling import ABCS, BY_NAME, LOOKUP_CODES
 from tapetensor.errors import TraceError
-from tapetensor.pictures.places import is_users_module
+from tapetensor.pictures.places import is_installed, is_users_module
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.recorder import Recorder
 from tapetensor.tensor.base import TensorBase
@@ -274,7 +273,7 @@ class Binding(Namespaces):
         one = frame
         while one is not None:
             module = one.f_globals.get("__name__") or ""
-            is_others = is_setting and (one is not frame or is_installed(frame.f_code))
+            is_others = is_setting and (one is not frame or is_installed(frame.f_code.co_filename))
             is_apart = is_imported(one) or one.f_code in self._collecting
             if is_others or is_apart or module.startswith(_TELLERS):
                 return
@@ -299,11 +298,11 @@ class Binding(Namespaces):
             self._named |= names.attributes
             if not UNTOLD.isdisjoint((*names.reads, *names.attributes)):
                 self.reading.give_up()
-            if is_installed(code):
+            if is_installed(code.co_filename):
                 self._read_values(code, scope)
             else:
                 self._read_names(code, scope)
-        noted = [] if is_installed(code) else self.functions.get(id(code), [])
+        noted = [] if is_installed(code.co_filename) else self.functions.get(id(code), [])
         for function, source in noted:
             self.walk_function(function, source)
         self.walk_namespaces()

@@ -16,7 +16,6 @@ import os
 import re
 import signal
 import sys
-import sysconfig
 import threading
 import time
 import types
@@ -28,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapetensor.pictures import Place
-from tapetensor.pictures.places import is_users_module
+from tapetensor.pictures.places import is_installed, is_users_module
 
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
@@ -101,18 +100,10 @@ SETTINGS: dict[Any, frozenset[str]] = {
 }
 
 
-_INSTALLED = tuple({sysconfig.get_path(one) for one in ("purelib", "platlib")})
-
-
-def is_installed(code: types.CodeType) -> bool:
-    """Tell whether code is that of an installed package, and not of the user's own project."""
-    return code.co_filename.startswith(_INSTALLED)
-
-
 def is_of_a_package(owner: Any) -> bool:
     """Tell whether a module, or the module of a class, is that of an installed package."""
     module = owner if isinstance(owner, types.ModuleType) else sys.modules.get(owner.__module__)
-    return (getattr(module, "__file__", None) or "").startswith(_INSTALLED)
+    return is_installed(getattr(module, "__file__", None) or "")
 
 
 class Names(NamedTuple):
