@@ -8,6 +8,7 @@ from collections.abc import Collection
 from functools import partial, partialmethod
 from typing import Any
 
+from tapetensor.checkpointing.places import NOTHING, Name
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import Accessors, Held
 from tapetensor.compiler.trace.codes import SETTINGS, is_of_a_package
@@ -73,10 +74,7 @@ class Namespaces(Walker):
         """Watch all names of a class or of a module's dict; put back what the function changes."""
         if id(owner) in self.watched:
             return
-        is_class = isinstance(owner, type)
-        held: Any = vars(owner) if is_class else owner
-        put: Any = type.__setattr__ if is_class else dict.__setitem__
-        drop: Any = type.__delattr__ if is_class else dict.__delitem__
+        held: Any = vars(owner) if isinstance(owner, type) else owner
 
         def read(known: Collection[str] = _PYTHONS) -> dict[str, Any]:
             return {
@@ -86,11 +84,10 @@ class Namespaces(Walker):
             }  # fmt: skip
 
         def write(originals: dict[str, Any]) -> None:
-            for name in read(_PYTHONS | originals.keys()):
-                drop(owner, name)
-            for name, one in originals.items():
-                if name not in held or held[name] is not one:
-                    put(owner, name, one)
+            others = dict.fromkeys(read(_PYTHONS | originals.keys()), NOTHING)
+            for name, one in (others | originals).items():
+                if held.get(name, NOTHING) is not one:
+                    Name(owner, name).write(one)
 
         self.watched[id(owner)] = self.hold(where, Accessors(read, write), dict)
 
