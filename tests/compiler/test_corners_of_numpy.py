@@ -408,6 +408,7 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "roots that may be complex": lambda x: np.emath.sqrt(x),
     "a nest of arrays": lambda x: np.histogramdd(x, 2),
     "a complex number": lambda x: x.sum().item() * 1j,
+    "a complex number before a float64": lambda x: 1j / x.sum(),
     "a class as a choice": lambda x: _ANY.where(x > 0, np.float64, x),
     "an out that numpy ignores": lambda x: np.fft.irfft2(x, axes=[0, 1], out=np.zeros((3, 6))),
     "an out where there is nothing to do": lambda x: np.fft.fftn(

@@ -407,6 +407,25 @@ for _name in ("__mul__", "__rmul__"):
     setattr(ArrayMethods, _name, _multiplying(_name))
 
 
+def _reflected(name: str) -> Callable[..., Any]:
+    """Return the operator of a name, which leaves to Python what Python does by itself."""
+    operator = getattr(ArrayMethods, name)
+
+    def of(self: ArrayMethods, other: Any) -> Any:
+        if other.__class__ is complex and self.is_scalar and self.dtype == np.float64:
+            raise self.refusal(
+                "a complex number before a float64 is computed by Python, which takes that for "
+                "a float of its own; write np.complex128(...) for the complex number"
+            )
+        return operator(self, other)
+
+    return of
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    setattr(ArrayMethods, f"__r{_name}__", _reflected(f"__r{_name}__"))
+
+
 def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Return the operator of a name, which knows that no number equals a text, or nothing."""
     captured = getattr(CapturedArray, name)
