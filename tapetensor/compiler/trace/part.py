@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tapetensor.compiler.trace.node import Keywords, Kind, Node
+import numpy as np
+
+from tapetensor.arrays.array import Array
+from tapetensor.compiler.trace.node import Keywords, Kind, Node, replaced
 from tapetensor.compiler.trace.operations import copied, read_index, write_index, write_part
-from tapetensor.compiler.trace.view import View
+from tapetensor.compiler.trace.view import Memory, View
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -32,6 +35,12 @@ class Part(NamedTuple):
         """Whether a program has it in the memory of the array."""
         return isinstance(self.view, View)
 
+    def laid_out(self, *memory: Memory) -> Array:
+        """Return an array that lies in memory as numpy's view does: all indices lie alike."""
+        args = replaced(self.args, _zero)
+        seen: Array = self.view(self.array.laid_out(*memory), *args)
+        return seen
+
     def reread(self, like: Node) -> Node:
         """Return the elements as they are now."""
         if isinstance(self.view, View):
@@ -47,3 +56,8 @@ class Part(NamedTuple):
         """Write what was written into the part into the array."""
         write = write_index if self.view is read_index else write_part(self.view)
         self.array.write(write, *self.args, node)
+
+
+def _zero(argument: Any) -> Any:
+    """Return what numpy has in the place of an argument, with a zero for what is computed."""
+    return np.zeros((), argument.dtype)[()] if isinstance(argument, Node) else argument

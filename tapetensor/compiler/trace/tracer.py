@@ -151,7 +151,9 @@ class ArrayTracer(Operands):
         while root.part is not None and isinstance(root.part.view, View):
             views.append(root.part.view)
             root = root.part.array
-        if root.numpys_strides is None:
+        if root.part is not None:
+            shown = root.part.laid_out(*memory)
+        elif root.numpys_strides is None:
             shown = laid_out(root.node, *memory)
         else:
             shown = lying(root.shape, root.dtype, root.numpys_strides, *memory)
