@@ -126,6 +126,10 @@ def _full_of(
 
 def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: Any = None) -> Any:
     """Return what numpy's function of a name makes of tracers, alone or in lists and tuples."""
+    is_array = isinstance(nest, ArrayTracer) and not nest.is_scalar
+    if copy is not None and not copy:
+        # This raises what numpy raises.
+        np.array(nest.laid_out() if is_array else 0, dtype, copy=False, order=order)
     integer = None if dtype is None or np.dtype(dtype).kind not in "iu" else np.dtype(dtype)
     if isinstance(nest, list | tuple):
         whole: Any = np.stack([_element_of(one, integer) for one in nest])
@@ -140,13 +144,10 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: 
         if whole.dtype.hasobject:
             raise trace_error("an array of Python objects cannot be traced; make a list of them")
         return whole
-    elif nest.is_scalar:
-        whole = nest.as_scalar(False)
-    else:
-        if copy is not None and not copy:
-            # This raises what numpy raises.
-            np.array(nest.laid_out(), dtype, copy=False, order=order)
+    elif is_array:
         whole = nest.copy("K") if copy else nest
+    else:
+        whole = nest.as_scalar(False)
     if name in _ORDERS:
         whole, order = np.atleast_1d(whole), _ORDERS[name]
     dtype = whole.dtype if dtype is None else dtype
