@@ -192,7 +192,7 @@ def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> A
 def _gelu_cotangent(g: Array, x: Array, phi: Array, out: Array | None = None) -> Array:
     # A square that overflows to infinity leads to the density of 0 that is meant.
     with np.errstate(over="ignore"):
-        density = np.multiply(x, x, out=np.empty_like(x))
+        density = np.asarray(np.multiply(x, x))
     density *= -0.5
     np.exp(density, out=density)
     density *= _DENSITY_AT_0
@@ -242,8 +242,9 @@ def _is_long(x: Array) -> bool:
 @elementwise_step
 def _positive_part(x: Array, out: Array | None = None) -> Array:
     # numpy compares two arrays with vector instructions, but not an array and a number: this takes
-    # a third of the time.
-    result: Array = np.maximum(x, np.zeros_like(x), out=out)
+    # a third of the time. Where elements are repeated, it lies otherwise than what numpy computes.
+    zeros = 0 if 0 in x.strides else np.zeros_like(x)
+    result: Array = np.maximum(x, zeros, out=out)
     return result
 
 

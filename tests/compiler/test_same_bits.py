@@ -310,6 +310,17 @@ def test_gradients_of_what_lies_turned_lie_as_in_eager_mode(name: str) -> None:
     assert tt.compile(run)(x).strides == run(x).strides
 
 
+@pytest.mark.parametrize("name", ["gelu", "tanh", "silu", "softplus", "square", "relu"])
+def test_what_is_computed_of_repeated_elements_lies_as_in_eager_mode(name: str) -> None:
+    def run(x: Any) -> list[Any]:
+        y = getattr(x.trace().broadcast_to((7, 37, 53)), name)()
+        return [y.detach(), y.detach().sum((0, 1)), y.square().sum().backward()[x]]
+
+    x = _random(1, 37, 53)
+    _assert_same_bits(run, x)
+    assert tt.compile(run)(x)[0].numpy().strides == run(x)[0].numpy().strides
+
+
 @pytest.mark.parametrize("name", ["elu", "leaky_relu"])
 def test_sums_of_choices_between_what_lies_turned_are_those_of_eager_mode(name: str) -> None:
     layer = nn.Linear(100, 256, rng=np.random.default_rng(0))

@@ -98,7 +98,8 @@ def lying(
     shape: Shape, dtype: DType, strides: Shape | None, memory: Memory = _memory_of_all
 ) -> Array:
     """Return zeros that lie in memory in some way, in C order without strides."""
-    if dtype.hasobject:
+    # Where there are no elements, numpy has other strides for memory that it is given.
+    if dtype.hasobject or (strides is None and 0 in shape):
         return np.zeros(shape, dtype)
     if strides is None or 0 in shape:
         return np.ndarray(shape, dtype, memory(math.prod(shape) * dtype.itemsize), 0, strides)

@@ -107,7 +107,8 @@ def normal_cdf_of_single(x: Array, out: Array | None = None) -> Array:
     """
     # The square and the exponential overflow to infinity, which leads to the 0 or 1 that is meant.
     with np.errstate(over="ignore"):
-        square = np.multiply(x, x, out=np.empty_like(x))
+        # Where elements are repeated, `np.empty_like` lies otherwise than what numpy computes.
+        square = np.asarray(np.multiply(x, x))
         # Beyond that the result is 0 or 1 but for less than 1e-8. The bound is an array, because
         # numpy compares an array and a number without vector instructions.
         np.minimum(square, np.full_like(x, _CDF_END * _CDF_END), out=square)

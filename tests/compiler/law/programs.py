@@ -118,6 +118,7 @@ EXPRESSIONS: dict[str, list[str]] = {
         "np.positive(x)",
         "x.T.T",
         "x.T.copy()",
+        "np.concatenate([(x[:0] * 2).T, x.T], axis=1)",
         "np.array(x, copy=False)",
         "np.array(x.sum(), copy=False)",
         "np.array([x.sum()], copy=False)",
