@@ -27,6 +27,15 @@ def cast_to(dtype: DType) -> Any:
     return cast
 
 
+def cast_exactly(x: Any, dtype: Any, order: Any) -> Any:
+    """Cast to a dtype; numpy, from 2.4 on, raises an error for values that this would change."""
+    return x.astype(dtype, order, casting="same_value")
+
+
+# What raises is known by its module.
+cast_exactly.__module__ = operator.add.__module__
+
+
 def reordered(x: Any, out: Any) -> Any:
     """Copy an array for the sake of the order in which its elements lie in memory."""
     np.copyto(out, x)

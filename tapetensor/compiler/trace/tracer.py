@@ -22,6 +22,7 @@ from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, found_in
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operands import Operands
 from tapetensor.compiler.trace.operations import (
+    cast_exactly,
     cast_to,
     copied,
     read_index,
@@ -161,11 +162,6 @@ class ArrayTracer(Operands):
             shown = view(shown)
         return shown
 
-    def lies_in_order(self) -> bool:
-        """Tell whether it lies in C order in numpy's memory."""
-        is_plain = self.numpys_strides is None and self.part is None
-        return (is_plain and is_in_order(self._node)) or self.laid_out().flags.c_contiguous
-
     @override
     @unseen
     def astype(
@@ -179,6 +175,9 @@ class ArrayTracer(Operands):
             flags = self.laid_out().flags
             lies_so = {"K": True, "A": flags.forc, "C": flags.c_contiguous, "F": flags.f_contiguous}
             return self.copy(order) if copy or not lies_so[order] else self
+        if casting == "same_value":
+            checked: ArrayTracer = self.capture_step(cast_exactly, (self, wanted, order), {})
+            return checked
         cast = self.program.elementwise(cast_to(wanted), (self.node,), wanted)
         return self.wrap(cast, self._copied_like(order))
 

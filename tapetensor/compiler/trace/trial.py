@@ -141,7 +141,9 @@ def capture_by_trial(
         return results.__class__(views) if many else views[0]
     # A view of no elements is not told from a copy.
     is_read_only = function in _READ_ONLY and not results.flags.writeable
-    has_gaps = any(0 in seen.strides or one.root().part is not None for one, seen in tracers)
+    has_gaps = any(
+        one.root().part is not None or (0 in seen.strides and seen.size) for one, seen in tracers
+    )
     if has_gaps or any(one.is_scalar for one in found):
         # A plan holds these as whole arrays, which the function might give a view of.
         function = copied(function)

@@ -265,7 +265,8 @@ def lies_in_order(value: Any) -> bool:
     """Tell whether an operand lies in C order, as a number does."""
     if isinstance(value, CapturedArray):
         tracer: Any = value
-        return tracer.lies_in_order()  # type: ignore[no-any-return]
+        is_plain = tracer.numpys_strides is None and tracer.part is None
+        value = None if is_plain and is_in_order(tracer.node) else tracer.laid_out()
     return not isinstance(value, np.ndarray) or value.flags.c_contiguous
 
 
