@@ -293,3 +293,37 @@ def test_a_spent_tensor_is_used_as_far_as_eager_mode_does() -> None:
     one.t.sum()
 
     assert compiled(np.ones(4)).tolist() == [3.0] * 4
+
+
+def _product(a: Any, b: Any) -> Any:
+    return (a * b).sum()
+
+
+def _doubled(a: Any, b: Any) -> Any:
+    return (a * 2.0).sum()
+
+
+@pytest.mark.parametrize("function", [_product, _doubled])
+def test_gradients_go_to_the_tensor_of_the_call_whether_it_comes_in_once_or_twice(
+    function: Any,
+) -> None:
+    x, y = _vector(1.0, 2.0), _vector(3.0, 5.0)
+    for first in ((x, x), (x, y)):
+        compiled = tt.compile(function)
+        for traced, plain in (first, (x, y), (x, x), (y, x)):
+            expected = function(traced.trace(), plain).backward()
+            found = compiled(traced.trace(), plain).backward()
+            for one in (x, y):
+                wanted, got = expected.get(one), found.get(one)
+                assert (wanted is None) is (got is None)
+                if wanted is not None and got is not None:
+                    np.testing.assert_array_equal(got.numpy(), wanted.numpy())
+
+
+def test_what_was_computed_may_come_in_as_its_own_target() -> None:
+    x = _vector(1.0, 2.0) * 2.0
+    loss = tt.compile(lambda a, b: losses.mse(a * 3.0, b))(x.trace(), x)
+
+    np.testing.assert_array_equal(
+        loss.backward()[x].numpy(), losses.mse(x.trace() * 3.0, x).backward()[x].numpy()
+    )

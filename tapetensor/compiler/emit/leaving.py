@@ -106,11 +106,11 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
     op = writer.bind(tapes.op)
     for tape in tapes.leaving:
         filed, gaps = [], []
-        joined = {tapes.markers[key][1] for key in tape.stores if key in tapes.markers}
+        joined = {tapes.markers[key][2] for key in tape.stores if key in tapes.markers}
         for unique_id, gap in seen_from_outside(tape.gaps, tape.records, {}).items():
             ids = ids_since(0, gap.origins or ())
             origins = writer.origins(tape.gaps[unique_id].origins, ids)
-            if origins and writer.ids.get(unique_id, "").removesuffix("._id") not in joined:
+            if origins and unique_id not in joined:
                 known = writer.bind(gap)
                 gaps.append(f"({writer.id_of(unique_id)}, {known}, {origins}), ")
         for owner, unique_id, cotangent, gradients in records:

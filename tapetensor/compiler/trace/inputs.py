@@ -317,16 +317,28 @@ class Inputs(GuardWriter):
                 self.guard(f"{local}._id != {meeting[local]}")
 
     def guard_distinct(self) -> None:
-        """Write guards: what are several objects are several at the next call, too."""
-        several: dict[Any, dict[str, None]] = {TensorBase: dict.fromkeys(self._direct)}
+        """Write guards: what are several objects, or values, are several at the next call, too."""
+        several: dict[Any, dict[str, None]] = {}
         for stands_for, source in self.seen.values():
             # Those that nobody can change may be one or several.
             if not isinstance(stands_for, tuple | frozenset | TensorBase):
                 several.setdefault(stands_for.__class__, {})[source] = None
-        for sources in several.values():
-            if len(sources) > 1 and not all(one.startswith("k") for one in sources):
-                distinct = ", ".join([f"id({one})" for one in sources])
-                self.guard(f"len({{{distinct}}}) != {len(sources)}")
+        ids = {local: tensor.id for tensor, local, _, _ in self.tensors}
+        # Tensors of one id are handles of one value, whose gradient is one.
+        handles: dict[int, dict[str, None]] = {}
+        for local in self._direct:
+            handles.setdefault(ids[local], {})[local] = None
+        for first, *others in handles.values():
+            for other in others:
+                self.guard(f"{other}._id != {first}._id")
+        for sources in (*several.values(), *handles.values()):
+            if not all(one.startswith("k") for one in sources):
+                self._guard_several([f"id({one})" for one in sources])
+        self._guard_several([f"{next(iter(one))}._id" for one in handles.values()])
+
+    def _guard_several(self, expressions: list[str]) -> None:
+        if len(expressions) > 1:
+            self.guard(f"len({{{', '.join(expressions)}}}) != {len(expressions)}")
 
 
 def _put_back(array: Any, before: Any) -> None:

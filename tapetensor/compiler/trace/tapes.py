@@ -38,8 +38,8 @@ class Tapes:
         self._guards = weakref.proxy(guards)
         self.program = program
         self.op = op
-        # Each marker by its id, with the variable of the tensor whose tape it stands for.
-        self.markers: dict[int, tuple[Gradients, str]] = {}
+        # Each marker by its id, with the variable and the id of the tensor whose tape it is for.
+        self.markers: dict[int, tuple[Gradients, str, int]] = {}
         # The source of the origins of each of these tensors, by their address in the capture.
         self.histories: dict[int, str] = {}
         self._led_on: set[str] = set()
@@ -64,7 +64,7 @@ class Tapes:
         marker = Gradients()
         if not is_empty:
             marker.arrays = _Outside()
-        self.markers[id(marker)] = marker, local
+        self.markers[id(marker)] = marker, local, tensor.id
         # Not in the context that is entered where it is found.
         brought = tape.beside(marker)
         leads_on = tape.leads_on(tensor.id)
