@@ -106,3 +106,15 @@ def test_a_plan_asks_at_every_call_whether_one_argument_came_of_another() -> Non
     for one in (w, u):
         with pytest.raises(tt.MissingGradientError):
             gradient(one, one.exp(), x)
+
+
+def test_a_value_that_was_parted_from_its_tape_is_another_kind_than_one_that_was_computed() -> None:
+    def asks(x: Any) -> Any:
+        return x[:2].trace().square().sum().backward().get(x)
+
+    compiled = tt.compile(asks)
+    parted, _ = tt.ones((3,)).trace().split_tape()
+    for _ in range(2):
+        assert compiled(parted) is None
+        with pytest.raises(tt.MissingGradientError):
+            compiled(tt.ones((3,)) * 2.0)

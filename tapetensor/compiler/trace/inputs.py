@@ -32,7 +32,7 @@ from tapetensor.errors import ArgumentTypeError
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.origins import Incomplete, Origins, lacking, overlap
+from tapetensor.tape.origins import PARTED, Incomplete, Origins, lacking, overlap
 from tapetensor.tensor.base import TensorBase
 
 # Reads and sets the array of a tensor, also while something else does that in its place.
@@ -57,6 +57,7 @@ _NAMES = {
     "OwnedTape": OwnedTape,
     "overlap": overlap,
     "lacking": lacking,
+    "PARTED": PARTED,
 }
 
 
@@ -195,10 +196,11 @@ class Inputs(GuardWriter):
         self.guard(f"{local}.__class__ is not {self.bind(tensor.__class__)}")
         self._direct.append(local)
         if tape is None:
-            was_computed = tensor.origins is not None
             self.guard(f"{local}.tape is not None")
-            self.guard(f"({local}.origins is not None) is not {was_computed}")
-            if was_computed:
+            if tensor.origins is None or tensor.origins is PARTED:
+                self.guard(f"{local}.origins is not {self.bind(tensor.origins)}")
+            else:
+                self.guard(f"{local}.origins is None or {local}.origins is PARTED")
                 self._computed.append((tensor.origins, f"{local}.origins"))
 
     def walk_generator(self, rng: np.random.Generator, local: str, where: str) -> Any:
