@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
 from tapetensor.compiler.trace.attributes import tensors_of
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.compiler.trace.ufuncs import computed_like
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import seen_from_outside
@@ -134,8 +137,8 @@ def _records(writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int,
     That is the tape, the id of the result, its cotangent, and the gradients of what came in.
     """
     tapes, program = writer.tapes, writer.tapes.program
-    waiting: list[tuple[OwnedTape, int, Shape, DType]] = [
-        (tape, one.id, one.array.shape, one.array.dtype)
+    waiting: list[tuple[OwnedTape, int, ArrayTracer]] = [
+        (tape, one.id, one.array)
         for one in tapes.results
         for tape in tapes.leaving
         if one.id in tape.records and one.array.dtype.kind == "f"
@@ -144,19 +147,22 @@ def _records(writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int,
     found: list[tuple[OwnedTape, int, Node, dict[int, Node]]] = []
     done: set[tuple[int, int]] = set()
     while waiting:
-        tape, unique_id, shape, dtype = waiting.pop()
+        tape, unique_id, value = waiting.pop()
         if (id(tape), unique_id) in done:
             continue
         done.add((id(tape), unique_id))
-        node = program.add(Kind.INPUT, None, (), shape, dtype, label="cotangent")
-        started: dict[int, Any] = {unique_id: ArrayTracer(program, node)}
+        node = program.add(Kind.INPUT, None, (), value.shape, value.dtype, label="cotangent")
+        cotangent = ArrayTracer(program, node)
+        # What is computed of a value lies as that does, and so does its cotangent, as a rule.
+        cotangent.lies_as(np.asarray(computed_like((value,), value.shape)))
+        started: dict[int, Any] = {unique_id: cotangent}
         arrays = Recorder(tape.records).replay(started, leafs - tape.records.keys())
         gradients = {key: node_of(program, array) for key, array in arrays.items()}
         found.append((tape, unique_id, node, gradients))
         # Another tape that leaves may have recorded how one of these was computed.
         waiting += [
-            (other, key, one.shape, one.dtype)
-            for key, one in gradients.items()
+            (other, key, one)
+            for key, one in arrays.items()
             for other in tapes.leaving
             if key in other.records
         ]
