@@ -73,7 +73,12 @@ class Place(NamedTuple):
 def users_place() -> Place | None:
     """Return the line that called into the library; None if a thread began inside."""
     frame = users_frame()
-    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+    return None if frame is None else place_in(frame)
+
+
+def place_in(frame: FrameType) -> Place:
+    """Return the line that a frame is in."""
+    return Place(frame.f_code.co_filename, frame.f_lineno)
 
 
 class _Within(threading.local):

@@ -77,6 +77,21 @@ def test_an_iterator_is_refused_that_only_code_of_a_package_reads() -> None:
         tt.compile(lambda x: x * reader.next())(np.ones(2))
 
 
+def test_what_a_package_does_is_refused_with_the_line_that_calls_it() -> None:
+    package = types.ModuleType("package")
+    file = f"{sysconfig.get_path('purelib')}/package.py"
+    exec(compile("def read(x): return float(x[0])", file, "exec"), vars(package))
+
+    with pytest.raises(TraceError, match="call the package outside") as error:
+        tt.compile(lambda x: x * package.read(x))(np.ones(2))
+    assert str(error.value).startswith(__file__)
+    assert f"that is at {file}:1" in str(error.value)
+    # Here the package is the user.
+    with pytest.raises(TraceError) as error:
+        tt.compile(package.read)(np.ones(2))
+    assert str(error.value).startswith(f"{file}:1")
+
+
 def test_a_tensor_that_no_walk_finds_is_refused_with_the_line() -> None:
     hidden = _number(3.0)
     address = id(hidden)

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from tapetensor.checkpointing import places
 from tapetensor.compiler.trace.structure import is_plain
-from tapetensor.pictures import Place
-from tapetensor.pictures.places import is_users_module
+from tapetensor.pictures.places import Place, is_users_module, place_in
 
 
 class Accessors(NamedTuple):
@@ -142,7 +141,7 @@ class _Lines:
         # What the caller does with the result is on its own line, which is not told again.
         caller = frame.f_back if event == "return" else None
         at = frame if caller is None or not _is_users(caller) else caller
-        self.latest = Place(at.f_code.co_filename, at.f_lineno)
+        self.latest = place_in(at)
         return self._on_line
 
 

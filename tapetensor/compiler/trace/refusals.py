@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypeVar
 
+from tapetensor.compiler.trace.codes import is_installed
 from tapetensor.errors import TraceError
-from tapetensor.pictures import Place, users_place
+from tapetensor.pictures.places import Place, is_users_module, place_in, users_frame
 
 X_ = TypeVar("X_")
+
+_COMPILER = __name__.removesuffix(".trace.refusals")
 
 
 class Untraced(NamedTuple):
@@ -74,13 +77,32 @@ def placed(place: Place | None) -> AbstractContextManager[None]:
 
 def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
     """Return the error for what cannot be captured, with the place in the user's program."""
-    place = _PLACE.get() or users_place()
+    place = _PLACE.get()
+    if place is None:
+        place, inside = _places()
+        if inside is not None:
+            what += f"; that is at {inside}: call the package outside, and pass what it gives"
     error = kind(f"{place}: compile: {what}" if place else f"compile: {what}")
     refused = _REFUSED.get()
     # numpy itself asks whether an object has attributes like ``__array_interface__``.
     if refused is not None and not what.startswith("__"):
         refused.append(error)
     return error
+
+
+def _places() -> tuple[Place | None, Place | None]:
+    """Return the line of the user's that runs now, and where in an installed package that leads.
+
+    A function of a package may be what is compiled: then its line is the user's.
+    """
+    inner = frame = users_frame()
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        if is_users_module(module) and not is_installed(frame.f_code):
+            break
+        frame = None if (module or "").startswith(_COMPILER) else frame.f_back
+    inside = None if inner is None else place_in(inner)
+    return (inside, None) if frame is None or frame is inner else (place_in(frame), inside)
 
 
 def refusals(refused: list[BaseException]) -> AbstractContextManager[None]:
