@@ -179,7 +179,7 @@ class Plan:
         return graph_of_plan(title, self.steps, self.step_seconds)
 
     def _source(self, lines: list[str]) -> str:
-        if self._ignored:
+        if self._ignored and lines:
             lines = ["with ignoring():", *indented(lines)]
         steps = [*lines, *self._after]
         if self._names["function"] is not None and lines:

@@ -159,4 +159,7 @@ def _element_of(one: Any, integer: DType | None) -> Any:
     if isinstance(one, ArrayTracer):
         is_number = one.is_scalar and integer is not None
         return _array_of("asarray", one.item(), integer) if is_number else _array_of("asarray", one)
+    if integer is not None and not isinstance(one, Captured | list | tuple | np.ndarray):
+        # This raises where the number is no integer of this dtype.
+        return np.array([one], integer)[0]
     return _array_of("asarray", one, integer)
