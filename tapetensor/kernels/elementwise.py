@@ -192,7 +192,7 @@ def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> A
 def _gelu_cotangent(g: Array, x: Array, phi: Array, out: Array | None = None) -> Array:
     # A square that overflows to infinity leads to the density of 0 that is meant.
     with np.errstate(over="ignore"):
-        density = np.asarray(np.multiply(x, x))
+        density: Array = np.asarray(np.multiply(x, x))
     density *= -0.5
     np.exp(density, out=density)
     density *= _DENSITY_AT_0

@@ -137,7 +137,7 @@ def _records(writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int,
     That is the tape, the id of the result, its cotangent, and the gradients of what came in.
     """
     tapes, program = writer.tapes, writer.tapes.program
-    waiting: list[tuple[OwnedTape, int, ArrayTracer]] = [
+    waiting: list[tuple[OwnedTape, int, Any]] = [
         (tape, one.id, one.array)
         for one in tapes.results
         for tape in tapes.leaving

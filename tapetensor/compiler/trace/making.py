@@ -132,7 +132,7 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: 
         np.array(nest.laid_out() if is_array else 0, dtype, copy=False, order=order)
     integer = None if dtype is None or np.dtype(dtype).kind not in "iu" else np.dtype(dtype)
     if isinstance(nest, list | tuple):
-        whole: Any = np.stack([_element_of(one, integer) for one in nest])
+        whole: Any = np.stack([_element_of(one, dtype, integer) for one in nest])
         whole = whole.astype(whole.dtype, order="C", copy=False)
     elif isinstance(nest, NumberTracer) and integer is not None:
         # This raises where the number is no integer of this dtype.
@@ -154,12 +154,12 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None, order: 
     return whole.astype(dtype, order=order or "K", copy=False)
 
 
-def _element_of(one: Any, integer: DType | None) -> Any:
+def _element_of(one: Any, dtype: Any, integer: DType | None) -> Any:
     """Return what a list holds as an array; numpy makes integers of that as Python does."""
     if isinstance(one, ArrayTracer):
         is_number = one.is_scalar and integer is not None
         return _array_of("asarray", one.item(), integer) if is_number else _array_of("asarray", one)
-    if integer is not None and not isinstance(one, Captured | list | tuple | np.ndarray):
-        # This raises where the number is no integer of this dtype.
-        return np.array([one], integer)[0]
+    if dtype is not None and not isinstance(one, Captured | list | tuple | np.ndarray):
+        # This raises where the number is none of this dtype.
+        return np.array([one], dtype)[0]
     return _array_of("asarray", one, integer)

@@ -126,6 +126,7 @@ EXPRESSIONS: dict[str, list[str]] = {
         "np.array(x.sum(), copy=False)",
         "np.array([x.sum()], copy=False)",
         "np.array([1e20, x.sum().item()], dtype='i4')",
+        "np.array([x.sum(), 1j], dtype='f4')",
         "np.array([[np.nan], [x.sum()]], dtype=int)",
         "np.array([np.float64(1e20), np.array(3.7), True, x.sum()], dtype='i4')",
         "np.asarray(x.sum().item(), copy=False)",
