@@ -192,7 +192,7 @@ def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> A
 def _gelu_cotangent(g: Array, x: Array, phi: Array, out: Array | None = None) -> Array:
     # A square that overflows to infinity leads to the density of 0 that is meant.
     with np.errstate(over="ignore"):
-        density: Array = np.asarray(np.multiply(x, x))
+        density = np.asarray(np.multiply(x, x))
     density *= -0.5
     np.exp(density, out=density)
     density *= _DENSITY_AT_0
@@ -201,7 +201,8 @@ def _gelu_cotangent(g: Array, x: Array, phi: Array, out: Array | None = None) ->
     # What lies otherwise has a say in how the product lies, as in a plan.
     if out is None and g.strides == density.strides:
         out = density
-    return np.multiply(g, density, out=out)
+    result: Array = np.multiply(g, density, out=out)
+    return result
 
 
 def _gelu_tanh_share(x: Array, out: Array | None = None) -> Array:
