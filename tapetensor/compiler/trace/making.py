@@ -159,7 +159,8 @@ def _element_of(one: Any, dtype: Any, integer: DType | None) -> Any:
     if isinstance(one, ArrayTracer):
         is_number = one.is_scalar and integer is not None
         return _array_of("asarray", one.item(), integer) if is_number else _array_of("asarray", one)
-    if dtype is not None and not isinstance(one, Captured | list | tuple | np.ndarray):
+    is_plain = not isinstance(one, Captured | list | tuple | np.ndarray)
+    if is_plain and dtype is not None and np.dtype(dtype).kind in "biufc":
         # This raises where the number is none of this dtype.
         return np.array([one], dtype)[0]
     return _array_of("asarray", one, integer)
