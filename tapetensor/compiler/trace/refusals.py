@@ -9,9 +9,14 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypeVar
 
-from tapetensor.compiler.trace.codes import is_installed
 from tapetensor.errors import TraceError
-from tapetensor.pictures.places import Place, is_users_module, place_in, users_frame
+from tapetensor.pictures.places import (
+    Place,
+    is_installed,
+    is_users_module,
+    place_in,
+    users_frame,
+)
 
 X_ = TypeVar("X_")
 
@@ -98,7 +103,7 @@ def _places() -> tuple[Place | None, Place | None]:
     inner = frame = users_frame()
     while frame is not None:
         module = frame.f_globals.get("__name__")
-        if is_users_module(module) and not is_installed(frame.f_code):
+        if is_users_module(module) and not is_installed(frame.f_code.co_filename):
             break
         frame = None if (module or "").startswith(_COMPILER) else frame.f_back
     inside = None if inner is None else place_in(inner)
