@@ -69,6 +69,15 @@ def read_only(array: Any) -> Array:
     return protected
 
 
+def are_added_in_place(earlier: Array, added: Array) -> bool:
+    """Tell whether numpy may write a sum of two arrays over the first, if that is nobody else's.
+
+    A sum of arrays that lie in different orders has one of its own, by which others are added up.
+    """
+    are_numpys = type(earlier) is np.ndarray and type(added) is np.ndarray
+    return are_numpys and earlier.strides == added.strides
+
+
 def as_array(op: str, name: str, value: object) -> Array:
     """Return `value` if it is an array, a scalar of numpy's as one without axes.
 

@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import as_number, check_kind
-from tapetensor.arrays.array import Array, as_array, is_array, read_only
+from tapetensor.arrays.array import Array, are_added_in_place, as_array, is_array, read_only
 from tapetensor.arrays.libraries import check_matching, check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -24,7 +24,6 @@ from tapetensor.pictures import table
 from tapetensor.tape.ids import TensorId
 from tapetensor.tape.norms import clipping, global_norm
 from tapetensor.tape.origins import Incomplete, name_of
-from tapetensor.tape.recorder import are_added_in_place
 
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)

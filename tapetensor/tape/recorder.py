@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arguments import check_choice
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, are_added_in_place
 from tapetensor.errors import (
     MissingGradientError,
     NumericalInstabilityError,
@@ -254,15 +254,6 @@ def _summed(
         earlier += added
         return earlier
     return earlier + added
-
-
-def are_added_in_place(earlier: Array, added: Array) -> bool:
-    """Tell whether numpy may write a sum of two arrays over the first, if that is nobody else's.
-
-    A sum of arrays that lie in different orders has one of its own, by which others are added up.
-    """
-    are_numpys = type(earlier) is np.ndarray and type(added) is np.ndarray
-    return are_numpys and earlier.strides == added.strides
 
 
 def check_finite(gradient: Array, origin: str, place: str) -> None:
