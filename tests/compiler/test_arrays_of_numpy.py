@@ -108,6 +108,8 @@ _PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "where without axes": lambda x: np.where(x[0, 0] > 0, x[0, 0], 0),
     "inverse": lambda x: np.linalg.inv(x[:, :3] + 9 * np.eye(3, dtype=np.float32)),
     "weighted": lambda x: np.average(x, weights=np.exp(x)),
+    "weighted by columns": lambda x: np.average(x, axis=0, weights=np.exp(x)),
+    "sequences": lambda x: np.geomspace(1 + x[0] ** 2, 9.0, 3),
     "singular values": lambda x: np.linalg.svd(x).S,
     "trace of products": lambda x: np.einsum("ii->i", x[:, :3].copy()).sum(),
     "broadcast together": lambda x: np.broadcast_arrays(x, x[0]),

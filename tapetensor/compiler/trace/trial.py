@@ -228,7 +228,7 @@ def _tried(
             )
         return given
 
-    def others(value: Any) -> Any:
+    def others(value: Any, values: Callable[[Array], Array] = other_values) -> Any:
         given: Any = value
         if isinstance(value, NumberTracer):
             given = value.__class__(1)
@@ -236,13 +236,19 @@ def _tried(
             given = value.node.detail
         elif _is_tracer(value):
             one = np.ones((), value.dtype)[()]
-            given = one if value.is_scalar else other_values(shadow(value))
+            given = one if value.is_scalar else values(shadow(value))
         if isinstance(value, Captured):
             handed.append((value, given))
         return given
 
+    def ones(value: Any) -> Any:
+        # Weights of an average, or the ends of a geometric sequence, may not be zero.
+        return others(value, lambda like: np.broadcast_to(np.ones_like(like), like.shape))
+
     tries, seen, error = [], list[set[bool]](), None
-    for kind in (zeros, others):
+    for kind in (zeros, others, ones):
+        if kind is ones and tries:
+            break
         handed.clear()
         given = replaced((args, options), kind)
         if kind is zeros and function is np.polyfit:
