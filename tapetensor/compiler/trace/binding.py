@@ -7,6 +7,7 @@ tells what it may read, and that is walked before it does.
 from __future__ import annotations
 
 import abc
+import builtins
 import gc
 import importlib
 import importlib.util
@@ -78,6 +79,8 @@ _TELLERS = ("importlib", "linecache", "logging", "traceback", "warnings")
 # those say that Python raises for arrays and numbers as well.
 _OF_STAND_INS = ("Tracer", "buffer", "Could not convert object")
 _OF_BOTH = ("object is not", "has no len", "non-iterable", "operand type", "supported between")
+# What a function or a class says of itself, without a place in its dict.
+_TOLD = frozenset({"__doc__", "__name__", "__qualname__"})
 # The files of this library, numpy and Python, whose frames are passed over.
 _PASSED: set[str] = set()
 
@@ -389,6 +392,10 @@ class Binding(Namespaces):
                     self.handed.discard(id(value))
                 continue
             self.guard(f"{name!r} in {self.bind(scope)}")
+            known = vars(builtins).get(name, len)
+            if not isinstance(known, types.BuiltinFunctionType | type):
+                # Somebody has put it there.
+                self.walk_value(known, f"{self.bind(vars(builtins))}[{name!r}]", name)
             if name in BY_NAME:
                 scope[name] = self.watched[id(scope)].expected[name] = BY_NAME[name]
 
@@ -413,6 +420,11 @@ class Binding(Namespaces):
             # It has the same bases, and no new name, which one of these or nobody had before.
             bases = f"{self.bind(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
             self.guard(f"len({self.names_of(cls)}) != {len(vars(cls))} or {bases}")
+        told = [(cls, self.bind(cls)) for cls in self.classes]
+        told += [pair for known in self.functions.values() for pair in known if is_users(pair[0])]
+        for name in _TOLD & self._named:
+            for one, source in told:
+                self.guard(f"{source}.{name} != {self.bind(getattr(one, name))}")
         for code in self._entered:
             for owner, name in self.members.get(code, ()):
                 self.guard_member(owner, name)

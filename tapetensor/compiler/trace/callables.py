@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from tapetensor.checkpointing.places import attributes_of, cell_place
 from tapetensor.pictures import Place
 from tapetensor.pictures.places import is_users_module
 
+# A generic class with its parameters looks up in the class what it has not itself.
+_ALIASES = (types.GenericAlias, type(ClassVar[int]))
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
 
 
@@ -36,6 +38,8 @@ def wrapped_in(value: Any) -> Iterator[Any]:
                 # Python's own decorators close over what they decorate.
                 held = [cell_place(cell).read() for cell in one.__closure__ or ()]
                 waiting += [inner for inner in held if callable(inner)]
+        elif isinstance(one, _ALIASES):
+            waiting.append(one.__origin__)
         elif isinstance(one, property):
             waiting += [one.fget, one.fset, one.fdel]
         elif isinstance(one, staticmethod | classmethod | types.MethodType):

@@ -13,6 +13,7 @@ import io
 import locale
 import logging
 import os
+import random
 import re
 import signal
 import sys
@@ -20,6 +21,7 @@ import threading
 import time
 import types
 import warnings
+import weakref
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -80,6 +82,7 @@ _OWNERS: dict[Any, frozenset[str]] = {
     ),
     threading: frozenset({"active_count", "current_thread", "enumerate"}),
     time: frozenset(vars(time)) - _NOCLOCKS,
+    weakref: frozenset({"getweakrefcount", "getweakrefs"}),
 }  # fmt: skip
 _FOUND = [getattr(owner, name, None) for owner, names in _OWNERS.items() for name in names]
 _UNREPEATABLE = frozenset(one for one in _FOUND if isinstance(one, types.BuiltinFunctionType))
@@ -89,7 +92,7 @@ _DATES = {"now", "today", "utcnow"}
 _WRITES = {"write", "writelines"}
 # The names of functions that may give another result, or have to do something, at every call.
 UNREPEATABLE_NAMES = _DATES.union(
-    _WRITES, ["cache_info", "__subclasses__"], [one.__name__ for one in _UNREPEATABLE]
+    _WRITES, ["cache_info", "getstate", "__subclasses__"], [one.__name__ for one in _UNREPEATABLE]
 )
 # What is no such function: attributes of modules, by the names that they have there.
 SETTINGS: dict[Any, frozenset[str]] = {
@@ -262,6 +265,8 @@ def is_unrepeatable(value: Any) -> bool:
         # What is told to people, or kept in memory, is no file.
         is_told = owner in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
         return not (is_told or isinstance(owner, io.StringIO | io.BytesIO))
+    if value.__name__ == "getstate":
+        return isinstance(owner, random.Random)
     if value.__name__ == "__subclasses__":
         return isinstance(owner, type) and is_users_module(owner.__module__)
     is_other = is_date if value.__name__ in _DATES else value.__name__ == "cache_info"

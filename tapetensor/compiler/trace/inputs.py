@@ -126,11 +126,15 @@ class Inputs(GuardWriter):
             self.held[-1].put_back()
             self.held.pop()
 
+    def _of_another_kind(self, told: str) -> Exception:
+        """Return the error for what is no array of numpy's; of an argument its caller is told."""
+        return trace_error(told) if self.is_around else ArgumentTypeError(f"compile: {told}")
+
     def walk_array(self, array: Any, expression: str, where: str, *, is_varying: bool) -> Any:
         """Return what stands for an array: a tracer, or itself if it counts as a constant."""
         if array.__class__ is not np.ndarray:
-            raise ArgumentTypeError(
-                f"compile: {where} is a {type(array).__name__}, which has rules of its own; "
+            raise self._of_another_kind(
+                f"{where} is a {type(array).__name__}, which has rules of its own; "
                 "pass np.asarray(...) of it"
             )
         local = self.local(expression)
@@ -175,8 +179,8 @@ class Inputs(GuardWriter):
             self.guard_tensor(tensor, tape, local)
         library = library_of(data)
         if library != "numpy":
-            raise ArgumentTypeError(
-                f"compile: {where} is over an array of {library}, and a plan runs on numpy's; "
+            raise self._of_another_kind(
+                f"{where} is over an array of {library}, and a plan runs on numpy's; "
                 "call the function without compile, or move everything with to(numpy)"
             )
         tracer = self.input(data, self.local(f"{local}.array"), where)

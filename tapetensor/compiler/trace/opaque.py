@@ -181,7 +181,7 @@ def never_the_same(value: Any) -> str:
 def _is_opaque(value: Any) -> bool:
     """Tell whether a value is neither looked through nor of a kind whose state can be seen."""
     cls = type(value)
-    return not (
+    return isinstance(value, weakref.finalize) or not (
         is_plain(value)
         or is_looked_through(value)
         or cls is object

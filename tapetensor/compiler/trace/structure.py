@@ -7,6 +7,7 @@ import decimal
 import enum
 import fractions
 import pathlib
+import sys
 import threading
 import types
 import uuid
@@ -53,6 +54,8 @@ _READS_NOTHING = {
     "abc", "builtins", "collections", "contextlib", "dataclasses", "enum", "functools", "numpy",
     "tapetensor", "types", "typing", "typing_extensions",
 }  # fmt: skip
+# What makes classes for whoever calls it, `dataclasses.make_dataclass`, say, gives them its name.
+_MAKES_CLASSES = ("abc", "types")
 _IS_HEAP_TYPE, _IS_IMMUTABLE = 1 << 9, 1 << 8
 
 
@@ -75,6 +78,8 @@ def is_dataclass_instance(value: Any) -> bool:
 def is_users(value: Any) -> bool:
     """Tell whether a function, class or module is neither numpy's, Python's nor this library's."""
     name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    if name in _MAKES_CLASSES and isinstance(value, type):
+        return getattr(sys.modules[name], value.__name__, None) is not value
     # Some functions that are written in C have no text there.
     return name is None or (isinstance(name, str) and is_users_module(name))
 

@@ -38,6 +38,7 @@ from tapetensor.compiler.trace.changes import Accessors, members, parts, shown
 from tapetensor.compiler.trace.codes import LOOKUPS, UNTOLD, attributes_in
 from tapetensor.compiler.trace.guards import named, spelling
 from tapetensor.compiler.trace.opaque import (
+    DIFFERS,
     VISIBLE,
     is_cache,
     is_or_equals,
@@ -317,6 +318,8 @@ class Walker(Attributes):
             self.makes_names |= value.__name__ in LOOKUPS
             if value.__name__ in UNTOLD:
                 self.reading.give_up()
+        elif isinstance(value, types.MemberDescriptorType):
+            self.reading.give_up()
 
     def add_function(self, value: Any, source: str, where: str) -> None:
         """Note a function, and those that it wraps; what they close over is read when they run."""
@@ -445,6 +448,9 @@ class Walker(Attributes):
                 self.reading.give_up()
         if isinstance(value, _RANDOM):
             self.watch_randomness(value, where)
+            # That of a `random.Random` is seen when it is asked for.
+            state = "state" if isinstance(value, np.random.BitGenerator) else "get_state"
+            self.unrepeatable[state] = f"{where}.{state} {DIFFERS}"
         if is_cache(value):
             self.caches.append((value, kept_by(value), name, where))
         for one in wrapped_in(value):

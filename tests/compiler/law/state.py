@@ -195,6 +195,48 @@ class Config(metaclass=Meta):
 def f(x, y):
     return x * Config.w
 """,
+    "a class that a function of Python's makes": """
+import abc, dataclasses, types
+methods = {'of': lambda self: self.rate}
+One = dataclasses.make_dataclass('One', [('rate', float, 2.)], namespace=methods)
+Other, Third = types.new_class('Other'), abc.ABCMeta('Third', (), {'rate': 2.})
+Other.rate = 3.
+one = One()
+def f(x, y):
+    return x * One.rate * Other.rate * Third.rate * one.of()
+---
+One.rate = 4.
+Other.rate = 5.; Third.rate = 6.
+One.of = lambda self: 7.
+""",
+    "a generic class with its parameter that is read": """
+from typing import Generic, TypeVar
+T = TypeVar('T')
+class Box(Generic[T]): rate = 2.
+of_floats = Box[float]
+def f(x, y):
+    return x * of_floats.rate
+---
+Box.rate = 3.
+""",
+    "a name that somebody puts beside Python's own": """
+import builtins
+builtins.law_rate = 2.
+def f(x, y):
+    return x * law_rate
+---
+builtins.law_rate = 3.
+""",
+    "what functions and classes say of themselves": """
+def one(): 'a'
+class Own: pass
+def f(x, y):
+    return x * len(one.__doc__) * len(one.__name__) * len(Own().__class__.__name__)
+---
+one.__doc__ = 'abc'
+one.__name__ = 'another'
+Own.__name__ = 'Another'
+""",
 }
 # These give what the function gives, or are refused, and leave nothing behind.
 KEPT = {
@@ -295,6 +337,78 @@ def f(x, y):
     made = x * one()
     one.__code__ = two.__code__
     return made
+""",
+    "the state of generators, which is put back": """
+import random
+shared = np.random.RandomState(0)
+own = random.Random(0)
+def f(x, y):
+    state = own.getstate()
+    drawn = own.random()
+    own.setstate(state)
+    return x * drawn
+---
+own.random()
+""",
+    "the state of a generator of numpy's, which is put back": """
+shared = np.random.RandomState(0)
+def f(x, y):
+    state = shared.get_state()
+    drawn = shared.rand()
+    shared.set_state(state)
+    return x * drawn
+---
+shared.rand()
+""",
+    "the state of bits": """
+bits = np.random.PCG64(0)
+def f(x, y):
+    return x * (bits.state['state']['state'] % 7)
+---
+bits.random_raw()
+""",
+    "the state of Python's own generator": """
+import random
+random.seed(0)
+def f(x, y):
+    return x * random.getstate()[1][-1]
+---
+random.random()
+""",
+    "a slot by what reads it": """
+class Own: __slots__ = 'rate',
+own, read = Own(), Own.rate
+own.rate = 2.
+def f(x, y):
+    return x * read.__get__(own)
+---
+own.rate = 3.
+""",
+    "what is done at the end of an object": """
+import weakref
+class Own: pass
+own = Own()
+last = weakref.finalize(own, len, ())
+def f(x, y):
+    return x if last.alive else y
+---
+del own
+""",
+    "how many weak references there are": """
+import weakref
+class Own: pass
+own = Own()
+def f(x, y):
+    return x * weakref.getweakrefcount(own)
+---
+held = weakref.ref(own)
+""",
+    "an array with rules of its own": """
+held = np.ma.masked_array([1., 2., 3., 4.], [0, 1, 0, 0])
+def f(x, y):
+    return x * held.sum()
+---
+held[0] = 3.
 """,
     "the classes below a class": """
 class Base: factor = 1.
