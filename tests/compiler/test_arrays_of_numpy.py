@@ -203,6 +203,21 @@ def test_a_caller_sees_what_numpy_gives(name: str, layout: str) -> None:
         assert _picture(compiled, given) == wanted
 
 
+@pytest.mark.parametrize("layout", _inputs())
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: np.hsplit(x, [1, 3]),
+        lambda x: np.vsplit(x, 3),
+        lambda x: [np.flip(x[:1]), np.rot90(x[1:2]), x[2:].T],
+        lambda x: [np.atleast_3d(x), np.expand_dims(x[:, :1], 0)],
+    ],
+)
+def test_a_view_has_the_strides_of_numpys_along_one_element_too(view: Any, layout: str) -> None:
+    x = _inputs()[layout]
+    assert [one.strides for one in tt.compile(view)(x)] == [one.strides for one in view(x)]
+
+
 _PRODUCTS: dict[str, Callable[[Any], Any]] = {
     "of two equal values": lambda x: (x * 2) @ (x * 2).T,
     "of a value with itself": lambda x: (lambda y: y @ y.T)(x * 2),

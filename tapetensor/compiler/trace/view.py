@@ -200,32 +200,33 @@ def _place(array: Array) -> tuple[int, tuple[int, ...]]:
 def _index_and_order(array: Array, seen: Array) -> list[View] | None:
     """Return an index, an order of axes, new axes and repeats that lead from an array to a view."""
     by_stride = sorted(
-        [axis for axis in range(array.ndim) if array.shape[axis] > 1],
+        [axis for axis in range(array.ndim) if array.strides[axis]],
         key=lambda axis: -abs(array.strides[axis]),
     )
     taken: dict[int, int] = {}
-    for axis, (size, stride) in enumerate(zip(seen.shape, seen.strides, strict=True)):
-        if size == 1 or stride == 0:
+    # An axis of one element takes one that is left, if its stride is that of any.
+    for axis in sorted(range(seen.ndim), key=lambda axis: seen.shape[axis] == 1):
+        size, stride = seen.shape[axis], seen.strides[axis]
+        if stride == 0:
             continue
         fits = [
             one
             for one in by_stride
             if one not in taken
-            and array.strides[one]
             and stride % array.strides[one] == 0
             and abs(stride // array.strides[one]) * (size - 1) < array.shape[one]
         ]
-        if not fits:
+        if fits:
+            taken[fits[0]] = axis
+        elif size > 1:
             return None
-        taken[fits[0]] = axis
     # Where the first element lies along each axis; the lowest address counts from its own end.
     offset = _place(seen)[0] - _place(array)[0]
     offset -= sum([array.strides[one] * (array.shape[one] - 1) for one in by_stride
                    if array.strides[one] < 0])  # fmt: skip
     index: list[Any] = [0] * array.ndim
-    for one in by_stride:
-        stride = abs(array.strides[one])
-        start, offset = divmod(offset, stride) if stride else (0, offset)
+    for one in [axis for axis in by_stride if array.shape[axis] > 1]:
+        start, offset = divmod(offset, abs(array.strides[one]))
         index[one] = start if array.strides[one] >= 0 else array.shape[one] - 1 - start
     for one, axis in taken.items():
         step = seen.strides[axis] // array.strides[one]
