@@ -106,6 +106,26 @@ def test_functions_that_hold_other_values_are_of_other_kinds(make: Any) -> None:
         assert compiled(make(factor), _x()).numpy().tolist() == [[factor, factor]]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        _by,
+        _by_default,
+        lambda factor: lambda x, *, by=factor: x * by,
+        lambda factor: functools.partial(_scaled, factor),
+        lambda factor: functools.partial(lambda x, by: x * by, by=factor),
+    ],
+)
+def test_functions_that_hold_ever_other_floats_share_a_plan(make: Any) -> None:
+    compiled: Any = tt.compile(lambda function, x: function(x))
+
+    for factor in (2.0, 3.0, 4.0, 5.0, 6.0):
+        function = make(factor)
+        assert compiled(function, _x()).numpy().tolist() == [[factor, factor]]
+        assert function(_x()).numpy().tolist() == [[factor, factor]]
+    assert len(plans(compiled)) == 2
+
+
 @pytest.mark.parametrize("make", [Record, Plain, Slotted])
 def test_objects_that_hold_other_numbers_are_of_other_kinds(make: Any) -> None:
     compiled: Any = tt.compile(lambda holder, x: x * holder.factor)

@@ -261,13 +261,13 @@ class Walker(Attributes):
         is_made_anew = not source.startswith("k")
         self.defaults[id(function)] = function.__defaults__, function.__kwdefaults__
         if by_place and (is_made_anew or not all(map(is_plain, by_place))):
-            walked = self.walk(by_place, f"{source}.__defaults__", where)
+            walked = self.walk(by_place, f"{source}.__defaults__", where, is_put=is_made_anew)
             if walked is not by_place:
                 watched = self.hold(where, Slot(function, _DEFAULTS))
                 function.__defaults__ = walked
                 watched.settle()
         if by_name:
-            self.walk(by_name, f"{source}.__kwdefaults__", where)
+            self.walk(by_name, f"{source}.__kwdefaults__", where, is_put=is_made_anew)
 
     def walk_function(self, function: types.FunctionType, source: str) -> None:
         """Walk what a function closes over; guard its defaults, which were walked before."""
@@ -337,10 +337,11 @@ class Walker(Attributes):
             return value
         function = self.walk(value.func, f"{local}.func", where)
         self.walk_attributes(value, local, where, lasts=False)
-        args = self.walk(value.args, f"{local}.args", f"an argument of {where}")
-        named = self.walk(value.keywords, f"{local}.keywords", where)
-        if self.is_around or value.__class__ is not partial:
-            # It may stand where nothing can be replaced; generators in it are watched.
+        # It may stand where nothing can be replaced; generators in it are watched.
+        is_put = not self.is_around and value.__class__ is partial
+        args = self.walk(value.args, f"{local}.args", f"an argument of {where}", is_put=is_put)
+        named = self.walk(value.keywords, f"{local}.keywords", where, is_put=is_put)
+        if not is_put:
             return value
         replaced = partial(function, *args, **named)
         self.seen[id(value)] = replaced, local
