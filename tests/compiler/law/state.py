@@ -375,6 +375,16 @@ def f(x, y):
 ---
 random.random()
 """,
+    "an iterator of a function in an attribute": """
+import itertools
+def step(): pass
+step.rate = itertools.count(1)
+class Own: pass
+own = Own()
+own.step = step
+def f(x, y):
+    return x * next(own.step.rate)
+""",
     "a slot by what reads it": """
 class Own: __slots__ = 'rate',
 own, read = Own(), Own.rate
