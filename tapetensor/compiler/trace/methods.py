@@ -70,7 +70,8 @@ class ArrayMethods(CapturedArray):
     def __getattr__(self, name: str) -> Any:
         """Return a method that numpy has a function for as well; refuse what is not here."""
         if not hasattr(self.dtype.type if self.is_scalar else np.ndarray, name):
-            raise AttributeError(name)
+            # This raises what numpy raises.
+            return getattr(dummy(self), name)
         if name in ("itemsize", "nbytes"):
             return getattr(self.laid_out(), name)
         if name in METHODS:
@@ -134,7 +135,8 @@ class ArrayMethods(CapturedArray):
             return (np.reshape(whole, -1) if is_flat else whole)[index].item()
         if self.node.kind is Kind.CONSTANT:
             return self.read().item()
-        return NumberTracer(whole)
+        # This raises what numpy raises of more elements.
+        return NumberTracer(whole) if self.size == 1 else dummy(self).item()
 
     @property
     def real(self) -> Any:
@@ -283,14 +285,12 @@ class ArrayMethods(CapturedArray):
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
-        if self.shape == ():
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
+        return self.shape[0] if self.shape else len(dummy(self))
 
     def __round__(self, digits: int | None = None) -> Any:
         """Return a scalar with so many digits; refuse to make a number of Python's of it."""
         if not self.is_scalar:
-            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+            round(dummy(self))
         return round(self.read()) if digits is None else np.round(self, digits)
 
     @override

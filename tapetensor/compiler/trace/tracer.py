@@ -205,7 +205,8 @@ class ArrayTracer(Operands):
         self._check_no_fields()
         index = replaced(index, known_place)
         if is_basic(index):
-            like = lying(self.shape, self.dtype, None)[index]
+            whole = dummy(self) if self.is_scalar else lying(self.shape, self.dtype, None)
+            like = whole[index]
             seen = self.viewed(View("index", with_dots(index)), like.shape)
             # A scalar sees no writes.
             return seen.as_scalar() if isinstance(like, np.generic) else seen

@@ -201,6 +201,11 @@ BODIES: dict[str, list[str]] = {
     ],
     "errors_and_warnings": [
         "try:\n    return x @ y\nexcept ValueError:\n    return x + y",
+        "try:\n    return x.law\nexcept AttributeError as e:\n    return str(e)",
+        "try:\n    return len(x.sum())\nexcept TypeError as e:\n    return str(e)",
+        "try:\n    return x.sum()[0]\nexcept IndexError as e:\n    return str(e)",
+        "try:\n    return x.item()\nexcept ValueError as e:\n    return str(e)",
+        "try:\n    return round(x)\nexcept TypeError as e:\n    return str(e)",
         "with np.errstate(divide='raise'):\n    return x / np.zeros_like(x)",
         "try:\n    return np.sum(x, axis=2)\nexcept Exception:\n    return x * 3",
         "with np.errstate(all='ignore'):\n    return np.log(x)",
