@@ -218,6 +218,16 @@ def test_a_view_has_the_strides_of_numpys_along_one_element_too(view: Any, layou
     assert [one.strides for one in tt.compile(view)(x)] == [one.strides for one in view(x)]
 
 
+@pytest.mark.parametrize("dtype", ["f4", "M8[s]"])
+@pytest.mark.parametrize("view", [np.diagonal, np.imag, lambda x: np.broadcast_to(x, (2, 3, 4))])
+def test_what_is_read_only_is_made_writeable_again_as_numpys(view: Any, dtype: Any) -> None:
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    made, wanted = tt.compile(view)(x.copy()), view(x.copy())
+    assert made.dtype == wanted.dtype
+    assert made.flags.writeable == wanted.flags.writeable
+    made.flags.writeable = True
+
+
 _PRODUCTS: dict[str, Callable[[Any], Any]] = {
     "of two equal values": lambda x: (x * 2) @ (x * 2).T,
     "of a value with itself": lambda x: (lambda y: y @ y.T)(x * 2),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array, read_only
+from tapetensor.arrays.array import Array
 from tapetensor.checkpointing.places import Contents, Slots, attributes_of, contents_of
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
@@ -161,7 +161,7 @@ class ResultWriter:
                 # What runs as a whole may give a scalar.
                 is_made_here, source = True, f"asarray({source})"
             if value.is_read_only:
-                is_made_here, source = True, f"read_only(asarray({source}))"
+                is_made_here, source = True, f"fixed(asarray({source}).view())"
             return self._known_as(value, source) if is_made_here else source
         if isinstance(value, np.ndarray):
             if any(np.may_share_memory(value, one) for one in self._around):
@@ -426,7 +426,6 @@ RESULT_NAMES: dict[str, Any] = {
     "origins_of": origins_of,
     "give_tape": give_tape,
     "take_tapes": take_tapes,
-    "read_only": read_only,
     "asarray": np.asarray,
     "new": new,
     "new_tuple": tuple.__new__,
