@@ -170,6 +170,9 @@ def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: s
     # This raises what numpy raises.
     with np.errstate(all="ignore"):
         returned = write(zeros, *given[0], **given[1])
+    if isinstance(zeros, np.generic):
+        # Into a scalar numpy writes nothing: `np.put` writes into a copy.
+        return target
     if isinstance(returned, np.ndarray) and returned is not zeros:
         raise trace_error(f"{name} gives another array than its out here; call it without out")
     arrays: Iterable[Any] = found_in((args, options), CapturedArray)

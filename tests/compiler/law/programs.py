@@ -179,6 +179,7 @@ BODIES: dict[str, list[str]] = {
         "s = (x * 2)[0]\ns += 1\nreturn s",
         "z = x * 2\ns = z[0, 0]\ns += 1\nreturn z, s",
         "t = 0.0\nfor r in x:\n    t += r.sum()\nreturn t",
+        "t = x.sum()\nnp.put(t, [0], 5)\nreturn t",
         "t = x.sum()\nkeep = [t]\nt *= 2\nreturn keep[0], t",
     ],
     "views": [
