@@ -162,7 +162,7 @@ class ArrayMethods(CapturedArray):
         part = getattr(value, "part", None)
         # This is the second half of ``array.real += ...``: the values are there already.
         if part is None or not part.is_of(self, view):
-            view(self)[...] = value
+            np.copyto(view(self), value, casting="unsafe")
 
     @property
     def flat(self) -> Any:

@@ -193,6 +193,8 @@ BODIES: dict[str, list[str]] = {
         "return x[0].ravel(), x",
         "return x.reshape(3, 4), x[...], x",
         "z = x * 2\nd = np.diagonal(np.fliplr(z))\nz[0] = 5\nreturn d, z",
+        "z = (x * 9).astype(int)\nz.real = np.nan\nreturn z",
+        "z = x * 1\nz.real = 1j\nreturn z",
         "z = x * 1j\nv = z.real\nv[0] = 5\nz.imag += 1\nreturn z, v",
         "z = x * 1j\nreturn z.real.ravel(), z.imag.copy(), z, abs(z.T.real)",
         "z = x * 1j\nv = z.real.ravel()\nv[0] = 5\nreturn z, v",
