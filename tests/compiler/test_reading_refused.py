@@ -16,12 +16,17 @@ import os
 import queue
 import random
 import re
+import shutil
+import socket
+import subprocess
 import sys
 import sysconfig
 import threading
 import time
 import timeit
+import traceback
 import types
+import uuid
 import warnings
 from collections import Counter, UserDict, defaultdict, deque
 from collections.abc import Callable
@@ -147,6 +152,15 @@ def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]
         "a setting in a dict": (lambda x: x * len(settings["errors"]()), "geterr is read"),
         "the threads that there are": (lambda x: x * sum(map(_one, _threads())), "enumerate"),
         "buffers": (lambda x: x * (np.setbufsize(8192) or 1), "setbufsize"),
+        "calls that led here": (
+            lambda x: x * len(traceback.extract_stack()),
+            "traceback.extract_stack",
+        ),
+        "a profiler": (lambda x: x if sys.getprofile() is None else -x, "sys.getprofile"),
+        "another program": (lambda x: x * subprocess.run(["true"]).returncode, "subprocess.run"),
+        "the name of the machine": (lambda x: x * len(socket.gethostname()), "socket.gethostname"),
+        "a unique number": (lambda x: x * (uuid.uuid1().int % 7), "uuid.uuid1"),
+        "space on a disk": (lambda x: x * shutil.disk_usage("/").free, "shutil.disk_usage"),
         "classes below": (lambda x: x * len(Day.__subclasses__()), "__subclasses__"),
     }
 

@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 import types
 import warnings
 import weakref
@@ -70,30 +71,45 @@ _OWNERS: dict[Any, frozenset[str]] = {
          "setbufsize", "seterr", "seterrcall"}
     ),
     os: frozenset(
-        {"access", "chdir", "chmod", "getcwd", "getcwdb", "getloadavg", "getpid", "getppid", "kill",
-         "link", "listdir", "lstat", "mkdir", "open", "remove", "rename", "replace",
-         "rmdir", "scandir", "stat", "symlink", "system", "times", "truncate", "umask", "unlink",
-         "urandom", "utime", "write"}
+        {"access", "chdir", "chmod", "chown", "fork", "fstat", "getcwd", "getcwdb", "getloadavg",
+         "getpid", "getppid", "getpriority", "getrandom", "kill", "killpg", "link", "listdir",
+         "lstat", "mkdir", "mkfifo", "nice", "open", "posix_spawn", "read", "readlink",
+         "remove", "rename", "replace", "rmdir", "scandir", "sched_getaffinity",
+         "sched_setaffinity", "setpriority", "stat", "statvfs", "symlink", "system", "times",
+         "truncate", "umask", "unlink", "urandom", "utime", "waitpid", "write"}
     ),
     signal: frozenset({"signal"}),
     sys: frozenset(
-        {"_getframe", "exc_info", "getallocatedblocks", "getrecursionlimit", "getrefcount",
-         "getswitchinterval", "setrecursionlimit", "setswitchinterval"}
+        {"_current_frames", "_getframe", "exc_info", "getallocatedblocks", "getprofile",
+         "getrecursionlimit", "getrefcount", "getswitchinterval", "gettrace", "setrecursionlimit",
+         "setswitchinterval"}
     ),
     threading: frozenset({"active_count", "current_thread", "enumerate"}),
     time: frozenset(vars(time)) - _NOCLOCKS,
+    traceback: frozenset({"extract_stack", "format_stack"}),
     weakref: frozenset({"getweakrefcount", "getweakrefs"}),
 }  # fmt: skip
 _FOUND = [getattr(owner, name, None) for owner, names in _OWNERS.items() for name in names]
 _UNREPEATABLE = frozenset(one for one in _FOUND if isinstance(one, types.BuiltinFunctionType))
 # Those that are written in Python, by their code.
 UNREPEATABLE_CODES = {one.__code__: one for one in _FOUND if isinstance(one, types.FunctionType)}
+# The same in modules that few programs load.
+_OF_MODULES = {
+    "_locale": {"localeconv", "setlocale"},
+    "_posixsubprocess": {"fork_exec"},
+    "_signal": {"alarm", "getitimer", "getsignal", "raise_signal", "setitimer", "signal"},
+    "_socket": {"getaddrinfo", "gethostbyname", "gethostname"},
+    "_uuid": {"generate_time_safe"},
+    "resource": {"getrlimit", "getrusage", "setrlimit"},
+    "select": {"select"},
+}
 _DATES = {"now", "today", "utcnow"}
 _WRITES = {"write", "writelines"}
 # The names of functions that may give another result, or have to do something, at every call.
 UNREPEATABLE_NAMES = _DATES.union(
-    _WRITES, ["cache_info", "getstate", "__subclasses__"], [one.__name__ for one in _UNREPEATABLE]
-)
+    _WRITES, ["cache_info", "getstate", "__subclasses__"], *_OF_MODULES.values(),
+    [one.__name__ for one in _UNREPEATABLE],
+)  # fmt: skip
 # What is no such function: attributes of modules, by the names that they have there.
 SETTINGS: dict[Any, frozenset[str]] = {
     np.random: frozenset({"get_state"}),
@@ -270,6 +286,7 @@ def is_unrepeatable(value: Any) -> bool:
     if value.__name__ == "__subclasses__":
         return isinstance(owner, type) and is_users_module(owner.__module__)
     is_other = is_date if value.__name__ in _DATES else value.__name__ == "cache_info"
+    is_other |= value.__name__ in _OF_MODULES.get(value.__module__ or "", ())
     return is_other or value in _UNREPEATABLE
 
 
