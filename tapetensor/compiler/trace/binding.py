@@ -32,6 +32,7 @@ from tapetensor.compiler.trace.codes import (
     UNREPEATABLE_CODES,
     UNTOLD,
     is_of_a_package,
+    is_unrepeatable,
     modules_in,
     names_in,
     place_of_name,
@@ -370,6 +371,15 @@ class Binding(Namespaces):
                     f"{names.kind} is set, which a replay would not repeat; do so outside, or make "
                     "another object"
                 )
+        for path in names.passed:
+            value = scope.get(path[0])
+            for name in path[1:]:
+                is_pythons = isinstance(value, types.ModuleType | type) and not is_users(value)
+                value = getattr(value, name, None) if is_pythons else None
+            if is_unrepeatable(value):
+                # Whether code of C calls it nobody sees.
+                with placed(place_of_name(code, path[-1])):
+                    raise trace_error(f"{'.'.join(path)} {DIFFERS}")
         self.attributes |= names.attributes
         self.makes_names |= names.makes_names
         modules = modules_in(names, scope)

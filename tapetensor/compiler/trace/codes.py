@@ -133,6 +133,7 @@ class Names(NamedTuple):
         attributes: attributes that it reads or sets.
         makes_names: whether it may look up others, which nobody sees.
         handed: globals that it hands on, or whose dict it reads, and not only their attributes.
+        passed: globals, and attributes of them, that it hands on to others rather than call them.
         imports: modules that it imports, or may look up by a text, and how many packages above.
         kind: an attribute it sets that says what an object is; empty if it sets none.
     """
@@ -141,6 +142,7 @@ class Names(NamedTuple):
     attributes: frozenset[str]
     makes_names: bool
     handed: frozenset[str]
+    passed: frozenset[tuple[str, ...]]
     imports: tuple[tuple[str, int], ...]
     kind: str
 
@@ -155,8 +157,18 @@ def names_in(code: types.CodeType) -> Names:
     level = 0
     constant: Any = None
     loaded, handed = "", set[str]()
+    path, passed = tuple[str, ...](), set[tuple[str, ...]]()
     kind = ""
     for one in dis.get_instructions(code):
+        if one.opname in _READS:
+            path = (str(one.argval),)
+        elif one.opname in _ATTRIBUTES and path:
+            path = (*path, str(one.argval))
+        else:
+            path = ()
+        passed.discard(path[:-1])
+        if path and not _is_to_be_called(one):
+            passed.add(path)
         if one.opname not in _ATTRIBUTES or one.argval in ("__dict__", "__getattribute__"):
             handed.add(loaded)
         name = one.argval if isinstance(one.argval, str) else ""
@@ -191,9 +203,16 @@ def names_in(code: types.CodeType) -> Names:
         frozenset(attributes),
         makes_names,
         frozenset(handed),
+        frozenset(passed),
         tuple(imports),
         kind,
     )
+
+
+def _is_to_be_called(one: dis.Instruction) -> bool:
+    """Tell whether what an instruction reads, a global or an attribute, is called next."""
+    has_mark = one.opname == "LOAD_GLOBAL" or sys.version_info >= (3, 12)
+    return one.opname == "LOAD_METHOD" or bool(has_mark and one.arg and one.arg & 1)
 
 
 def attributes_in(texts: Iterable[Any]) -> set[str]:
