@@ -31,6 +31,7 @@ from tapetensor.compiler.trace.changes import Accessors
 from tapetensor.compiler.trace.codes import (
     UNREPEATABLE_CODES,
     UNTOLD,
+    is_called,
     is_of_a_package,
     is_unrepeatable,
     modules_in,
@@ -371,12 +372,15 @@ class Binding(Namespaces):
                     f"{names.kind} is set, which a replay would not repeat; do so outside, or make "
                     "another object"
                 )
-        for path in names.passed:
+        for path, offset in names.paths:
             value = scope.get(path[0])
             for name in path[1:]:
-                is_pythons = isinstance(value, types.ModuleType | type) and not is_users(value)
+                if isinstance(value, types.ModuleType):
+                    value = vars(value).get(name)
+                    continue
+                is_pythons = isinstance(value, type) and not is_users(value)
                 value = getattr(value, name, None) if is_pythons else None
-            if is_unrepeatable(value):
+            if is_unrepeatable(value) and not is_called(code, offset, path[-1]):
                 # Whether code of C calls it nobody sees.
                 with placed(place_of_name(code, path[-1])):
                     raise trace_error(f"{'.'.join(path)} {DIFFERS}")

@@ -133,7 +133,8 @@ class Names(NamedTuple):
         attributes: attributes that it reads or sets.
         makes_names: whether it may look up others, which nobody sees.
         handed: globals that it hands on, or whose dict it reads, and not only their attributes.
-        passed: globals, and attributes of them, that it hands on to others rather than call them.
+        paths: globals, and attributes of them, that it may hand on rather than call them, and
+            where it reads the last attribute.
         imports: modules that it imports, or may look up by a text, and how many packages above.
         kind: an attribute it sets that says what an object is; empty if it sets none.
     """
@@ -142,7 +143,7 @@ class Names(NamedTuple):
     attributes: frozenset[str]
     makes_names: bool
     handed: frozenset[str]
-    passed: frozenset[tuple[str, ...]]
+    paths: tuple[tuple[tuple[str, ...], int], ...]
     imports: tuple[tuple[str, int], ...]
     kind: str
 
@@ -157,18 +158,18 @@ def names_in(code: types.CodeType) -> Names:
     level = 0
     constant: Any = None
     loaded, handed = "", set[str]()
-    path, passed = tuple[str, ...](), set[tuple[str, ...]]()
+    path, paths = tuple[str, ...](), dict[int, tuple[str, ...]]()
     kind = ""
     for one in dis.get_instructions(code):
-        if one.opname in _READS:
+        before, path = path, ()
+        is_to_be_called = one.opname == "LOAD_GLOBAL" and bool(one.arg and one.arg & 1)
+        if one.opname in _READS and not is_to_be_called:
             path = (str(one.argval),)
-        elif one.opname in _ATTRIBUTES and path:
-            path = (*path, str(one.argval))
-        else:
-            path = ()
-        passed.discard(path[:-1])
-        if path and not _is_to_be_called(one):
-            passed.add(path)
+        elif one.opname in _ATTRIBUTES and before:
+            path = (*before, str(one.argval))
+            paths.popitem()
+        if path:
+            paths[one.offset] = path
         if one.opname not in _ATTRIBUTES or one.argval in ("__dict__", "__getattribute__"):
             handed.add(loaded)
         name = one.argval if isinstance(one.argval, str) else ""
@@ -203,16 +204,10 @@ def names_in(code: types.CodeType) -> Names:
         frozenset(attributes),
         makes_names,
         frozenset(handed),
-        frozenset(passed),
+        tuple([(path, offset) for offset, path in paths.items()]),
         tuple(imports),
         kind,
     )
-
-
-def _is_to_be_called(one: dis.Instruction) -> bool:
-    """Tell whether what an instruction reads, a global or an attribute, is called next."""
-    has_mark = one.opname == "LOAD_GLOBAL" or sys.version_info >= (3, 12)
-    return one.opname == "LOAD_METHOD" or bool(has_mark and one.arg and one.arg & 1)
 
 
 def attributes_in(texts: Iterable[Any]) -> set[str]:

@@ -81,6 +81,8 @@ RIGHT = {
     "s.it = itertools.count()\ndef f(x, y):\n    return x * s.a\n---\nnext(s.it)\n",
     "a clock that stands around": "import time\nclass S:\n    a = 2.\ns = S()\n"
     "s.now = time.time\ndef f(x, y):\n    return x * s.a",
+    "a clock in what does not run": "import time\nnow, S = time.time, False\n"
+    "def f(x, y):\n    return x * time.time() * now() if S else x + y",
     "a wrapper that scales": "import functools\ndef twice(g):\n    @functools.wraps(g)\n"
     "    def inner(*a):\n        return 2 * g(*a)\n    return inner\n"
     "@twice\ndef f(x, y):\n    return x + y",
