@@ -158,7 +158,9 @@ class ArrayMethods(CapturedArray):
 
     def _set_part(self, name: str, view: Callable[..., Any], value: Any) -> None:
         # This raises what numpy raises.
-        setattr(np.zeros((), self.dtype)[() if self.is_scalar else ...], name, 0)
+        zeros = np.zeros(self.shape, self.dtype)[() if self.is_scalar else ...]
+        with np.errstate(all="ignore"):
+            setattr(zeros, name, dummy(value))
         part = getattr(value, "part", None)
         # This is the second half of ``array.real += ...``: the values are there already.
         if part is None or not part.is_of(self, view):
