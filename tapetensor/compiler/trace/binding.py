@@ -434,10 +434,9 @@ class Binding(Namespaces):
             # It has the same bases, and no new name, which one of these or nobody had before.
             bases = f"{self.bind(cls)}.__mro__ is not {self.bind(cls.__mro__)}"
             self.guard(f"len({self.names_of(cls)}) != {len(vars(cls))} or {bases}")
-        told = [(cls, self.bind(cls)) for cls in self.classes]
-        told += [pair for known in self.functions.values() for pair in known if is_users(pair[0])]
-        for name in _TOLD & self._named:
-            for one, source in told:
+        known = [pair for pairs in self.functions.values() for pair in pairs if is_users(pair[0])]
+        for name in sorted(_TOLD & self._named):
+            for one, source in (*[(cls, self.bind(cls)) for cls in self.classes], *known):
                 self.guard(f"{source}.{name} != {self.bind(getattr(one, name))}")
         for code in self._entered:
             for owner, name in self.members.get(code, ()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_origin
 
 from tapetensor.checkpointing.places import attributes_of, cell_place
 from tapetensor.pictures import Place
@@ -39,7 +39,7 @@ def wrapped_in(value: Any) -> Iterator[Any]:
                 held = [cell_place(cell).read() for cell in one.__closure__ or ()]
                 waiting += [inner for inner in held if callable(inner)]
         elif isinstance(one, _ALIASES):
-            waiting.append(one.__origin__)
+            waiting.append(get_origin(one))
         elif isinstance(one, property):
             waiting += [one.fget, one.fset, one.fdel]
         elif isinstance(one, staticmethod | classmethod | types.MethodType):

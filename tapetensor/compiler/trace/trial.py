@@ -245,7 +245,7 @@ def _tried(
         # Weights of an average, or the ends of a geometric sequence, may not be zero.
         return others(value, lambda like: np.broadcast_to(np.ones_like(like), like.shape))
 
-    tries, seen, error = [], list[set[bool]](), None
+    tries, seen, error = list[Any](), list[set[bool]](), None
     for kind in (zeros, others, ones):
         if kind is ones and tries:
             break
