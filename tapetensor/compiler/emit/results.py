@@ -135,11 +135,10 @@ class ResultWriter:
             names = "".join([f"{local}_tape, " for local in self._taken])
             owners = ", ".join([f"({local}, {taker})" for local, taker in self._taken.items()])
             ids.append(f"{names}= take_tapes([{owners}])")
-        stores = [f"{target} = {source}" for target, source in self.stored.items()]
-        written = [
-            *self._tensors, *self.tape_lines, *self._containers, *stores, f"return {self.returned}",
-        ]  # fmt: skip
-        return [*ids, *[line.format(*arrays) for line in written]]
+        made = [*self._tensors, *self.tape_lines, *self._containers]
+        stores = [f"{target} = {one.format(*arrays)}" for target, one in self.stored.items()]
+        returned = f"return {self.returned.format(*arrays)}"
+        return [*ids, *[line.format(*arrays) for line in made], *stores, returned]
 
     def write(self, value: Any) -> str:
         """Return the source of a result."""

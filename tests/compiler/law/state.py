@@ -209,6 +209,14 @@ One.rate = 4.
 Other.rate = 5.; Third.rate = 6.
 One.of = lambda self: 7.
 """,
+    "a tensor under a name with braces": """
+class Own: pass
+own = Own()
+setattr(own, '{a}', tt.from_numpy(np.ones(4, np.float32)))
+def f(x, y):
+    setattr(own, '{a}', getattr(own, '{a}') * 2.)
+    return tt.from_numpy(x) * getattr(own, '{a}')
+""",
     "a generic class with its parameter that is read": """
 from typing import Generic, TypeVar
 T = TypeVar('T')
