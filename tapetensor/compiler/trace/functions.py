@@ -115,9 +115,16 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     return part
 
 
+def _expand_dims(a: Any, axis: Any) -> Any:
+    # numpy makes an array of a scalar, also where it gets no axis.
+    array = a.as_scalar(False) if getattr(a, "is_scalar", False) else a
+    return REARRANGED[np.expand_dims](array, axis)
+
+
 # Written by other functions of numpy.
 REWRITTEN: dict[Any, Callable[..., Any]] = {
     **REARRANGED,
+    np.expand_dims: _expand_dims,
     # These call the method of their first argument.
     **{
         one: inspect.unwrap(one)

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.functions import METHODS, is_basic
 from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
@@ -164,7 +164,8 @@ class ArrayMethods(CapturedArray):
         part = getattr(value, "part", None)
         # This is the second half of ``array.real += ...``: the values are there already.
         if part is None or not part.is_of(self, view):
-            np.copyto(view(self), value, casting="unsafe")
+            values: Any = value if isinstance(value, Captured) else np.asarray(value)
+            np.copyto(view(self), values, casting="unsafe")
 
     @property
     def flat(self) -> Any:

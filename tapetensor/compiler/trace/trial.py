@@ -314,6 +314,10 @@ def _seen(name: str, result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> A
     for tracer, array in tracers:
         if result is array:
             return tracer
+        base: Any = result.base
+        if not array.size and base is not None and (base is array or base is array.base):
+            # Nothing tells where it begins.
+            return tracer.viewed(View("reshape", result.shape), result.shape)
         if not np.may_share_memory(result, array):
             continue
         steps = steps_to(array, result)
