@@ -218,6 +218,16 @@ def test_a_view_has_the_strides_of_numpys_along_one_element_too(view: Any, layou
     assert [one.strides for one in tt.compile(view)(x)] == [one.strides for one in view(x)]
 
 
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("ufunc", [np.exp, np.exp2, np.log2, np.cbrt, np.tanh])
+def test_what_is_flipped_as_a_whole_has_the_bits_of_numpys(ufunc: Any, layout: Any) -> None:
+    for seed, dtype in enumerate([np.float32, np.float64]):
+        x = np.random.default_rng(seed).uniform(0.1, 2.0, (5, 7)).astype(dtype, order=layout)
+        for view in (np.flip, lambda x: np.rot90(x, 2), lambda x: np.flip(x).T, lambda x: x[1:]):
+            f = lambda x, view=view: ufunc(view(x))  # noqa: E731  # it is compiled
+            assert tt.compile(f)(x).tobytes() == f(x).tobytes()
+
+
 @pytest.mark.parametrize("dtype", ["f4", "M8[s]"])
 @pytest.mark.parametrize("view", [np.diagonal, np.imag, lambda x: np.broadcast_to(x, (2, 3, 4))])
 def test_what_is_read_only_is_made_writeable_again_as_numpys(view: Any, dtype: Any) -> None:
