@@ -197,6 +197,7 @@ class Binding(Namespaces):
         with self._refusing():
             super().walk_read(attribute, is_around, is_named=is_named)
             self.walk_namespaces()
+            self._refuse_unrepeatable()
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
