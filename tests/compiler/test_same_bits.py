@@ -468,33 +468,6 @@ def test_products_with_parts_of_an_array_around_are_added_in_numpys_order(step: 
         assert compiled(x) == expected
 
 
-def test_a_product_of_two_numbers_has_the_sign_of_zero_that_eager_mode_gives_it() -> None:
-    zero, one = np.array([[0.0]]), np.array([[-1.0]])
-    compiled: Any = tt.compile(lambda x, y: (x @ y, (x.T * 1.0) @ y))
-    for found, expected in zip(compiled(zero, one), (zero @ one, zero.T @ one), strict=True):
-        assert found.tobytes() == expected.tobytes()
-
-
-def test_a_number_that_is_computed_goes_through_the_formula_of_arrays() -> None:
-    def run(x: Any) -> Any:
-        return x.sign().gelu()
-
-    x = tt.from_numpy(np.full((), 0.7, np.float32))
-    assert tt.compile(run)(x).numpy().tobytes() == run(x).numpy().tobytes()
-
-
-def test_a_layer_of_one_number_has_the_signs_of_zero_of_eager_mode() -> None:
-    layer = nn.Linear(1, 1, rng=np.random.default_rng(0))
-
-    def run(x: Any) -> Any:
-        gradients = (layer.forward(x.trace()) * -0.0).sum().backward()
-        return layer.forward(x * 0.0), gradients[layer.bias], gradients[layer.weight], gradients[x]
-
-    x = tt.from_numpy(np.full((1, 1), -2.0, np.float32))
-    for found, expected in zip(tt.compile(run)(x), run(x), strict=True):
-        assert found.numpy().tobytes() == expected.numpy().tobytes()
-
-
 def test_sums_of_gradients_that_lie_in_several_orders_lie_as_in_eager_mode() -> None:
     def run(x: Any) -> Any:
         y = x + x * x.trace() + x

@@ -479,9 +479,7 @@ class ArrayTracer(Operands):
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array; of a scalar, a view of an array that holds it."""
-        base = self
-        if self.is_scalar:
-            base = self.as_scalar(False)
+        base = self.as_scalar(False) if self.is_scalar else self
         node = self.program.view(view, base.node, shape)
         seen = ArrayTracer(self.program, node, Part(base, view))
         if self.is_scalar and shape == () and view.name in ("reshape", "transpose"):
