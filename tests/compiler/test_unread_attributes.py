@@ -17,7 +17,7 @@ import sysconfig
 import threading
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 import numpy as np
@@ -396,3 +396,21 @@ def test_what_stands_in_a_slot_and_is_read_is_seen() -> None:
     assert unset(np.ones(1)).tolist() == [1.0]
     one.count = 1
     assert unset(np.ones(1)).tolist() == [3.0]
+
+
+class _Abstract(Sized):
+    rate = 2.0
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_what_python_keeps_for_abstract_classes_is_no_attribute_of_the_users() -> None:
+    one = _Abstract()
+    named = operator.attrgetter("rate")
+    functions = [lambda x: x * vars(type(one))["rate"], lambda x: x * named(one)]
+    for function in functions:
+        compiled: Any = tt.compile(function)
+        assert compiled(np.ones(1)).tolist() == [2.0]
+    _Abstract.rate = 3.0
+    assert compiled(np.ones(1)).tolist() == [3.0]

@@ -20,10 +20,10 @@ from tapetensor.compiler.trace.structure import is_read_by_python, is_users
 from tapetensor.compiler.trace.telling import BY_ID
 from tapetensor.compiler.trace.walking import Walker
 
-# What Python itself puts there now and then.
+# What Python itself puts there, and keeps.
 _PYTHONS = {
     "__abstractmethods__", "__annotations__", "__annotations_cache__", "__builtins__",
-    "__slotnames__", "__warningregistry__",
+    "__slotnames__", "__warningregistry__", "_abc_impl",
 }  # fmt: skip
 
 
@@ -49,7 +49,8 @@ class Namespaces(Walker):
         is_asked = isinstance(owner, type) and is_read_by_python(owner)
         if not (is_asked or (self.makes_names and is_handed)) or is_of_a_package(owner):
             return self.attributes & names
-        return {one for one in names if not one.startswith("__")} | (self.attributes & names)
+        plain = {one for one in names - _PYTHONS if not one.startswith("__")}
+        return plain | (self.attributes & names)
 
     def names_of(self, owner: Any) -> str:
         """Return the source of the names of a class or of a module's dict."""
