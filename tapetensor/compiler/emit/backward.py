@@ -105,9 +105,9 @@ class BackwardPlan(Fingerprinted):
 
 def node_of(program: Program, array: Any) -> Node:
     """Return the node of what a program has computed, or of an array that is known."""
-    return (
-        array.ordered() if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))
-    )
+    if isinstance(array, ArrayTracer):
+        return array.ordered()
+    return program.constant(np.asarray(array))
 
 
 def _copies(nodes: list[Node], is_made_here: Callable[[Node], bool]) -> dict[Node, Node]:
