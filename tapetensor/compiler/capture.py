@@ -32,8 +32,8 @@ def capturing(
     binding.varying = varying
     token = IS_TRACING.set(True)
     try:
-        binding.guard(f"len(args) != {len(args)}")
-        binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
+        binding.guard(f"len(args) != {len(args)}" if args else "args")
+        binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}" if kwargs else "kwargs")
         with placed(binding.place):
             called = binding.open(function)
         lazy_args = [

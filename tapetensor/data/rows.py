@@ -204,7 +204,7 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
 
 def origins_of_rows(tensors: tuple[Tensor[Any, Any, Any], ...]) -> list[Origins | None]:
     """Return for each tensor what its rows are computed from; None for data, which is not."""
-    return [origins_of((one.id, one.origins)) if one.origins else None for one in tensors]
+    return [origins_of(one.id, one.origins) if one.origins else None for one in tensors]
 
 
 def rows_taken(

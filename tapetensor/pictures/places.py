@@ -95,4 +95,7 @@ def users_frame() -> FrameType | None:
     frame: FrameType | None = within.frame or sys._getframe(1)
     while frame is not None and not is_users_module(frame.f_globals.get("__name__")):
         frame = frame.f_back
+    if within.frame is not None:
+        # The next search begins there.
+        within.frame = frame
     return frame

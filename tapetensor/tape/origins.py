@@ -86,14 +86,17 @@ def shortened(origins: Origins) -> Origins:
     return origins_from(Ids(ranges=kept))
 
 
-def origins_of(*operands: tuple[int, Origins | None]) -> Origins:
-    """Return the origins of a value that was computed from tensors of these ids and origins."""
-    steps = 0
-    parts: list[Any] = []
-    for unique_id, earlier in operands:
-        steps += 1 if earlier is None else earlier[0] + 1
-        parts += (unique_id, earlier)
-    origins = (steps, *parts)
+def origins_of(*operands: Any) -> Origins:
+    """Return the origins of a value that was computed from other tensors.
+
+    Args:
+        operands: of each of these its id, and then its own origins.
+    """
+    steps = len(operands) // 2
+    for earlier in operands[1::2]:
+        if earlier is not None:
+            steps += earlier[0]
+    origins = (steps, *operands)
     return origins if steps < MOST_STEPS else shortened(origins)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tapetensor.compiler.emit.code import indented
 from tapetensor.compiler.emit.picture import graph_of_plan
 from tapetensor.compiler.emit.steps import Planner
-from tapetensor.compiler.trace.guards import MISS, WHERE
+from tapetensor.compiler.trace.guards import MISS, Guard, recognizing, telling
 from tapetensor.errors import ArgumentValueError
 from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
@@ -55,7 +55,7 @@ class Plan:
         planner: Planner,
         *,
         names: dict[str, Any],
-        guards: list[str],
+        guards: list[str | Guard],
         after: list[str],
         started: float,
         generators: Sequence[str] = (),
@@ -88,14 +88,10 @@ class Plan:
 
     def difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Return what a call of another kind differs in first, as the user calls it; or nothing."""
-        guards = [
-            line.replace("return MISS", f"return {place}")
-            for place, line in enumerate(self._guards)
-        ]
-        run = _made(_function([*guards, "return None"]), {**self._names})
+        run = _made(_function(telling(self._guards)), {**self._names})
         with suppress(Exception):
-            place = run(args, kwargs)
-            return self._guards[place].rpartition(WHERE)[2] if WHERE in self._guards[place] else ""
+            found: Any = self._guards[run(args, kwargs)]
+            return str(found.where)
         return ""
 
     def explain(self) -> str:
@@ -184,7 +180,7 @@ class Plan:
         steps = [*lines, *self._after]
         if self._names["function"] is not None and lines:
             steps = self._recovering(lines)
-        return _function([*self._guards, *steps], self._functions)
+        return _function([*recognizing(self._guards), *steps], self._functions)
 
     def _recovering(self, lines: list[str]) -> list[str]:
         """Return lines that put all back where a step fails, and then run the function itself.

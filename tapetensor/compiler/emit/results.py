@@ -343,7 +343,7 @@ class ResultWriter:
         if history is not None:
             return history
         known = [local for one, local in sorted(self._locals.items()) if one in ids]
-        pairs = [f"({one}._id, {self.tapes.history(one)})" for one in known]
+        pairs = [f"{one}._id, {self.tapes.history(one)}" for one in known]
         return f"origins_of({', '.join(pairs)})" if pairs else ""
 
     def incomplete(self, incomplete: tuple[Incomplete, ...]) -> str:

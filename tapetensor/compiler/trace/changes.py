@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ class Held:
     same: Callable[[Any, Any], object]
     before: Any = field(init=False)
     expected: dict[str, Any] = field(init=False)
+    _is_as_before: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.before = self.place.read()
@@ -56,7 +58,10 @@ class Held:
         now = self.told(self.place.read())
         has_same = [*now] == [*self.expected]
         if has_same and all(map(self.same, now.values(), self.expected.values())):
+            # Of what is compared by value nothing is replaced.
+            self._is_as_before = self.same is operator.eq
             return None
+        self._is_as_before = False
         for part in (*self.expected, *now):
             if not self.same(now.get(part, _NOTHING), self.expected.get(part, _NOTHING)):
                 return f"{self.where}{part}"
@@ -64,7 +69,8 @@ class Held:
 
     def put_back(self) -> None:
         """Make it hold again what it held."""
-        self.place.write(self.before)
+        if not self._is_as_before:
+            self.place.write(self.before)
 
 
 _NOTHING = object()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import marshal
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,6 @@ class _Miss:
 
 
 MISS = _Miss()
-# What stands between a guard and what the user calls that which it looks at.
-WHERE = "  # "
 # What the user calls it has so many characters.
 _LONG = 80
 
@@ -43,6 +42,58 @@ def _spelled(value: Any) -> object:
     return (value.__class__, repr(value)) if is_plain else value.__class__
 
 
+def differs(value: Any, known: Any) -> bool:
+    """Tell whether a plain value is another one than a known one, or of another type."""
+    if value.__class__ is not known.__class__:
+        return True
+    # Others that are equal may differ, as 0.0 and -0.0, or decimals by their digits, and what is
+    # the same may be unequal, as a NaN is to itself.
+    is_exact = isinstance(known, int | str | bytes | np.integer | np.dtype)
+    is_exact |= isinstance(known, float | np.floating) and bool(known == known != 0)
+    return bool(value != known) if is_exact else repr(value) != repr(known)
+
+
+class Guard(NamedTuple):
+    """A condition under which a call is of another kind.
+
+    Attributes:
+        condition: its source.
+        where: what the user calls that which it looks at; it may be empty.
+    """
+
+    condition: str
+    where: str
+
+
+def recognizing(guards: Iterable[str | Guard]) -> list[str]:
+    """Return the lines that leave a plan where a call is of another kind.
+
+    Args:
+        guards: guards, and lines that run between them.
+    """
+    lines: list[str] = []
+    for is_line, several in itertools.groupby(guards, lambda one: isinstance(one, str)):
+        if is_line:
+            lines += several
+            continue
+        # To parse one condition for all takes less time.
+        first, *others = [one.condition + (one.where and f"  # {one.where}") for one in several]
+        lines += ["if (", f"    {first}", *[f"    or {one}" for one in others], "): return MISS"]
+    # What is looked at may be lacking.
+    return [
+        "try:", *[f"    {line}" for line in lines],
+        "except (AttributeError, LookupError, ValueError): return MISS",
+    ]  # fmt: skip
+
+
+def telling(guards: Sequence[str | Guard]) -> list[str]:
+    """Return the lines that tell the position of the first guard that does not hold, or nothing."""
+    return [
+        f"if {one.condition}: return {place}" if isinstance(one, Guard) else one
+        for place, one in enumerate(guards)
+    ]
+
+
 class GuardWriter:
     """Writes guards: lines that leave the plan where a call is of another kind.
 
@@ -54,7 +105,8 @@ class GuardWriter:
         self.names = names
         # The name of each object that has one, by its address.
         self._bound: dict[int, str] = {}
-        self.guards: list[str] = []
+        # The guards, and lines that run between them.
+        self.guards: list[str | Guard] = []
         # What the user calls what is guarded now.
         self.where = ""
 
@@ -66,7 +118,7 @@ class GuardWriter:
 
     def guard(self, condition: str) -> None:
         """Write down that a call for which the condition holds is of another kind, and where."""
-        self.guards.append(f"if {condition}: return MISS" + (self.where and f"{WHERE}{self.where}"))
+        self.guards.append(Guard(condition, self.where))
 
     def guard_keys(self, keys: Iterable[Any], expression: str) -> None:
         """Write down that a dict or a set has to hold equal keys, types, order and all."""
@@ -79,19 +131,12 @@ class GuardWriter:
 
     def guard_plain(self, value: Any, expression: str) -> None:
         """Write down that a plain value has to be equal, and of the same type."""
-        local = self.local(expression)
-        kind = self.bind(value.__class__)
+        # Mostly it is the very same.
+        is_other = f"{expression} is not {self.bind(value)}"
         if value is None or isinstance(value, bool | np.bool_):
-            self.guard(f"{local} is not {self.bind(value)}")
-            return
-        # Others that are equal may differ, as 0.0 and -0.0, or decimals by their digits, and what
-        # is the same may be unequal, as a NaN is to itself.
-        is_exact = isinstance(value, int | str | bytes | np.integer | np.dtype)
-        is_exact |= isinstance(value, float | np.floating) and bool(value == value != 0)
-        differs = (
-            f"{local} != {self.bind(value)}" if is_exact else f"repr({local}) != {repr(value)!r}"
-        )
-        self.guard(f"{local}.__class__ is not {kind} or {differs}")
+            self.guard(is_other)
+        else:
+            self.guard(f"{is_other} and differs({expression}, {self.bind(value)})")
 
     def local(self, expression: str) -> str:
         """Return a local variable of the source that holds `expression`."""
@@ -100,10 +145,3 @@ class GuardWriter:
         local = f"l{len(self.guards)}"
         self.guards.append(f"{local} = {expression}")
         return local
-
-    def guard_against_errors(self) -> None:
-        """Make a call another kind's that lacks something which the guards so far look at."""
-        inner = [f"    {line}" for line in self.guards]
-        self.guards[:] = [
-            "try:", *inner, "except (AttributeError, LookupError, ValueError): return MISS",
-        ]  # fmt: skip

@@ -20,7 +20,7 @@ from tapetensor.checkpointing.places import GeneratorState, Name, Place, Slot, c
 from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Accessors, Held, whole
 from tapetensor.compiler.trace.generator import GeneratorTracer
-from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
+from tapetensor.compiler.trace.guards import MISS, GuardWriter, differs, spelling
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
@@ -51,6 +51,7 @@ _NAMES = {
     "ndarray": np.ndarray,
     "arrays": (np.ndarray, np.generic),
     "spelling": spelling,
+    "differs": differs,
     "contents_of": contents_of,
     "is_set": is_set,
     "elements": elements,
@@ -281,9 +282,10 @@ class Inputs(GuardWriter):
         is_scalar = f"not isinstance({local}, arrays)"
         cls = "ndarray" if type(array) is np.ndarray else self.bind(array.__class__)
         self.guard(f"{local}.__class__ is not {cls}" if array.shape else is_scalar)
+        shape, strides = self.bind(array.shape), self.bind(array.strides)
         self.guard(
-            f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "
-            f"or {local}.strides != {array.strides}"
+            f"{local}.shape != {shape} or {local}.dtype {compare} {dtype} "
+            f"or {local}.strides != {strides}"
         )
         in_order = np.empty(array.shape, array.dtype).strides
         strides = None if array.strides == in_order else array.strides
@@ -317,10 +319,9 @@ class Inputs(GuardWriter):
         if fixed and self._direct:
             # A tensor may come in beside the model that it is a parameter of.
             meeting = {local: one for local, one in others.items() if one in fixed}
-            ids_of = "".join([f"{one}._id, " for one in self._direct if one not in meeting])
-            self.guard(f"not {self.bind(fixed)}.isdisjoint(({ids_of}))")
-            for local in [one for one in self._direct if one in meeting]:
-                self.guard(f"{local}._id != {meeting[local]}")
+            for local in self._direct:
+                known = meeting.get(local)
+                self.guard(f"{local}._id " + (f"!= {known}" if known else f"in {self.bind(fixed)}"))
 
     def guard_distinct(self) -> None:
         """Write guards: what are several objects, or values, are several at the next call, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial, partialmethod
 from typing import Any
 
@@ -39,6 +39,8 @@ class Namespaces(Walker):
         super().__init__(program, function)
         # What the names of each module and class stand for, by the address of it.
         self.watched: dict[int, Held] = {}
+        # A view of the names of each class that the source refers to, by the address of it.
+        self._views: dict[int, Mapping[str, Any]] = {}
 
     def _sought_in(self, owner: Any) -> set[str]:
         """Return the names that code may look up in a class or a module."""
@@ -55,7 +57,8 @@ class Namespaces(Walker):
     def names_of(self, owner: Any) -> str:
         """Return the source of the names of a class or of a module's dict."""
         # Every read of those of a class makes another view.
-        return f"{self.bind(owner)}.__dict__" if isinstance(owner, type) else self.bind(owner)
+        is_class = isinstance(owner, type)
+        return self.bind(self._views.setdefault(id(owner), vars(owner)) if is_class else owner)
 
     def walk_name(self, owner: Any, name: str, where: str) -> None:
         """Walk what a class or the dict of a module of the user's has by a name."""

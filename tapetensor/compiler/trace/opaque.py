@@ -37,6 +37,7 @@ from tapetensor.compiler.trace.structure import (
     is_users,
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tape import NoneTape
 from tapetensor.tape.gradients import Gradients
@@ -68,6 +69,8 @@ _UNCHANGING: tuple[Any, ...] = (
 )  # fmt: skip
 # Classes of these modules stand for types; what sends to other processes refuses by itself.
 _WORDS = ("typing", "tapetensor.distributed", "tapetensor.tape.ids")
+# What is one of these is walked by its own rules.
+_OURS = (TensorBase, Module, np.ndarray)
 _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 
 
@@ -150,7 +153,7 @@ def clear_of_tracers(cache: Any, known: list[Any]) -> bool:
 def never_the_same(value: Any) -> str:
     """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
     cls = type(value)
-    if is_plain(value) or cls in (list, tuple, types.FunctionType):
+    if is_plain(value) or cls in (list, tuple, types.FunctionType) or isinstance(value, _OURS):
         # To ask abstract classes takes longer.
         return ""
     if is_unrepeatable(value) or isinstance(value, random.SystemRandom) or value is sys.modules:

@@ -72,7 +72,7 @@ class Tapes:
         if leads_on:
             # A handle that is lent inside knows what it would lose.
             history = tape.history(tensor.id)
-            origins = origins_of((tensor.id, history))
+            origins = origins_of(tensor.id, history)
             self.histories[id(origins)] = f"{held}.history({local}._id)"
             self._led_on.add(local)
             gap = Gap(tensor.array.shape, name, None, origins, is_lent=True)

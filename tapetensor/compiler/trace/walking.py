@@ -140,13 +140,10 @@ class Walker(Attributes):
             local = self.local(expression)
             self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
             return self.walk_number(value, local, where)
-        is_alone = is_plain(value)
-        if is_alone or isinstance(value, VALUES):
+        if is_plain(value):
             if value.__class__ is str:
                 self.attributes |= attributes_in([value])
             self.guard_plain(value, expression)
-            if not is_alone:
-                self._walk_value_of_a_class(value, expression, where)
             return value
         if id(value) in BY_ID:
             self.note_lookup(value)
@@ -160,6 +157,10 @@ class Walker(Attributes):
             return self.walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
             return self.walk_array(value, expression, where, is_varying=is_varying)
+        if isinstance(value, VALUES):
+            self.guard_plain(value, expression)
+            self._walk_value_of_a_class(value, expression, where)
+            return value
         told = never_the_same(value)
         if told:
             raise trace_error(f"{where} {told}")
