@@ -85,22 +85,23 @@ class Attributes(Inputs):
             held = self.bind(fields) if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard((f"len({held}) != {len(fields)}" if fields else held) + moved)
+            unread = [
+                name for name in fields if are_left and self.reading.leaves(value, fields[name])
+            ]
+            if unread:
+                # Without one of them the name may be that of an attribute of the class.
+                self.guard(f"not {self.bind(frozenset(unread))} <= {held}.keys()")
             self.states.append((held, fields, watched.expected))
             for name in watched.expected:
                 if name != _FOUND_BY_CLASS or not isinstance(value, types.FunctionType):
                     source, put = f"{held}[{name!r}]", partial(fields.__setitem__, name)
                     found.append(_Attribute(name, source, where, watched, put, lasts))
-        left: set[str] = set()
         for one in found:
             if are_left and self.reading.leaves(value, one.watched.expected[one.name]):
                 walk = partial(self.walk_read, one, self.is_around)
                 self.reading.leave(value, one.name, walk)
-                left.add(one.name)
             else:
                 self._walk_attribute(one)
-        if left and fields is not None:
-            # Without one of them the name may be that of an attribute of the class.
-            self.guard(f"not {self.bind(frozenset(left & fields.keys()))} <= {held}.keys()")
 
     def walk_read(self, attribute: Any, is_around: bool, *, is_named: bool) -> None:
         """Walk an attribute that the function reads.

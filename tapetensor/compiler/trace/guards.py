@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import marshal
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -72,13 +71,19 @@ def recognizing(guards: Iterable[str | Guard]) -> list[str]:
         guards: guards, and lines that run between them.
     """
     lines: list[str] = []
-    for is_line, several in itertools.groupby(guards, lambda one: isinstance(one, str)):
-        if is_line:
-            lines += several
+    end = "): return MISS"
+    for one in guards:
+        if isinstance(one, str):
+            lines.append(one)
             continue
-        # To parse one condition for all takes less time.
-        first, *others = [one.condition + (one.where and f"  # {one.where}") for one in several]
-        lines += ["if (", f"    {first}", *[f"    or {one}" for one in others], "): return MISS"]
+        # To parse one condition for several guards in a row takes less time.
+        goes_on = lines[-1:] == [end]
+        if goes_on:
+            lines.pop()
+        else:
+            lines.append("if (")
+        told = one.where and f"  # {one.where}"
+        lines += [f"    {'or ' if goes_on else ''}{one.condition}{told}", end]
     # What is looked at may be lacking.
     return [
         "try:", *[f"    {line}" for line in lines],

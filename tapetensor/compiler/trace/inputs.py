@@ -282,10 +282,9 @@ class Inputs(GuardWriter):
         is_scalar = f"not isinstance({local}, arrays)"
         cls = "ndarray" if type(array) is np.ndarray else self.bind(array.__class__)
         self.guard(f"{local}.__class__ is not {cls}" if array.shape else is_scalar)
-        shape, strides = self.bind(array.shape), self.bind(array.strides)
         self.guard(
-            f"{local}.shape != {shape} or {local}.dtype {compare} {dtype} "
-            f"or {local}.strides != {strides}"
+            f"{local}.shape != {self.bind(array.shape)} or {local}.dtype {compare} {dtype} "
+            f"or {local}.strides != {self.bind(array.strides)}"
         )
         in_order = np.empty(array.shape, array.dtype).strides
         strides = None if array.strides == in_order else array.strides
@@ -320,8 +319,10 @@ class Inputs(GuardWriter):
             # A tensor may come in beside the model that it is a parameter of.
             meeting = {local: one for local, one in others.items() if one in fixed}
             for local in self._direct:
-                known = meeting.get(local)
-                self.guard(f"{local}._id " + (f"!= {known}" if known else f"in {self.bind(fixed)}"))
+                if local in meeting:
+                    self.guard(f"{local}._id != {meeting[local]}")
+                else:
+                    self.guard(f"{local}._id in {self.bind(fixed)}")
 
     def guard_distinct(self) -> None:
         """Write guards: what are several objects, or values, are several at the next call, too."""
