@@ -172,3 +172,14 @@ def test_a_scalar_of_numpys_is_of_another_kind_than_an_array_without_axes() -> N
     compiled = tt.compile(same)
     for number in (np.array(1), np.int64(1), np.array(1)):
         assert type(compiled(number)) is type(number)
+
+
+def test_a_call_with_arguments_is_of_another_kind_than_one_without() -> None:
+    @tt.compile
+    def told(*positional: float, **named: float) -> tuple[int, list[str]]:
+        return len(positional), sorted(named)
+
+    for _ in range(2):
+        assert told() == (0, [])
+        assert told(1.0) == (1, [])
+        assert told(scale=2.0) == (0, ["scale"])

@@ -10,6 +10,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import optim
 from tapetensor.compiler import plans
+from tapetensor.tape.origins import MOST_STEPS
 from tests.tape.losing import LOSING, RIGHT, Model, X, step
 
 doubled_by_plan: Any = tt.compile(lambda f: f * 2.0)
@@ -118,3 +119,12 @@ def test_a_value_that_was_parted_from_its_tape_is_another_kind_than_one_that_was
         assert compiled(parted) is None
         with pytest.raises(tt.MissingGradientError):
             compiled(tt.ones((3,)) * 2.0)
+
+
+def test_a_value_that_a_plan_computes_from_itself_for_ever_has_a_bounded_history() -> None:
+    state = rate = tt.ones((3,))
+    decayed: Any = tt.compile(lambda state, rate: state * rate)
+    for _ in range(2000):
+        state = decayed(state, rate)
+        assert state.origins is not None
+        assert state.origins[0] < MOST_STEPS
