@@ -13,12 +13,12 @@ from numpy._core import _methods
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import Keywords, Kind, Shape, found_in
+from tapetensor.compiler.trace.node import Kind, Shape, found_in
 from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import alike, select, unwritten
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import as_operand, computed_like
+from tapetensor.compiler.trace.ufuncs import as_operand, computed_like, written
 from tapetensor.compiler.trace.view import View
 
 # Whether `np.where` makes another number of one that is too large for the other choice.
@@ -49,9 +49,12 @@ def _constant(self: ArrayTracer, a: Any) -> Any:
     return self.wrap(self.operand(array, array.dtype), array)
 
 
-def _filled(value: Any, self: ArrayTracer, a: ArrayTracer, *args: Any, **options: Any) -> Any:
+def _filled(
+    fill: Callable[..., Array], self: ArrayTracer, a: ArrayTracer, *args: Any, **options: Any
+) -> Any:
     like = np.empty_like(a.laid_out(), *args, **options)
-    constant = self.program.constant(np.asarray(value).astype(like.dtype))
+    # That of zeros is an empty text, and numbers of Python's that do not fit raise an error.
+    constant = self.program.constant(fill(dtype=like.dtype))
     return self.wrap(self.program.broadcast(constant, like.shape), like)
 
 
@@ -67,10 +70,10 @@ def _full_like(
     self: ArrayTracer, a: ArrayTracer, fill_value: Any, *args: Any, **options: Any
 ) -> Any:
     if not isinstance(fill_value, Captured):
-        return _filled(fill_value, self, a, *args, **options)
+        fill = partial(np.full, np.shape(fill_value), fill_value)
+        return _filled(fill, self, a, *args, **options)
     made = _empty_like(self, a, *args, **options)
-    made.write(np.copyto, fill_value, Keywords(casting="unsafe"))
-    return made
+    return written(made, np.copyto, (fill_value,), {"casting": "unsafe"}, "np.full_like")
 
 
 def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
@@ -137,8 +140,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.broadcast_to: _broadcast_to,
     # An axis may be captured, too, whose value counts.
     np.size: lambda self, a, axis=None: np.size(dummy(a), axis),
-    np.ones_like: partial(_filled, 1),
-    np.zeros_like: partial(_filled, 0),
+    np.ones_like: partial(_filled, partial(np.ones, ())),
+    np.zeros_like: partial(_filled, partial(np.zeros, ())),
     np.empty_like: _empty_like,
     np.full_like: _full_like,
     np.where: _where,
