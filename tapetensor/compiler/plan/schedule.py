@@ -63,8 +63,11 @@ def _raises_for_some_values(node: Node) -> bool:
     """
     function = node.function
     if node.kind is Kind.ELEMENTWISE:
-        # A negative power of an integer.
-        return function is np.power and node.dtype.kind in "iu"
+        if isinstance(function, np.ufunc):
+            # A negative power of an integer.
+            return function is np.power and node.dtype.kind in "iu"
+        # A text, say, that is cast to a number.
+        return any(one.dtype.kind not in "biufc" for one in (node, *node.parents()))
     if node.kind not in (Kind.CALL, Kind.WRITE):
         return False
     # What copies or writes what a function gives has its name. A ufunc's method has no module.
