@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from tapetensor.compiler.trace.node import DType, Node
 from tapetensor.kernels.numerics.choice import blend, can_blend
 
 
-@cache
+# By the class of a dtype, too: ``longlong`` equals ``int64``, but has other scalars.
+@lru_cache(None, typed=True)
 def cast_to(dtype: DType) -> Any:
     """Return the function ``cast(x, out)`` to a dtype, always the same: so equal casts merge."""
 
@@ -119,7 +120,7 @@ def into(function: Callable[..., Any]) -> Callable[..., Any]:
     return write
 
 
-@cache
+@lru_cache(None, typed=True)
 def number_of(dtype: DType) -> Any:
     """Return the function that makes a number of Python's an integer of `dtype`, or raises."""
 

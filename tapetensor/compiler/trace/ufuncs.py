@@ -341,7 +341,7 @@ def _repeats(array: Array) -> bool:
     return any(n > 1 and not stride for n, stride in zip(array.shape, array.strides, strict=True))
 
 
-@cache
+@lru_cache(None, typed=True)
 def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
     """Return the dtypes that a ufunc works in, its result's last."""
     return ufunc.resolve_dtypes((*kinds, None))
