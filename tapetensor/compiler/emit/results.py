@@ -248,7 +248,7 @@ class ResultWriter:
         base, place = storage(cls), len(self._containers)
         is_of_a_thread = issubclass(cls, threading.local)
         is_made = base is not object or (is_looked_through(value) and not is_of_a_thread)
-        is_made = is_made and attributes_of(value) is not value
+        is_made = is_made and attributes_of(value) is not value and _can_be_made(cls, base)
         if base not in _MADE or not is_made or (base is frozenset and cls is not frozenset):
             raise trace_error(
                 f"a result is a {cls.__name__}, which a replay cannot make again; return tensors, "
@@ -391,6 +391,15 @@ def new(cls: Any, base: Any, *options: Any) -> Any:
     if options:
         base.__init__(made, *(((), *options) if base is deque else options))
     return made
+
+
+def _can_be_made(cls: Any, base: Any) -> bool:
+    """Tell whether there can be an empty object of a class, which its C code may forbid."""
+    try:
+        new(cls, base)
+    except TypeError:
+        return False
+    return True
 
 
 def filled(value: Any, base: type, items: Any, fields: Any, slots: Any) -> Any:
