@@ -95,6 +95,13 @@ _UNREPEATABLE = frozenset(one for one in _FOUND if isinstance(one, types.Builtin
 UNREPEATABLE_CODES = {one.__code__: one for one in _FOUND if isinstance(one, types.FunctionType)}
 # The same in modules that few programs load.
 _OF_MODULES = {
+    "_csv": {
+        "field_size_limit",
+        "get_dialect",
+        "list_dialects",
+        "register_dialect",
+        "unregister_dialect",
+    },
     "_locale": {"localeconv", "setlocale"},
     "_posixsubprocess": {"fork_exec"},
     "_signal": {"alarm", "getitimer", "getsignal", "raise_signal", "setitimer", "signal"},

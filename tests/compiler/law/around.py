@@ -163,6 +163,19 @@ def f(x, y):
 }
 # These give what the function gives, or are refused.
 LAWFUL = {
+    "what only C can make again": """
+import ast
+def f(x, y):
+    return ast.parse('a + 1'), x
+""",
+    "dialects that are registered": """
+import csv
+def f(x, y):
+    return len(csv.list_dialects()), csv.field_size_limit(), x
+---
+csv.register_dialect(__name__)
+csv.field_size_limit(csv.field_size_limit() + 1)
+""",
     "an array that numpy asks for itself": """
 def f(x, y):
     a, b = np.zeros(3), np.ones_like(x)
