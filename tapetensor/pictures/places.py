@@ -93,9 +93,16 @@ within = _Within()
 def users_frame() -> FrameType | None:
     """Return the frame that called into the library; None if a thread began inside."""
     frame: FrameType | None = within.frame or sys._getframe(1)
-    while frame is not None and not is_users_module(frame.f_globals.get("__name__")):
+    while frame is not None and not _is_users(frame):
         frame = frame.f_back
     if within.frame is not None:
         # The next search begins there.
         within.frame = frame
     return frame
+
+
+def _is_users(frame: FrameType) -> bool:
+    """Tell whether the user has written the code of a frame; Python writes that of data classes."""
+    code = frame.f_code
+    is_pythons = code.co_filename == "<string>" and code.co_name.startswith("__")
+    return not is_pythons and is_users_module(frame.f_globals.get("__name__"))

@@ -330,3 +330,16 @@ def test_what_is_too_deep_to_be_followed_is_refused_with_the_function() -> None:
     with pytest.raises(TraceError, match=r"too deep to be followed; .* copy\(\)") as error:
         turned(np.ones(3))
     assert str(error.value).startswith(__file__)
+
+
+def test_what_a_method_that_python_writes_decides_by_is_refused_with_the_users_line() -> None:
+    @dataclass
+    class Held:
+        array: Any
+
+    @tt.compile
+    def equal(x: Any) -> bool:
+        return Held(x) == Held(x * 1)
+
+    with pytest.raises(TraceError, match=rf"{__file__}:\d+: .* depends on the values"):
+        equal(np.ones(2))
