@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import cProfile
 import gc
+import inspect
+import linecache
 import re
 import sys
+import types
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -21,6 +24,8 @@ from tapetensor.compiler import MAX_PLANS, Plan, plans
 from tapetensor.compiler import compiled as compiled_functions
 from tapetensor.compiler.cache import PlanCache
 from tapetensor.compiler.emit.backward import BackwardPlan
+from tapetensor.compiler.trace.binding import Binding
+from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.errors import TraceError
 
@@ -160,6 +165,36 @@ def test_a_capture_leaves_profilers_and_debuggers_as_they_were() -> None:
         _x(8)
 
     assert any(code.co_name == "_x" for code, *_ in profiler.getstats() if hasattr(code, "co_name"))
+
+
+@pytest.mark.parametrize("begin", [Binding._covered, watched])
+def test_ctrl_c_where_a_capture_begins_to_watch_leaves_nothing_behind(begin: Any) -> None:
+    code = inspect.unwrap(begin).__code__
+    begun, count = False, 0
+    while not begun:
+        count += 1
+        before = count
+
+        def interrupt(frame: Any, event: str, argument: object) -> Any:
+            nonlocal begun, before
+            if frame.f_code is code and event == "line" and not begun:
+                before -= 1
+                # From here on the function runs.
+                begun = linecache.getline(code.co_filename, frame.f_lineno).strip() == "yield"
+                if not before:
+                    raise KeyboardInterrupt
+            return interrupt
+
+        sys.settrace(interrupt)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                _with_groups()(_x(8))
+        finally:
+            sys.settrace(None)
+            left = sys.getprofile()
+            sys.setprofile(None)
+        assert left is None
+        assert isinstance(vars(tt.tensor.base.TensorBase)["array"], types.MemberDescriptorType)
 
 
 def test_kinds_beyond_the_limit_run_as_the_function_does_and_one_warning_says_so() -> None:

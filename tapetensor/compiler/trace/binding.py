@@ -235,9 +235,9 @@ class Binding(Namespaces):
             are_known = not has_arrays and all(one.startswith(_KERNELS) for one in kernels)
             return (_REPLAY_UNSEEN if are_known else _REPLAY)(records, *args, **options)
 
-        type.__setattr__(TensorBase, "array", property(read, ARRAY.__set__, ARRAY.__delete__))
-        type.__setattr__(Recorder, "replay", replay)
         try:
+            type.__setattr__(TensorBase, "array", property(read, ARRAY.__set__, ARRAY.__delete__))
+            type.__setattr__(Recorder, "replay", replay)
             yield
         finally:
             type.__setattr__(Recorder, "replay", _REPLAY)

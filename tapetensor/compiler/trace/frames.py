@@ -67,9 +67,10 @@ def watched(
             if is_named_so and is_unrepeatable(argument):
                 call(frame, argument)
 
-    outer, _HERE.watch = _HERE.watch, on_event
-    sys.setprofile(on_event)
+    outer = _HERE.watch
     try:
+        _HERE.watch = on_event
+        sys.setprofile(on_event)
         yield
     finally:
         sys.setprofile(None)
