@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import decimal
 import enum
@@ -204,17 +205,20 @@ def _bytes(value: Any) -> bytes:
 
 
 def _set_bytes(value: Any, state: bytes) -> None:
-    if _bytes(value) != state:
+    if isinstance(value, array.array) and len(_bytes(value)) != len(state):
+        value[:] = array.array(value.typecode, state)
+    elif _bytes(value) != state:
         into = value if isinstance(value, bytearray) else memoryview(value).cast("B")
         into[:] = state
 
 
 def _text(value: Any) -> tuple[Any, int]:
-    return value.getvalue(), value.tell()
+    return (None, 0) if value.closed else (value.getvalue(), value.tell())
 
 
 def _set_text(value: Any, state: tuple[Any, int]) -> None:
-    if _text(value) != state:
+    # What is closed stays so.
+    if not value.closed and _text(value) != state:
         value.seek(0)
         value.truncate()
         value.write(state[0])

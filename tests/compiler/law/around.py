@@ -163,6 +163,27 @@ def f(x, y):
 }
 # These give what the function gives, or are refused.
 LAWFUL = {
+    "numbers that are put in": """
+import array
+numbers = array.array('i', [1, 2])
+def f(x, y):
+    numbers.append(3)
+    return x * len(numbers)
+""",
+    "numbers that are taken out": """
+import array
+numbers = array.array('d', [1, 2])
+def f(x, y):
+    return x * numbers.pop()
+""",
+    "a text that is closed": """
+import io
+text = io.StringIO('ab')
+def f(x, y):
+    return x, text.closed
+---
+text.close()
+""",
     "what only C can make again": """
 import ast
 def f(x, y):
