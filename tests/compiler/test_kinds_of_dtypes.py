@@ -62,3 +62,12 @@ def test_integers_of_equal_dtypes_keep_their_own_scalars() -> None:
     for dtype in (np.longlong, np.int64, np.ulonglong, np.uint64):
         x = np.array(3, dtype)
         assert [*map(type, tt.compile(run)(x))] == [*map(type, run(x))]
+
+
+@pytest.mark.parametrize("value", [np.datetime64("2020-01-05"), _TEXTS], ids=repr)
+def test_what_cannot_be_equal_is_compared_by_the_function_itself(value: Any) -> None:
+    compiled: Any = tt.compile(lambda x: (value == x, x != value))
+
+    with pytest.warns(UserWarning, match="calls of this kind run as the plain function does"):
+        found = compiled(_SMALL)
+    assert repr(found) == repr((value == _SMALL, value != _SMALL))
