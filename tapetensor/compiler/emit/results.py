@@ -181,9 +181,10 @@ class ResultWriter:
             # What is in it may have led to it.
             return self._known.get(id(value)) or self._known_as(value, source)
         if is_plain(value) or isinstance(value, _LASTING):
-            if isinstance(value, _DEFINED) and self._is_made_inside(value):
+            named: Any = type(value) if isinstance(value, Enum) else value
+            if isinstance(named, _DEFINED) and self._is_made_inside(named):
                 raise trace_error(
-                    f"a result is {value.__qualname__}, which is made inside, another one at every "
+                    f"a result is {named.__qualname__}, which is made inside, another one at every "
                     "call; make it outside, and return what it holds"
                 )
             return self.bind(value)

@@ -163,6 +163,11 @@ def f(x, y):
 }
 # These give what the function gives, or are refused.
 LAWFUL = {
+    "a member of an enumeration that is made inside": """
+import enum
+def f(x, y):
+    return enum.Enum('Made', {'A': x, 'B': 2}).A
+""",
     "numbers that are put in": """
 import array
 numbers = array.array('i', [1, 2])
