@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import types
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Container
 from enum import Enum
@@ -180,6 +181,10 @@ class ResultWriter:
                 source = f"filled({source}, object, [], {self._pairs(fields)}, {{{{}}}})"
             # What is in it may have led to it.
             return self._known.get(id(value)) or self._known_as(value, source)
+        if type(value) in weakref.ProxyTypes:
+            raise trace_error(
+                "a result is a weakref.proxy, which a replay cannot make again; return the object"
+            )
         if is_plain(value) or isinstance(value, _LASTING):
             named: Any = type(value) if isinstance(value, Enum) else value
             if isinstance(named, _DEFINED) and self._is_made_inside(named):

@@ -163,6 +163,13 @@ def f(x, y):
 }
 # These give what the function gives, or are refused.
 LAWFUL = {
+    "a proxy that comes out": """
+import weakref
+class Box: pass
+box = Box()
+def f(x, y):
+    return weakref.proxy(box), type(weakref.proxy(box)).__name__
+""",
     "a member of an enumeration that is made inside": """
 import enum
 def f(x, y):
