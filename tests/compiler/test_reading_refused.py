@@ -336,6 +336,7 @@ def test_what_a_method_that_python_writes_decides_by_is_refused_with_the_users_l
     @dataclass
     class Held:
         array: Any
+        rate: float = 1.0
 
     @tt.compile
     def equal(x: Any) -> bool:
