@@ -9,7 +9,7 @@ import sysconfig
 import threading
 from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 from typing_extensions import override
@@ -93,7 +93,9 @@ within = _Within()
 def users_frame() -> FrameType | None:
     """Return the frame that called into the library; None if a thread began inside."""
     frame: FrameType | None = within.frame or sys._getframe(1)
-    while frame is not None and not _is_users(frame):
+    while frame is not None:
+        if is_users_module(frame.f_globals.get("__name__")) and not _is_written(frame.f_code):
+            break
         frame = frame.f_back
     if within.frame is not None:
         # The next search begins there.
@@ -101,8 +103,6 @@ def users_frame() -> FrameType | None:
     return frame
 
 
-def _is_users(frame: FrameType) -> bool:
-    """Tell whether the user has written the code of a frame; Python writes that of data classes."""
-    code = frame.f_code
-    is_pythons = code.co_filename == "<string>" and code.co_name.startswith("__")
-    return not is_pythons and is_users_module(frame.f_globals.get("__name__"))
+def _is_written(code: CodeType) -> bool:
+    """Tell whether Python has written code itself, as the methods of data classes."""
+    return code.co_filename == "<string>" and code.co_name.startswith("__")
