@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import TypeInfo
 from mypy.plugin import CheckerPluginInterface
-from mypy.subtypes import is_same_type
+from mypy.subtypes import is_equivalent, is_same_type
 from mypy.types import (
     AnyType,
     Instance,
@@ -228,7 +228,8 @@ def common_dtype(lhs: Type, rhs: Type) -> Type:
         UndecidedError: if they share none.
     """
     lhs, rhs = get_proper_type(lhs), get_proper_type(rhs)
-    if isinstance(lhs, AnyType) or isinstance(rhs, AnyType) or is_same_type(lhs, rhs):
+    # `np.bool_` in a call is a `bool[Any]`, and in an annotation a `bool[bool]`.
+    if isinstance(lhs, AnyType) or isinstance(rhs, AnyType) or is_equivalent(lhs, rhs):
         return lhs
     raise UndecidedError
 

@@ -48,6 +48,9 @@ check(assert_type(v == m, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
 check(assert_type(m != 1.0, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
 check(assert_type(mask & vmask, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
 check(assert_type(vmask | (z > 0.0), Tensor3D[L[4], L[2], L[3], NoneTape, np.bool_]), (4, 2, 3))
+# Both spellings of its dtype that mypy has, that of a call and that of an annotation.
+check(tt.ones((2, 3), np.bool_) & (z > 0.0), (4, 2, 3))
+check((z > 0.0) ^ tt.ones((2, 3), np.bool_), (4, 2, 3))
 
 # Functions of two and of three.
 check(assert_type(tt.maximum(v, m), Tensor2D[L[2], L[3]]), (2, 3))
