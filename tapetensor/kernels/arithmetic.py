@@ -252,9 +252,9 @@ def _like(x: Array, number: float) -> Any:
     """Return the number as an array of the dtype of `x`, if that is numpy's own and floating.
 
     numpy makes the same array of a plain number at each use, which takes as long as a small
-    product; so it pays where a number is used twice.
+    product; so it pays where a number is used twice. A number may be a stand-in, too.
     """
-    if type(x) is np.ndarray and x.dtype.kind == "f":
+    if type(x) is np.ndarray and x.dtype.kind == "f" and type(number) in (float, int):
         return _as_array(number, x.dtype)
     return number
 

@@ -18,7 +18,7 @@ from tapetensor.arrays.array import (
 )
 from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
@@ -103,6 +103,10 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     """
     number = as_scalar("full", "value", value)
     sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
+    if isinstance(number, Captured) and scalar_type.kind == "f":
+        # numpy would write the number, which is not known yet, into memory of its own.
+        filled = np.broadcast_to(number.array, sizes).astype(scalar_type, order="C")
+        return wrap(Tensor, filled, next_id(), None)
     if scalar_type.kind in "iu" and isinstance(number, float):
         if not number.is_integer():
             raise ArgumentValueError(

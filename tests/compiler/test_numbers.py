@@ -155,6 +155,21 @@ def test_numbers_are_computed_as_python_computes_them() -> None:
     assert len(plans(compiled)) == 1
 
 
+def test_a_number_that_is_computed_stands_beside_tensors_made_inside_and_fills_them() -> None:
+    def made(x: Any) -> Any:
+        number, ones = x.sum().item(), tt.ones((2, 3)) * 5.0
+        loss = (ones.trace() * number).sum()
+        return number * ones, ones / number, tt.full((2, 3), number), loss.backward()[ones]
+
+    compiled = tt.compile(made)
+    for value in (1.5, 2.5):
+        x = _vector(value, 1.0)
+        for found, expected in zip(compiled(x), made(x), strict=True):
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())
+            assert found.dtype == expected.dtype
+    assert len(plans(compiled)) == 1
+
+
 def test_a_number_that_is_drawn_is_another_at_every_call() -> None:
     rng, again = np.random.default_rng(0), np.random.default_rng(0)
     run = tt.compile(lambda x: (x * rng.uniform(), x[rng.integers(3)], rng.random()))

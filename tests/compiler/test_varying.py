@@ -53,6 +53,9 @@ FORMULAS: list[Callable[[Any, Any], Any]] = [
     lambda x, b: np.maximum(b, x) + np.add(x, b, dtype=np.float64),
     lambda x, b: np.exp(b) * x,
     lambda x, b: isinstance(b, float),
+    lambda x, b: tt.full((2, 3), b).numpy(),
+    lambda x, b: (tt.ones((2, 3)) * b).numpy(),
+    lambda x, b: tt.full((2, 3), b, np.float64).numpy().T,
 ]
 
 
