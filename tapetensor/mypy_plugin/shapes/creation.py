@@ -98,11 +98,19 @@ def of_unknown_dtype(context: FunctionContext | MethodContext) -> Type:
     """Return the result of `from_numpy`, or `astype`, with an open dtype for an argument of `Any`.
 
     It may be an array or a list, a dtype or a name, whose results have other dtypes. So overloads
-    would not agree, and mypy would give up shape and tape with the dtype.
+    would not agree, and mypy would give up shape and tape with the dtype. Open is also what numpy's
+    types call some float, as the dtype of `np.cumprod` and `np.linalg.inv`.
     """
     result, dtypes = get_proper_type(context.default_return_type), context.arg_types[2:]
     if not isinstance(result, Instance) or result.type.fullname != TENSOR or any(dtypes):
         return context.default_return_type
-    if not all(isinstance(get_proper_type(one), AnyType) for one in context.arg_types[0]):
+    is_unknown = all(isinstance(get_proper_type(one), AnyType) for one in context.arg_types[0])
+    if not is_unknown and not _is_some_float(result.args[2]):
         return result
     return result.copy_modified(args=[*result.args[:2], ANYTHING])
+
+
+def _is_some_float(dtype: Type) -> bool:
+    found = get_proper_type(dtype)
+    is_floating = isinstance(found, Instance) and found.type.fullname == "numpy.floating"
+    return is_floating and isinstance(get_proper_type(found.args[0]), AnyType)
