@@ -193,6 +193,14 @@ class CapturedArray(StandIn, Captured):
         """Return the error for what cannot be captured."""
 
 
+class CapturedGenerator:
+    """A random generator whose draws a program will make."""
+
+    @abstractmethod
+    def undropping(self) -> Any:
+        """Return what stands for a copy with which nothing is dropped."""
+
+
 def is_captured(x: object) -> bool:
     """Tell whether `x` is an array or a number that a program will compute."""
     return isinstance(x, Captured)

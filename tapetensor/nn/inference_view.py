@@ -13,6 +13,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_kind
+from tapetensor.arrays.stand_ins import CapturedGenerator
 from tapetensor.nn.module import INFERS, Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_not_spent
@@ -115,6 +116,8 @@ class _Copying:
     def _copied(self, value: Any) -> Any:
         if isinstance(value, Module):
             return self._of_module(value)
+        if isinstance(value, CapturedGenerator):
+            return value.undropping()
         if isinstance(value, np.random.Generator):
             return Undropping(copy.deepcopy(value.bit_generator))
         if isinstance(value, Mapping):

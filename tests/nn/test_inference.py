@@ -16,6 +16,7 @@ from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import nn, optim
+from tapetensor.errors import TraceError
 
 
 class Net(nn.Module):
@@ -314,6 +315,24 @@ def test_it_infers_in_a_plan_and_in_a_checkpoint(model: Net, x: Any) -> None:
         np.testing.assert_allclose(planned(x)[x].numpy(), expected, rtol=1e-5)
     loss = tt.checkpoint(frozen.forward, x.trace()).square().sum()
     np.testing.assert_allclose(loss.backward()[x].numpy(), expected, rtol=1e-5)
+
+
+def test_it_is_made_in_a_plan(model: Net, x: Any) -> None:
+    def slope(model: Net, v: Any) -> Any:
+        loss = nn.inference(model).forward(v.trace()).square().sum()
+        return (loss + model.forward(v.trace()).sum()).backward(wrt=v)[v]
+
+    planned, twin = tt.compile(slope), copy.deepcopy(model)
+    for _ in range(3):
+        np.testing.assert_array_equal(planned(model, x).numpy(), slope(twin, x).numpy())
+
+
+def test_what_draws_in_one_that_is_made_in_a_plan_is_refused_by_line() -> None:
+    holder = Holder(held=np.random.default_rng(0), use=None)
+    draw = tt.compile(lambda v: v * nn.inference(holder).held.normal())
+
+    with pytest.raises(TraceError, match=r"rng.normal of a model .* make that outside"):
+        draw(tt.ones((3,)))
 
 
 def test_a_plan_that_takes_the_generator_tells_the_two_apart() -> None:

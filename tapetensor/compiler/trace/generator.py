@@ -7,27 +7,37 @@ from typing import Any, Never
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays.stand_ins import CapturedGenerator
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, replaced
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
 
+_OWN = ("program", "source", "drops", "draws", "undropping")
 
-class GeneratorTracer(np.random.Generator):
+
+class GeneratorTracer(np.random.Generator, CapturedGenerator):
     """Stands for a random generator while a function is captured: draws become steps.
 
     Args:
         program: where it puts what it captures.
         source: the node of the generator.
         drops: whether dropout drops with it.
+        draws: whether it may draw; a copy that is made inside would draw numbers of its own.
     """
 
-    def __init__(self, program: Program, source: Node, *, drops: bool) -> None:
+    def __init__(self, program: Program, source: Node, *, drops: bool, draws: bool = True) -> None:
         super().__init__(np.random.PCG64(0))
         self.program = program
         self.source = source
         self.drops = drops
+        self.draws = draws
+
+    @override
+    def undropping(self) -> GeneratorTracer:
+        """Return what stands for a copy with which nothing is dropped, and which may not draw."""
+        return GeneratorTracer(self.program, self.source, drops=False, draws=False)
 
     @property  # type: ignore[misc]  # a class is an attribute to mypy
     @override
@@ -38,8 +48,12 @@ class GeneratorTracer(np.random.Generator):
     @override
     def __getattribute__(self, name: str) -> Any:
         """Return a function that captures a draw, in place of one that draws."""
-        if name.startswith("_") or name in ("program", "source", "drops"):
+        if name.startswith("_") or name in _OWN:
             return object.__getattribute__(self, name)
+        if not self.draws:
+            raise trace_error(
+                f"rng.{name} of a model that nn.inference copies inside; make that outside, once"
+            )
         method = getattr(np.random.Generator, name, None)
         if not callable(method) or name in ("spawn", "bit_generator", "shuffle"):
             raise trace_error(f"rng.{name} cannot be traced; call it outside, and pass the result")
