@@ -53,6 +53,7 @@ FORMULAS: list[Callable[[Any, Any], Any]] = [
     lambda x, b: np.maximum(b, x) + np.add(x, b, dtype=np.float64),
     lambda x, b: np.exp(b) * x,
     lambda x, b: isinstance(b, float),
+    lambda x, b: [1 - 0.9**b, x * 1**b],
     lambda x, b: tt.full((2, 3), b).numpy(),
     lambda x, b: (tt.ones((2, 3)) * b).numpy(),
     lambda x, b: tt.full((2, 3), b, np.float64).numpy().T,

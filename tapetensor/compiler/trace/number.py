@@ -41,8 +41,8 @@ _IN_PYTHON: dict[np.ufunc, Callable[..., Any]] = COMPARISONS | {
 _RAISING = {np.divide, np.power}
 _READ = (
     "the value of a number is read that is not known yet (by printing it, int(), float() or a "
-    "function of the math module); return the number and read it outside, or compute with np.exp "
-    "and its like in place of math.exp"
+    "function of the math module); return the number and read it outside, leave out float() of a "
+    "float, or compute with np.exp and its like in place of math.exp"
 )
 
 
@@ -104,6 +104,9 @@ def _step(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., A
     return step
 
 
+_power_of = _operator(np.power, is_reflected=True)
+
+
 class NumberTracer(Captured):
     """Stands for a Python number that the program computes: sums and comparisons are steps.
 
@@ -155,6 +158,12 @@ class NumberTracer(Captured):
     __eq__ = _operator(np.equal)
     __ne__ = _operator(np.not_equal)
 
+    def __rpow__(self, base: Any) -> Any:
+        # A negative base gives complex numbers, too, and two integers give integers and floats.
+        if isinstance(base, int | float) and base >= 0 and float in (type(base), self.__class__):
+            return _power_of(self, base)
+        return self._refuse_operator()
+
     def __pos__(self) -> NumberTracer:
         # That of a bool is an int.
         number: NumberTracer = self + 0 if self.array.dtype == np.bool_ else self
@@ -182,12 +191,12 @@ class NumberTracer(Captured):
 
     def _refuse_operator(self, *_: object) -> Never:
         raise self.array.refusal(
-            "round(), //, %, divmod(), operators of bits, and ** to a number that is not known yet "
-            "cannot be traced; return the number and compute it outside"
+            "round(), //, %, divmod(), operators of bits, and ** of integers or a negative base to "
+            "a number that is not known yet cannot be traced; return it and compute it outside"
         )
 
     __round__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse_operator
-    __divmod__ = __rdivmod__ = __rpow__ = __invert__ = _refuse_operator
+    __divmod__ = __rdivmod__ = __invert__ = _refuse_operator
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse_operator
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse_operator
 
