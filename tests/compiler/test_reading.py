@@ -294,6 +294,28 @@ def test_what_a_function_imports_is_read_at_every_call(
     assert compiled(_number(1.0)).item() == 5.0
 
 
+def test_a_function_of_a_module_that_is_being_imported_reads_as_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tt_script.py").write_text(
+        "import tapetensor as tt\n"
+        "SCALE, W = 2.0, tt.ones((3,))\n"
+        "@tt.compile\n"
+        "def run(x):\n"
+        "    return x * W * SCALE\n"
+        "first = run(W)\n"
+        "SCALE = 5.0\n"
+        "second = run(W)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    script = importlib.import_module("tt_script")
+
+    assert script.first.tolist() == [2.0, 2.0, 2.0]
+    assert script.second.tolist() == [5.0, 5.0, 5.0]
+    script.SCALE = 7.0
+    assert script.run(script.W).tolist() == [7.0, 7.0, 7.0]
+
+
 @pytest.mark.parametrize("kind", [types.SimpleNamespace, Plain, dict])
 def test_what_is_written_into_an_array_around_is_seen(kind: Any) -> None:
     array = np.array([1.0])

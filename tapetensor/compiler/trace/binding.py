@@ -97,6 +97,8 @@ class Binding(Namespaces):
 
     def __init__(self, program: Program, function: Any) -> None:
         super().__init__(program, function)
+        # A script that is imported may call what it has compiled: that is no code of an import.
+        self._known = {*sys.modules}
         self._imported: set[str] = set()
         self._entered: dict[int, types.CodeType] = {}
         # The attributes that all of it reads or sets, that of installed packages, too.
@@ -262,11 +264,15 @@ class Binding(Namespaces):
                 for function, source in noted:
                     self.walk_function(function, source)
                 self._counts[id(code)] = len(noted)
-        elif is_imported(frame):
+        elif self._is_imported(frame):
             self._imported.add(module)
         else:
             with self._refusing():
                 self._walk_frame(code, frame.f_globals)
+
+    def _is_imported(self, frame: types.FrameType) -> bool:
+        """Tell whether the module of a frame is imported by what is captured."""
+        return is_imported(frame) and frame.f_globals["__name__"] not in self._known
 
     def _call(self, frame: types.FrameType | None, called: Any) -> None:
         """Refuse that what may differ at every call is called, by whatever the user calls."""
@@ -280,7 +286,7 @@ class Binding(Namespaces):
         while one is not None:
             module = one.f_globals.get("__name__") or ""
             is_others = is_setting and (one is not frame or is_installed(frame.f_code.co_filename))
-            is_apart = is_imported(one) or one.f_code in self._collecting
+            is_apart = self._is_imported(one) or one.f_code in self._collecting
             if is_others or is_apart or module.startswith(_TELLERS):
                 return
             if is_users_module(module):
