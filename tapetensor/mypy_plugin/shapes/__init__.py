@@ -152,7 +152,7 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
 
 # Layers that plain typing gives exact dims.
 _EXACT_LAYERS: Final[dict[str, tuple[str, Rule]]] = {
-    f"{room}.{name}": (name, partial(layers.taking, rules.check_features))
+    f"{room}.{name}": (name, layers.over_the_last_axis)
     for room, name in (
         ("linear", "Linear"),
         ("linear", "UnbiasedLinear"),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call
-from tapetensor.mypy_plugin.shapes.reading import read_dim
+from tapetensor.mypy_plugin.shapes.reading import common_dtype, read_dim
 from tapetensor.rules.dims import ANY, Dim, Dims
+from tapetensor.rules.layers import check_features
 
 
 def taking(rule: Callable[[str, Dims, Dim], None], call: Call) -> Answer:
@@ -18,3 +19,17 @@ def taking(rule: Callable[[str, Dims, Dim], None], call: Call) -> Answer:
     size = read_dim(call.layer[0])
     rule(call.op, call.operand("x").dims, ANY if size is None else size)
     return None
+
+
+def over_the_last_axis(call: Call) -> Answer:
+    """Return the result of a layer of features, which leaves the axes before the last as they are.
+
+    Plain typing says the same, but where a result does not fit its place mypy takes those axes from
+    there, and calls the input wrong.
+    """
+    taking(check_features, call)
+    x, (features, own_dtype) = call.operand("x"), call.layer[-2:]
+    made = read_dim(features)
+    if made is None:
+        return None
+    return call.tensor((*x.dims[:-1], made), x.tape, common_dtype(x.dtype, own_dtype))

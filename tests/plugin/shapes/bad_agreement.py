@@ -11,7 +11,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor2D, nn
+from tapetensor import Tensor1D, Tensor2D, nn
 from tapetensor.typing import B, K, M, N, T
 from tests.typing.operands import m, m77
 
@@ -79,7 +79,12 @@ def in_a_loop(x: Tensor2D[B, L[3]], layer: nn.Linear[L[3], L[2]]) -> object:
     return x
 
 
+def column(x: Tensor2D[B, L[3]], layer: nn.Linear[L[3], L[1]]) -> Tensor1D[B]:
+    return layer.forward(x)  # E: got ... tuple[B, Literal[1]] ... expected ... tuple[B],
+
+
 BAD: list[Callable[[], object]] = [
+    lambda: tt.losses.mse(column(m, nn.Linear(3, 1, rng=np.random.default_rng(0))), tt.ones((2,))),
     lambda: by_function(m, m77),
     lambda: by_method(m, m77),
     lambda: by_layer(m, nn.Linear(7, 2, rng=np.random.default_rng(0))),
