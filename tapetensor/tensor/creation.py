@@ -105,7 +105,8 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
     if isinstance(number, Captured) and scalar_type.kind == "f":
         # numpy would write the number, which is not known yet, into memory of its own.
-        filled = np.broadcast_to(number.array, sizes).astype(scalar_type, order="C")
+        captured: Any = number.array
+        filled = np.broadcast_to(captured, sizes).astype(scalar_type, order="C")
         return wrap(Tensor, filled, next_id(), None)
     if scalar_type.kind in "iu" and isinstance(number, float):
         if not number.is_integer():

@@ -308,7 +308,7 @@ def test_a_function_of_a_module_that_is_being_imported_reads_as_any_other(
         "second = run(W)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    script = importlib.import_module("tt_script")
+    script: Any = importlib.import_module("tt_script")
 
     assert script.first.tolist() == [2.0, 2.0, 2.0]
     assert script.second.tolist() == [5.0, 5.0, 5.0]

@@ -329,7 +329,7 @@ def test_it_is_made_in_a_plan(model: Net, x: Any) -> None:
 
 def test_what_draws_in_one_that_is_made_in_a_plan_is_refused_by_line() -> None:
     holder = Holder(held=np.random.default_rng(0), use=None)
-    draw = tt.compile(lambda v: v * nn.inference(holder).held.normal())
+    draw: Any = tt.compile(lambda v: v * nn.inference(holder).held.normal())
 
     with pytest.raises(TraceError, match=r"rng.normal of a model .* make that outside"):
         draw(tt.ones((3,)))

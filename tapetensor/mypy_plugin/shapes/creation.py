@@ -112,5 +112,6 @@ def of_unknown_dtype(context: FunctionContext | MethodContext) -> Type:
 
 def _is_some_float(dtype: Type) -> bool:
     found = get_proper_type(dtype)
-    is_floating = isinstance(found, Instance) and found.type.fullname == "numpy.floating"
-    return is_floating and isinstance(get_proper_type(found.args[0]), AnyType)
+    if not isinstance(found, Instance) or found.type.fullname != "numpy.floating":
+        return False
+    return isinstance(get_proper_type(found.args[0]), AnyType)
