@@ -30,13 +30,6 @@ def fast_power(dtype: np.dtype[Any], exponent: Any, *, in_place: bool) -> Any:
     return _fast(power, _DTYPES[dtype.kind], kind, exponent)
 
 
-def fast_within(dtype: np.dtype[Any], exponent: float) -> Any:
-    """Return the function that gives what `np.power` does for a floating dtype; None if none is."""
-    kind: Any = dtype.type
-    is_known = exponent in _FAST and dtype.char in _DTYPES["f"]
-    return _fast(np.power, dtype.char, kind, exponent) if is_known else None
-
-
 @cache
 def is_chosen_by_exponent() -> bool:
     """Tell whether ``**`` takes some powers of arrays by another function, as numpy 2.2 does."""

@@ -13,9 +13,8 @@ from numpy._core import umath
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import DType, Kind, Node, NodeKind, Shape, shape_of_all
-from tapetensor.compiler.trace.powers import fast_within
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.view import View, inverse, is_dense, order_of
+from tapetensor.compiler.trace.view import View, inverse, order_of
 from tapetensor.pictures import users_place
 
 # What runs groups of nodes.
@@ -163,11 +162,6 @@ class Program:
         """
         shape = shape_of_all(operands)
         bases = tuple(map(self._without_broadcast, operands))
-        function, bases = _simplified(function, bases, dtype)
-        same = _identity(function, bases, dtype)
-        # The BLAS adds neighbours in another order than elements that lie apart.
-        if same is not None and not same.is_written_to and is_dense(same):
-            return self.broadcast(same, shape)
         narrow = shape_of_all(bases)
         kinds = {base.kind for base in bases}
         if kinds == {Kind.CONSTANT} and math.prod(narrow) <= _SMALL:
@@ -299,48 +293,6 @@ def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
         return tuple(range(len(shape)))
     found: Shape = candidates[0]
     return found
-
-
-def _simplified(
-    function: Any, operands: tuple[Node, ...], dtype: DType
-) -> tuple[Any, tuple[Node, ...]]:
-    """Return a function and operands that give the same, and are faster."""
-    if function is np.power and dtype.kind == "f":
-        base, exponent = operands
-        if exponent.kind is Kind.CONSTANT and exponent.shape == () and base.dtype == dtype:
-            known = fast_within(dtype, exponent.detail.item())
-            return (function, operands) if known is None else (known, (base,))
-    return function, operands
-
-
-def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node | None:
-    """Return the operand that the result equals, as in ``x * 1`` and ``-(-x)``."""
-    if function is np.negative and operands[0].function is np.negative:
-        inner: Node = operands[0].args[0]
-        return inner
-    # The other part of a complex number is multiplied by zero, which makes a NaN of infinity.
-    value, sides = _NEUTRAL.get(function, (0.0, ())) if dtype.kind != "c" else (0.0, ())
-    for side in sides:
-        constant, other = operands[side], operands[1 - side]
-        if (
-            constant.kind is Kind.CONSTANT
-            and constant.shape == ()
-            and other.dtype == dtype
-            and constant.detail == value
-            # To take -0.0 away makes 0.0 of -0.0.
-            and not np.signbit(constant.detail)
-        ):
-            return other
-    return None
-
-
-# The number that leaves the other operand as it is, and on which sides.
-_NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
-    np.multiply: (1.0, (0, 1)),
-    np.divide: (1.0, (1,)),
-    np.subtract: (0.0, (1,)),
-    np.power: (1.0, (1,)),
-}
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable:
