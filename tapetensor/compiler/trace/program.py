@@ -156,24 +156,21 @@ class Program:
         dtype: DType,
         order: Shape | None = None,
     ) -> Node:
-        """Add a function of elements, which runs before its operands are repeated.
+        """Add a function of elements.
 
         `order` is how the axes of memory in C order are seen; without, it is that of the operands.
         """
         shape = shape_of_all(operands)
-        bases = tuple(map(self._without_broadcast, operands))
-        narrow = shape_of_all(bases)
-        kinds = {base.kind for base in bases}
-        if kinds == {Kind.CONSTANT} and math.prod(narrow) <= _SMALL:
+        kinds = {operand.kind for operand in operands}
+        if kinds == {Kind.CONSTANT} and math.prod(shape) <= _SMALL:
             with np.errstate(all="ignore"):
-                folded = function(*[base.detail for base in bases])
-            return self.broadcast(self.constant(folded, dtype), shape)
-        if order is None or len(order) != len(narrow):
-            order = None if kinds <= _IN_ORDER else _common_order(bases, narrow)
-        if order is not None and order != tuple(range(len(narrow))):
-            return self.broadcast(self._reordered(function, bases, order, narrow, dtype), shape)
-        node = self.add(Kind.ELEMENTWISE, function, bases, narrow, dtype)
-        return self.broadcast(node, shape)
+                folded = function(*[operand.detail for operand in operands])
+            return self.constant(folded, dtype)
+        if order is None or len(order) != len(shape):
+            order = None if kinds <= _IN_ORDER else _common_order(operands, shape)
+        if order is not None and order != tuple(range(len(shape))):
+            return self._reordered(function, operands, order, shape, dtype)
+        return self.add(Kind.ELEMENTWISE, function, operands, shape, dtype)
 
     def reduce(self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType) -> Node:
         """Add a reduction over `axes`, which stay with size 1, in the order of the memory."""
@@ -232,15 +229,6 @@ class Program:
             if function.name == operand.function.name == "reshape" and base.kind in _IN_ORDER:
                 return self.view(function, base, shape)
         return self.add(Kind.VIEW, function, (operand,), shape, operand.dtype)
-
-    def _without_broadcast(self, operand: Node) -> Node:
-        """Return what a broadcast value repeats."""
-        while operand.kind is Kind.VIEW and operand.function.name == "broadcast_to":
-            operand = operand.args[0]
-        is_repeated = operand.kind is Kind.CONSTANT and operand.size > 1
-        if is_repeated and not any(operand.detail.strides):
-            return self.constant(operand.detail[(0,) * operand.detail.ndim], operand.dtype)
-        return operand
 
     def broadcast(self, operand: Node, shape: Shape) -> Node:
         """Add `operand` repeated to `shape`."""
