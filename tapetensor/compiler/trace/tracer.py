@@ -393,10 +393,6 @@ class ArrayTracer(Operands):
         node = root.node
         if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
             root._hold(self.program.constant(node.detail.copy()))  # noqa: SLF001  # of its class
-        while node.kind is Kind.VIEW and node.function.name != "broadcast_to":
-            (node,) = node.args
-        if node.kind is Kind.VIEW:
-            root.move()
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""

@@ -116,7 +116,7 @@ def laid_out(node: Node, memory: Memory = _memory_of_all) -> Array:
     if node.kind is Kind.CONSTANT and 0 not in node.detail.strides:
         known: Array = node.detail
         return known
-    if node.kind is Kind.VIEW and node.function.name != "broadcast_to":
+    if node.kind is Kind.VIEW:
         seen: Array = node.function(laid_out(node.args[0], memory))
         return seen
     strides = node.detail if node.kind in _STRIDED else None
