@@ -116,7 +116,7 @@ class Writer:
     def _elementwise(self, value: Value, operands: list[Any]) -> str:
         if value.called.startswith(_TRACE):
             name = value.function.__name__
-            if name in ("cast", "reordered"):
+            if name == "cast":
                 return self._in(operands[0], value.dtype)
             if name == "select":
                 mask, *choices = operands

@@ -214,7 +214,7 @@ def test_reductions_and_views_of_rows_and_totals_of_them_are_parts_of_a_group() 
 
     assert [" ".join([node.name for node in group]) for group in groups] == [
         "maximum.reduce subtract exp add.reduce divide log add.reduce maximum.reduce",
-        "exp reshape multiply transpose reshape add minimum.reduce",
+        "exp reshape transpose multiply reshape add minimum.reduce",
     ]
 
 

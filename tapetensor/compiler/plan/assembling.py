@@ -64,14 +64,13 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
 
 def _is_copy_of_zeros(node: Node) -> bool:
     source = source_of(node)
-    while source is not None and source.kind is Kind.VIEW:
-        (source,) = source.args
-    if source is None or source.kind is not Kind.CONSTANT:
+    while source is not None and source.kind is not Kind.CONSTANT:
+        source = source.args[0] if source.kind is Kind.VIEW else source_of(source)
+    if source is None or not source.size:
         return False
-    if not source.size or any(source.detail.strides):
-        return False
-    # Negative zeros are not left out.
-    return not any(source.detail.reshape(-1)[:1].tobytes())
+    # What is repeated lies in memory once. Negative zeros are not left out.
+    once = tuple([slice(None if stride else 1) for stride in source.detail.strides])
+    return not any(source.detail[once].tobytes())
 
 
 def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> Node | None:

@@ -55,12 +55,16 @@ def _lay_end_to_end(update: Node, memory: Memory) -> None:
 def _lay_in_place(write: Node, memory: Memory) -> None:
     """Have a part of a larger array lie where a write would copy it to."""
     _, part, value = write.args
+    if not isinstance(value, Node) or value.shape != part.shape:
+        return
+    made, reader = value, write
+    if value.kind is Kind.VIEW and value.function.name == "transpose":
+        (made,), reader = value.args, value
     if (
-        isinstance(value, Node)
-        and value.kind in _WITH_ORDER
-        and writes_anywhere(value)
+        made.kind in _WITH_ORDER
+        and writes_anywhere(made)
         and memory.readers(value) == [write]
-        and value.shape == part.shape
+        and memory.readers(made) == [reader]
         and value.dtype == write.dtype
         and memory.storage(value).is_free
         and not memory.storage(write).escapes

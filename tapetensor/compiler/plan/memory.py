@@ -99,10 +99,10 @@ class Memory:
             shape = tuple([node.shape[axis] for axis in order])
             out = self.arena.take(shape, node.dtype).transpose(inverse(order))
         else:
-            whole, part = storage.copied_by.detail, storage.copied_by.args[1]
-            seen = part_seen(part, self.place(whole))
+            _, part, value = storage.copied_by.args
+            seen = part_seen(part, self.place(storage.copied_by.detail))
             assert seen is not None
-            out = seen
+            out = seen if value is node else value.function.undone(node)(seen)
         self.arrays[node] = out
         return out
 

@@ -139,10 +139,10 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
     left = {owners[node] for node in leaving}
     written: set[Node] = set()
     copies: dict[Node, Node] = {}
-    # What is read by steps that see in which order the elements lie in memory.
-    seen_in_order: set[Node] = set()
+    # What leaves, or is read by steps that see in which order the elements lie in memory.
+    seen_in_order = set(leaving)
     for node in reversed(nodes):
-        if node in seen_in_order or node.kind not in _IN_ANY_ORDER:
+        if (node.kind in SEEN and node in seen_in_order) or node.kind not in _IN_ANY_ORDER:
             seen_in_order.update(node.parents())
         if node.kind is Kind.WRITE:
             written.add(owners[node])
@@ -153,7 +153,9 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
             continue
         is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
         is_last = written.isdisjoint((node, owners[source])) and node not in left
-        if (is_fresh and readers[source] == 1) or (is_last and source.is_written_to):
+        # One that nothing else may share has a detail of its own.
+        is_own = node.detail is not None and not source.is_written_to
+        if (is_fresh and readers[source] == 1) or (is_last and not is_own):
             copies[node] = source
             # What is done to the copy, is done to its source now.
             written.update({owners[source]} if node in written else ())

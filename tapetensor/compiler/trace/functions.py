@@ -13,7 +13,7 @@ from numpy._core import _methods
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import Kind, Shape, found_in
+from tapetensor.compiler.trace.node import Kind, Shape, found_in, shape_of_all
 from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import alike, select, unwritten
 from tapetensor.compiler.trace.part import Part
@@ -96,9 +96,9 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in choices],
     )
-    node = self.program.elementwise(select, operands, dtype)
     # Without axes, too, it is an array.
-    return self.wrap(node, np.asarray(computed_like((mask, *choices), node.shape)))
+    like = np.asarray(computed_like((mask, *choices), shape_of_all(operands)))
+    return self.wrap(self.program.elementwise(select, operands, dtype, like), like)
 
 
 def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -37,12 +37,6 @@ def cast_exactly(x: Any, dtype: Any, order: Any) -> Any:
 cast_exactly.__module__ = operator.add.__module__
 
 
-def reordered(x: Any, out: Any) -> Any:
-    """Copy an array for the sake of the order in which its elements lie in memory."""
-    np.copyto(out, x)
-    return out
-
-
 def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     """``np.where`` that can write to `out`."""
     if out is None:

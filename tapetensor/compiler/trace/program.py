@@ -13,8 +13,16 @@ from numpy._core import umath
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import DType, Kind, Node, NodeKind, Shape, shape_of_all
+from tapetensor.compiler.trace.operations import cast_to
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.view import View, inverse, order_of
+from tapetensor.compiler.trace.view import (
+    View,
+    inverse,
+    is_in_order,
+    laid_out,
+    order_of,
+    seen_order,
+)
 from tapetensor.pictures import users_place
 
 # What runs groups of nodes.
@@ -154,22 +162,20 @@ class Program:
         function: Any,
         operands: tuple[Node, ...],
         dtype: DType,
-        order: Shape | None = None,
+        like: Any = None,
     ) -> Node:
         """Add a function of elements.
 
-        `order` is how the axes of memory in C order are seen; without, it is that of the operands.
+        It lies in memory in the order of `like`, where that is an array, and else in C order.
         """
         shape = shape_of_all(operands)
+        if isinstance(like, np.ndarray) and not like.flags.c_contiguous:
+            return self._reordered(function, operands, seen_order(like), shape, dtype)
         kinds = {operand.kind for operand in operands}
         if kinds == {Kind.CONSTANT} and math.prod(shape) <= _SMALL:
             with np.errstate(all="ignore"):
                 folded = function(*[operand.detail for operand in operands])
             return self.constant(folded, dtype)
-        if order is None or len(order) != len(shape):
-            order = None if kinds <= _IN_ORDER else _common_order(operands, shape)
-        if order is not None and order != tuple(range(len(shape))):
-            return self._reordered(function, operands, order, shape, dtype)
         return self.add(Kind.ELEMENTWISE, function, operands, shape, dtype)
 
     def reduce(self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType) -> Node:
@@ -212,7 +218,7 @@ class Program:
             spread = self.view(View("reshape", full), operand, full)
             inner = tuple([full[axis] for axis in back])
             turned.append(self.view(View("transpose", back), spread, inner))
-        node = self.elementwise(function, tuple(turned), dtype, tuple(range(len(shape))))
+        node = self.elementwise(function, tuple(turned), dtype)
         return self.view(View("transpose", order), node, shape)
 
     def view(self, function: View, operand: Node, shape: Shape) -> Node:
@@ -229,6 +235,15 @@ class Program:
             if function.name == operand.function.name == "reshape" and base.kind in _IN_ORDER:
                 return self.view(function, base, shape)
         return self.add(Kind.VIEW, function, (operand,), shape, operand.dtype)
+
+    def in_order_of(self, operand: Node, array: Array) -> Node:
+        """Return `operand`, or a copy of it that lies in memory in the order of an array."""
+        if array.flags.c_contiguous and is_in_order(operand):
+            return operand
+        dense = np.empty_like(array, operand.dtype)
+        if laid_out(operand).strides == dense.strides:
+            return operand
+        return self.elementwise(cast_to(dense.dtype), (operand,), dense.dtype, dense)
 
     def broadcast(self, operand: Node, shape: Shape) -> Node:
         """Add `operand` repeated to `shape`."""
@@ -267,20 +282,6 @@ def _warnings_as_they_are() -> tuple[Any, ...]:
     """Return who shows warnings, and which are errors."""
     errors = [one for one in warnings.filters if one[0] == "error"]
     return getattr(warnings, "_showwarnmsg_impl", None), errors
-
-
-def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
-    """Return the order of axes in which most operands of the full shape are seen; else C's."""
-    orders = [
-        order_of(operand)
-        for operand in operands
-        if operand.shape == shape and operand.kind is not Kind.CONSTANT
-    ]
-    candidates = [order for order in orders if order is not None]
-    if not candidates or 2 * orders.count(candidates[0]) <= len(orders):
-        return tuple(range(len(shape)))
-    found: Shape = candidates[0]
-    return found
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable:

@@ -18,7 +18,15 @@ from tapetensor.compiler.trace.codes import name_called
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import is_basic, shaped, with_dots
 from tapetensor.compiler.trace.methods import known_place
-from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, found_in, replaced
+from tapetensor.compiler.trace.node import (
+    Keywords,
+    Kind,
+    Node,
+    Shape,
+    found_in,
+    replaced,
+    shape_of_all,
+)
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operands import Operands
 from tapetensor.compiler.trace.operations import (
@@ -26,7 +34,6 @@ from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
     read_index,
-    reordered,
     write_all,
     write_index,
     write_scalar,
@@ -41,9 +48,7 @@ from tapetensor.compiler.trace.view import (
     View,
     inverse,
     is_dense,
-    is_in_order,
     laid_out,
-    lie_alike,
     lying,
     seen_order,
 )
@@ -69,7 +74,6 @@ class ArrayTracer(Operands):
         "came_in",
         "fixed_as",
         "is_read_only",
-        "numpys_strides",
         "part",
         "program",
     )
@@ -82,8 +86,6 @@ class ArrayTracer(Operands):
         self._seen = None if part is None else part.array.node
         # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
-        # How it lies in numpy's memory, where the program has another order.
-        self.numpys_strides: Shape | None = None
         # Whether the caller holds the same memory, or some object that lasts.
         self.came_in = True
         # Whether numpy has a scalar in its place, which nobody can write into.
@@ -154,10 +156,8 @@ class ArrayTracer(Operands):
             root = root.part.array
         if root.part is not None:
             shown = root.part.laid_out(*memory)
-        elif root.numpys_strides is None:
-            shown = laid_out(root.node, *memory)
         else:
-            shown = lying(root.shape, root.dtype, root.numpys_strides, *memory)
+            shown = laid_out(root.node, *memory)
         for view in reversed(views):
             shown = view(shown)
         return shown
@@ -178,8 +178,10 @@ class ArrayTracer(Operands):
         if casting == "same_value":
             checked: ArrayTracer = self.capture_step(cast_exactly, (self, wanted, order), {})
             return checked
-        cast = self.program.elementwise(cast_to(wanted), (self.node,), wanted)
-        return self.wrap(cast, self._copied_like(order))
+        like = self._copied_like(order)
+        return self.wrap(
+            self.program.elementwise(cast_to(wanted), (self.node,), wanted, like), like
+        )
 
     @override
     def copy(self, order: Any = "C") -> ArrayTracer:
@@ -281,9 +283,9 @@ class ArrayTracer(Operands):
         if self.part is not None:
             self.part.hand_on(node)
 
-    def fresh(self, function: Any = None) -> Node:
+    def fresh(self) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
-        node, copy = self.node, function or cast_to(self.dtype)
+        node, copy = self.node, cast_to(self.dtype)
         return self.program.add(
             Kind.ELEMENTWISE, copy, (node,), node.shape, node.dtype, detail=object()
         )
@@ -306,8 +308,8 @@ class ArrayTracer(Operands):
         self, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> ArrayTracer:
         operands = tuple([self.operand(one, self.dtype) for one in args])
-        node = self.program.elementwise(function, operands, self.dtype)
-        return self.wrap(node, computed_like(args, node.shape))
+        like = computed_like(args, shape_of_all(operands))
+        return self.wrap(self.program.elementwise(function, operands, self.dtype, like), like)
 
     @override
     @unseen
@@ -370,29 +372,17 @@ class ArrayTracer(Operands):
         return self.wrap(whole, results)
 
     def lies_as(self, array: Array) -> None:
-        """Lie in memory in the order of another array, as far as anybody can tell."""
-        if array.flags.c_contiguous and is_in_order(self._node):
-            self.numpys_strides = None
-            return
-        strides = np.empty_like(array, self.dtype).strides
-        self.numpys_strides = None if laid_out(self._node).strides == strides else strides
+        """Lie in memory in the order of another array."""
+        self._node = self.program.in_order_of(self._node, array)
 
     @override
     def ordered(self) -> Node:
-        self.repeat_nothing()
-        if self.part is not None and self.part.is_view:
-            self.part.array.ordered()
-        elif self.numpys_strides and not lie_alike(laid_out(self._node), self.laid_out()):
-            # No plan does without this copy, as if it was of the same value.
-            self.move(reordered)
-        return self.node
-
-    def repeat_nothing(self) -> None:
-        """Have elements of its own, which numpy adds in another order than one that is repeated."""
         root = self.root()
         node = root.node
         if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
+            # It has elements of its own to numpy, which adds them in another order.
             root._hold(self.program.constant(node.detail.copy()))  # noqa: SLF001  # of its class
+        return self.node
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
@@ -460,17 +450,16 @@ class ArrayTracer(Operands):
             root = root.part.array
         return root
 
-    def move(self, copy: Any = None) -> None:
-        """Lie in memory that no other value shares, in numpy's order."""
+    def move(self) -> None:
+        """Lie in memory that no other value shares, in the same order."""
         seen = seen_order(self.laid_out())
-        turned = self.transpose(inverse(seen)).fresh(copy)
-        node = self.program.view(View("transpose", seen), turned, self.shape)
-        self._node, self.numpys_strides = node, None
+        turned = self.transpose(inverse(seen)).fresh()
+        self._node = self.program.view(View("transpose", seen), turned, self.shape)
 
     def as_part(self, part: Part) -> ArrayTracer:
         """Return what was just computed as a part of another array, which it shows from now on."""
         made = ArrayTracer(self.program, self._node, part)
-        made.came_in, made.numpys_strides = False, self.numpys_strides
+        made.came_in = False
         return made
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:

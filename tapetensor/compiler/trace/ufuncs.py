@@ -26,7 +26,7 @@ from tapetensor.compiler.trace.node import (
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, of_scalars
 from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
-from tapetensor.compiler.trace.view import View, is_in_order, laid_out, lying, seen_order, spread
+from tapetensor.compiler.trace.view import View, is_in_order, lying, spread
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.pictures.places import users_frame
 
@@ -232,15 +232,11 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
         told_apart(tracers)
         for one in tracers:
-            one.repeat_nothing()
-            # The BLAS multiplies rows wherever they lie, and columns in another way.
-            as_rows = [are_rows_in(array) for array in (one.laid_out(), laid_out(one.node))]
-            if ufunc is not np.matmul or as_rows[0] is not as_rows[1]:
-                one.ordered()
+            one.ordered()
     is_captured_power = ufunc is np.power and isinstance(inputs[1], CapturedArray)
     if is_captured_power and not _repeats(inputs[1].laid_out()):
         # numpy takes powers by another function only where one exponent is that of all.
-        inputs[1].repeat_nothing()
+        inputs[1].ordered()
     operands = tuple(map(self.operand, inputs, loop))
     if ufunc is np.matmul:
         lhs, rhs = operands
@@ -258,11 +254,9 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         return self.capture_step(ufunc, inputs, {})
     shape = shape_of_all(operands)
     if isinstance(out, CapturedArray) and out.shape == shape:
-        is_in_order = lies_in_order(out)
-        order = tuple(range(len(shape))) if is_in_order else seen_order(out.laid_out())
-        return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
-    node = self.program.elementwise(ufunc, operands, dtype)
-    return self.wrap(node, computed_like(inputs, shape))
+        return self.wrap(self.program.elementwise(ufunc, operands, dtype, out.laid_out()))
+    like = computed_like(inputs, shape)
+    return self.wrap(self.program.elementwise(ufunc, operands, dtype, like), like)
 
 
 def told_apart(arrays: list[ArrayTracer]) -> None:
@@ -284,8 +278,8 @@ def lies_in_order(value: Any) -> bool:
     """Tell whether an operand lies in C order, as a number does."""
     if isinstance(value, CapturedArray):
         tracer: Any = value
-        is_plain = tracer.numpys_strides is None and tracer.part is None
-        value = None if is_plain and is_in_order(tracer.node) else tracer.laid_out()
+        is_plain = tracer.part is None and is_in_order(tracer.node)
+        value = None if is_plain else tracer.laid_out()
     return not isinstance(value, np.ndarray) or value.flags.c_contiguous
 
 
