@@ -174,7 +174,10 @@ class Planner:
         order = memory.storage(node).order
 
         def may(operand: Node) -> bool:
-            is_alike = memory.storage(operand).order == order
+            # A view that can be written over lies in C order.
+            is_alike = order == (
+                None if operand.kind is Kind.VIEW else memory.storage(operand).order
+            )
             return is_alike and may_write_over(node, operand, memory.shares)
 
         is_in_place = self._place_result(node, may)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tapetensor.compiler.plan.groups import Unit, nodes_of
 from tapetensor.compiler.plan.memory import Memory
-from tapetensor.compiler.plan.storage import TAKES_OUT
+from tapetensor.compiler.plan.storage import TAKES_OUT, source_of
 from tapetensor.compiler.trace.node import Kind, Node, Shape
 from tapetensor.compiler.trace.operations import writes_anywhere
 from tapetensor.compiler.trace.view import is_copied_by
@@ -27,7 +27,7 @@ def lay_out(memory: Memory, units: list[Unit]) -> None:
             _lay_in_place(unit, memory)
     for unit in units:
         for node in nodes_of(unit):
-            if node.kind is Kind.VIEW and node.function.name == "reshape":
+            if source_of(node) or (node.kind is Kind.VIEW and node.function.name == "reshape"):
                 _save_copy(node, memory)
 
 
@@ -72,17 +72,18 @@ def _lay_in_place(write: Node, memory: Memory) -> None:
         memory.storage(value).copied_by = write
 
 
-def _save_copy(reshaped: Node, memory: Memory) -> None:
-    """Have a value that is transposed and then reshaped lie in memory in transposed order."""
-    (transposed,) = reshaped.args
+def _save_copy(copy: Node, memory: Memory) -> None:
+    """Have a value lie in transposed order that is transposed, and then copied or reshaped."""
+    (transposed,) = copy.args
     if transposed.kind is not Kind.VIEW or transposed.function.name != "transpose":
         return
     (node,) = transposed.args
     while node.kind is Kind.WRITE:
         node = node.args[0]
     order = transposed.function.parameter
-    in_c_order = np.empty(node.shape, bool)
-    if node.kind in _WITH_ORDER and is_copied_by(in_c_order.transpose(order), reshaped.shape):
+    seen = np.empty(node.shape, bool).transpose(order)
+    is_one = copy.kind is not Kind.VIEW or is_copied_by(seen, copy.shape)
+    if node.kind in _WITH_ORDER and is_one:
         _set_order(node, order, memory)
 
 
