@@ -319,11 +319,7 @@ class _Body:
             self._values[node] = Operand(_name(node))
             return
         view = function(seen.array)
-        if not np.may_share_memory(view, seen.array):
-            # Such a reshape copies. It is rare, so its scratch is not given to later steps.
-            view = self._scratch(shape, node.dtype)
-            shaped = self._code.bind(view.reshape(seen.array.shape))
-            self._lines.append(f"{self._code.bind(np.copyto)}({shaped}, {seen.source})")
+        assert np.may_share_memory(view, seen.array), node
         self._values[node] = self._code.bound(view)
 
     def _out(self, node: Node, position: int) -> Operand:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tapetensor.compiler.plan.groups import Unit, nodes_of
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.plan.storage import TAKES_OUT, source_of
 from tapetensor.compiler.trace.node import Kind, Node, Shape
 from tapetensor.compiler.trace.operations import writes_anywhere
-from tapetensor.compiler.trace.view import is_copied_by
 
 # Steps of these kinds can write to memory with gaps, or in another order of axes.
 _WITH_ORDER = frozenset({Kind.ELEMENTWISE, Kind.MATMUL})
@@ -27,8 +24,9 @@ def lay_out(memory: Memory, units: list[Unit]) -> None:
             _lay_in_place(unit, memory)
     for unit in units:
         for node in nodes_of(unit):
-            if source_of(node) or (node.kind is Kind.VIEW and node.function.name == "reshape"):
-                _save_copy(node, memory)
+            source = source_of(node)
+            if source is not None:
+                _save_copy(source, memory)
 
 
 def _lay_end_to_end(update: Node, memory: Memory) -> None:
@@ -72,19 +70,15 @@ def _lay_in_place(write: Node, memory: Memory) -> None:
         memory.storage(value).copied_by = write
 
 
-def _save_copy(copy: Node, memory: Memory) -> None:
-    """Have a value lie in transposed order that is transposed, and then copied or reshaped."""
-    (transposed,) = copy.args
+def _save_copy(transposed: Node, memory: Memory) -> None:
+    """Have a value lie in transposed order that is transposed, and then copied."""
     if transposed.kind is not Kind.VIEW or transposed.function.name != "transpose":
         return
     (node,) = transposed.args
     while node.kind is Kind.WRITE:
         node = node.args[0]
-    order = transposed.function.parameter
-    seen = np.empty(node.shape, bool).transpose(order)
-    is_one = copy.kind is not Kind.VIEW or is_copied_by(seen, copy.shape)
-    if node.kind in _WITH_ORDER and is_one:
-        _set_order(node, order, memory)
+    if node.kind in _WITH_ORDER:
+        _set_order(node, transposed.function.parameter, memory)
 
 
 def _set_order(node: Node, order: Shape, memory: Memory) -> None:
@@ -120,7 +114,9 @@ def _suits_readers(node: Node, order: Shape, memory: Memory) -> bool:
     waiting = [*memory.readers(node)]
     while waiting:
         reader = waiting.pop()
-        if reader.kind not in _READERS or (reader.kind is Kind.MATMUL and not _keeps_rows(order)):
+        is_reshape = reader.kind is Kind.VIEW and reader.function.name == "reshape"
+        is_turned = reader.kind is Kind.MATMUL and not _keeps_rows(order)
+        if reader.kind not in _READERS or is_reshape or is_turned:
             return False
         if reader.kind in (Kind.VIEW, Kind.WRITE):
             waiting += memory.readers(reader)

@@ -106,19 +106,6 @@ class Memory:
         self.arrays[node] = out
         return out
 
-    def place_copy(self, view: Node) -> Array:
-        """Return memory for a view that is a copy, as numpy can reshape some memory only so."""
-        storage = Storage(view, self.last_read(view))
-        self._ending[storage.last_use].append(storage)
-        waiting = [view]
-        while waiting:
-            node = waiting.pop()
-            self._storages[node] = storage
-            seen_by = [one for one in self.readers(node) if one.kind in SEEN]
-            waiting += [one for one in seen_by if one.args[0] is node]
-        out = self.arrays[view] = self.arena.take(view.shape, view.dtype)
-        return out
-
     def take_over(self, node: Node, may_write_over: Callable[[Node], bool]) -> bool:
         """Place a value where an operand lies that nobody reads later; tell whether there is one.
 
@@ -168,11 +155,5 @@ class Memory:
 def _bound(nodes: list[Node]) -> int:
     """Return how many bytes hold all values and gradients at once, and scratch for each thread."""
     rooms = 2 + threads.count()
-    # Of views, only those that reshape may turn out to be copies.
-    sizes = [
-        node.nbytes + 4096
-        for node in nodes
-        if node.kind is not Kind.CONSTANT
-        and (node.kind is not Kind.VIEW or node.function.name == "reshape")
-    ]
+    sizes = [node.nbytes + 4096 for node in nodes if node.kind not in (Kind.CONSTANT, Kind.VIEW)]
     return rooms * sum(sizes)

@@ -142,7 +142,9 @@ def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, N
     # What leaves, or is read by steps that see in which order the elements lie in memory.
     seen_in_order = set(leaving)
     for node in reversed(nodes):
-        if (node.kind in SEEN and node in seen_in_order) or node.kind not in _IN_ANY_ORDER:
+        is_reshape = node.kind is Kind.VIEW and node.function.name == "reshape"
+        is_seen = node.kind in SEEN and node in seen_in_order
+        if is_reshape or is_seen or node.kind not in _IN_ANY_ORDER:
             seen_in_order.update(node.parents())
         if node.kind is Kind.WRITE:
             written.add(owners[node])

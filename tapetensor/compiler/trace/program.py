@@ -31,8 +31,6 @@ Backend: TypeAlias = Literal["numpy", "numba"]
 _PURE = frozenset(
     {Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.CALL, Kind.PART, Kind.CONSTANT}
 )
-# numpy lays these out in C order. Reshaping anything else may copy, which is done once.
-_IN_ORDER = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
 # A result of at most so many elements is computed once, while it is captured.
 _SMALL = 65_536
 
@@ -232,8 +230,6 @@ class Program:
             merged = function.after(operand.function)
             if merged is not None:
                 return self.view(merged, base, shape)
-            if function.name == operand.function.name == "reshape" and base.kind in _IN_ORDER:
-                return self.view(function, base, shape)
         return self.add(Kind.VIEW, function, (operand,), shape, operand.dtype)
 
     def in_order_of(self, operand: Node, array: Array) -> Node:

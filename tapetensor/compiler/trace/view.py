@@ -62,9 +62,10 @@ class View:
 
     def after(self, first: View) -> View | None:
         """Return the one view that does `first` and then this; None if there is none."""
-        # Two reshapes stay two: the first may be there to copy into another order.
-        if self.name != "transpose" or first.name != "transpose":
+        if self.name != first.name or self.name not in ("transpose", "reshape"):
             return None
+        if self.name == "reshape":
+            return self
         return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
 
 
@@ -237,15 +238,6 @@ def _index_and_order(array: Array, seen: Array) -> list[View] | None:
     spread = tuple([slice(None) if axis in kept else None for axis in range(seen.ndim)])
     steps = [View("index", (*index, ...)), View("transpose", order), View("index", (*spread, ...))]
     return _after([*steps, View("broadcast_to", seen.shape)], array, seen)
-
-
-def is_copied_by(array: Array, shape: Shape) -> bool:
-    """Tell whether numpy can give an array another shape only by copying it."""
-    try:
-        array.reshape(shape, copy=False)
-    except ValueError:
-        return True
-    return False
 
 
 def seen_order(array: Array) -> Shape:
