@@ -173,7 +173,7 @@ class Program:
         if kinds == {Kind.CONSTANT} and math.prod(shape) <= _SMALL:
             with np.errstate(all="ignore"):
                 folded = function(*[operand.detail for operand in operands])
-            return self.constant(folded, dtype)
+            return self.constant(np.asarray(folded, dtype, order="C"))
         return self.add(Kind.ELEMENTWISE, function, operands, shape, dtype)
 
     def reduce(self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType) -> Node:

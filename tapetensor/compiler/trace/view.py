@@ -242,7 +242,11 @@ def _index_and_order(array: Array, seen: Array) -> list[View] | None:
 
 def seen_order(array: Array) -> Shape:
     """Return how the axes of an array in C order are seen in the memory of this one."""
-    return inverse(tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))))
+    # An axis of one element has the stride of its outer neighbour.
+    places = [
+        (-abs(stride), -size) for stride, size in zip(array.strides, array.shape, strict=True)
+    ]
+    return inverse(tuple(sorted(range(array.ndim), key=places.__getitem__)))
 
 
 def spread(few: Array, shape: Shape) -> Array:
