@@ -179,7 +179,7 @@ class Program:
     def reduce(self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType) -> Node:
         """Add a reduction over `axes`, which stay with size 1, in the order of the memory."""
         shape = tuple([1 if axis in axes else size for axis, size in enumerate(operand.shape)])
-        order = order_of(operand, ("transpose", "reshape", "index"))
+        order = order_of(operand)
         if order is not None:
             # The order of the result has a say in which elements numpy adds first.
             back = inverse(order)

@@ -117,8 +117,6 @@ def capture_by_trial(
         return self.capture_step(function, args, options, joined)
     tracers: list[tuple[ArrayTracer, Array]] = []
     results = _tried(name, function, args, options, tracers)
-    if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
-        _refuse_order(name, tracers)
     arrays: Iterable[Any] = found_in((args, options), CapturedArray)
     found: list[ArrayTracer] = list(arrays)
     many = isinstance(results, tuple | list)
@@ -192,15 +190,6 @@ def _given_back(name: str, results: list[Any], given: list[Array]) -> dict[int, 
     if any(np.may_share_memory(one, each) for one in others for each in given):
         raise trace_error(f"{name} gives a view of an array that is no argument; copy that")
     return found
-
-
-def _refuse_order(name: str, tracers: list[tuple[ArrayTracer, Array]]) -> None:
-    """Refuse to read elements in the order of memory, where a plan may have another."""
-    for tracer, array in tracers:
-        root = tracer.root()
-        is_known = root.came_in and root.node.kind is Kind.INPUT
-        if not is_known and not array.flags.c_contiguous:
-            raise trace_error(f"{name} in the order of memory cannot be traced; name the order 'C'")
 
 
 def _tried(

@@ -363,11 +363,6 @@ def _kind(value: Any) -> Any:
     return getattr(value, "dtype", value.__class__)
 
 
-def are_rows_in(array: Array) -> bool:
-    """Tell whether the last axis of a matrix is that of neighbours in memory."""
-    return array.ndim < 2 or abs(array.strides[-1]) <= abs(array.strides[-2])
-
-
 def are_rows(lhs: Node, rhs: Node) -> bool:
     """Tell whether two arrays are rows that the BLAS multiplies pair by pair."""
     is_alike = lhs.shape == rhs.shape and lhs.dtype == rhs.dtype

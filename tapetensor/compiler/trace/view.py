@@ -270,24 +270,15 @@ def shows_others_memory(array: Any) -> bool:
     return True
 
 
-def _flips(view: View) -> bool:
-    """Tell whether a view is an index with a step backwards."""
-    parts = view.parameter if view.name == "index" else ()
-    return any(isinstance(one, slice) and (one.step or 1) < 0 for one in parts)
-
-
-def order_of(operand: Node, names: tuple[str, ...] = ("transpose", "reshape")) -> Shape | None:
+def order_of(operand: Node) -> Shape | None:
     """Return the order of axes in which an operand is seen, if that may be another than C's.
 
-    Args:
-        operand: the operand.
-        names: the views that are followed to where it lies, beside flips: where all axes are
-            flipped, numpy reads the memory backwards, as one row.
+    Where all axes are flipped, numpy reads the memory backwards, as one row.
     """
     if is_in_order(operand):
         return None
     views, base = list[View](), operand
-    while base.kind is Kind.VIEW and (base.function.name in names or _flips(base.function)):
+    while base.kind is Kind.VIEW and base.function.name != "broadcast_to":
         views.append(base.function)
         base = base.args[0]
     is_strided = base.kind in _STRIDED and base.detail and 0 not in base.detail
