@@ -26,7 +26,7 @@ def formula_of(function: Callable[..., Any], count: int, dtype: DType) -> tuple[
     Nodes of the arguments come first, then those of ufuncs, of which the last is the result.
     """
     program = Program("numba")
-    arguments = [program.add(Kind.INPUT, None, (), (2,), dtype) for _ in range(count)]
+    arguments = [program.add(Kind.INPUT, None, (), (1,), dtype) for _ in range(count)]
     try:
         # Who asks while errors raise is not the one who computes.
         with np.errstate(all="ignore"):
