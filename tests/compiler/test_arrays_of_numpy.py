@@ -121,6 +121,13 @@ _PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "numpy's copy": lambda x: np.copy(x * 2) * 3,
     "a cast in F order": lambda x: x.astype(np.float64, order="F"),
     "zeros in the order of memory": lambda x: np.zeros_like(x, order="A"),
+    "zeros of two orders": lambda x: np.zeros_like(x) + np.array(np.zeros_like(x), order="F"),
+    "elements in the order of memory": lambda x: [
+        np.ravel(np.exp(x).T * 2, "K"),
+        np.reshape(np.exp(x).T, -1, order="A"),
+        np.ravel((x.T + np.exp(x.T))[::-1], "K"),
+        np.copy(np.exp(x).T, order="A"),
+    ],
     "sums beside zeros": lambda x: (np.zeros(x.shape, x.dtype) + x).sum(1),
     "sums of all axes": lambda x: np.stack([x, x * 3]).swapaxes(0, 2).sum(1),
     "in an order by name": lambda x: np.add(x, x, order="F"),
@@ -211,6 +218,7 @@ def test_a_caller_sees_what_numpy_gives(name: str, layout: str) -> None:
         lambda x: np.vsplit(x, 3),
         lambda x: [np.flip(x[:1]), np.rot90(x[1:2]), x[2:].T],
         lambda x: [np.atleast_3d(x), np.expand_dims(x[:, :1], 0)],
+        lambda x: np.sqrt(np.max(np.stack([x, x]), axis=1, keepdims=True).transpose((2, 1, 0))),
     ],
 )
 def test_a_view_has_the_strides_of_numpys_along_one_element_too(view: Any, layout: str) -> None:
