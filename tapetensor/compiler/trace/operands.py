@@ -20,7 +20,7 @@ class Operands(ArrayMethods):
 
     @abstractmethod
     def ordered(self) -> Node:
-        """Return the value as it lies in numpy's memory, for those to whom the order matters."""
+        """Return the value with elements of its own, for those who see which elements are one."""
 
     def operand(self, value: Any, dtype: DType) -> Node:
         """Return the node of an operand; a plain number becomes one of `dtype`."""
@@ -43,7 +43,7 @@ class Operands(ArrayMethods):
         return value.ordered()
 
     def unordered(self, value: Any) -> Any:
-        """Return an argument of a step to which it does not matter how arrays lie in memory."""
+        """Return an argument of a step to which it does not matter which elements are one."""
         if isinstance(value, NumberTracer):
             # With Python's numbers results have other dtypes than with numpy's.
             nodes = (value.array.node, Keywords())

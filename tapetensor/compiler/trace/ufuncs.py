@@ -284,10 +284,7 @@ def lies_in_order(value: Any) -> bool:
 
 
 def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
-    """Return what numpy has in the place of what it computes element by element, elements aside.
-
-    The program may have chosen another order, which is faster.
-    """
+    """Return what numpy has in the place of what it computes element by element, elements aside."""
     inputs = list(inputs)
     if all(map(lies_in_order, inputs)):
         return _lying_like(shape)
