@@ -97,9 +97,10 @@ def _product(lhs: Array, rhs: Array) -> Array:
     """Return the product of two matrices.
 
     The method of numpy's own arrays begins half a microsecond sooner than the ufunc. Of two numbers
-    it may make -0, where the ufunc makes 0.
+    it may make -0, where the ufunc makes 0, and it does not see that two parts of an array are one.
     """
-    if type(lhs) is np.ndarray and type(rhs) is np.ndarray and lhs.size != 1:
+    is_own = type(lhs) is np.ndarray and type(rhs) is np.ndarray
+    if is_own and lhs.size != 1 and (lhs.base is None or lhs.base is not rhs.base):
         fast: Array = lhs.dot(rhs)
         return fast
     # The method copies what the BLAS cannot read.

@@ -393,6 +393,13 @@ def test_sums_of_the_rows_of_large_arrays_are_those_of_eager_mode(shape: tuple[i
     assert is_whole or shape in LARGE[:2]
 
 
+def _squared(x: Any) -> Any:
+    """Multiply an array by itself, transposed, as a layer does its input by its weight."""
+    layer: Any = nn.UnbiasedLinear(*x.shape[::-1], rng=_rng())
+    layer.weight = x
+    return layer.forward(x) + x @ x.transpose()
+
+
 def _under_this_kernel() -> None:
     """Run what OpenBLAS's kernels compute differently for another layout: products."""
     for shape in LARGE:
@@ -401,6 +408,10 @@ def _under_this_kernel() -> None:
         x, weight = _random(rows, width), _random(columns, width)
         _assert_same_bits(lambda x, w: [(x @ w.transpose()).relu() @ w], x, weight)
         _assert_same_bits(lambda x, w: [(x @ w.transpose()).transpose().reshape((-1,))], x, weight)
+    for part in (np.s_[::2], np.s_[:, 100:300], np.s_[:]):
+        # OpenBLAS multiplies an array by its own transpose in another way than two arrays.
+        _assert_same_bits(lambda x, part=part: [x[part] @ x[part].T], _random(512, 512).numpy())
+        _assert_same_bits(lambda x, part=part: [_squared(x[part])], _random(512, 512))
     for make, shape in MODULES.values():
         target = _random(*make().forward(_random(*shape)).shape)
         _assert_same_bits(lambda x, y, m=make: _gradients(m(), x, y), _random(*shape), target)

@@ -112,5 +112,5 @@ def _is_product_of_matrices(out: Operand, node: Node, operands: list[Operand]) -
         for one, operand in zip(node.args, operands, strict=True)
         if operand.array is not None or not is_in_order(one)
     ]
-    # The method copies what the BLAS cannot read, where the ufunc adds in another order.
-    return all(min(one.strides) > 0 and one.itemsize in one.strides for one in arrays)
+    # The method copies what has gaps, of which the ufunc may see that it is one array, transposed.
+    return all(one.flags.forc for one in arrays)
