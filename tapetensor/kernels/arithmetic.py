@@ -48,8 +48,8 @@ def multiply(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
                 partial(in_blocks, np.multiply, rhs),
                 partial(in_blocks, np.multiply, lhs),
             )
-        # Bound operators are the cheapest pullbacks: they cost half of a partial or a lambda.
-        return lhs * rhs, (rhs.__mul__, lhs.__mul__)
+        # A bound operator would write over a large array that nobody else holds.
+        return lhs * rhs, (partial(np.multiply, rhs), partial(np.multiply, lhs))
     return lhs * rhs, (
         lambda g: sum_to(g * rhs, lhs.shape),
         lambda g: sum_to(g * lhs, rhs.shape),
@@ -61,7 +61,7 @@ def divide(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     quotient = lhs / rhs
     return quotient, (
         lambda g: sum_to(g / rhs, lhs.shape),
-        lambda g: sum_to(-g * quotient / rhs, rhs.shape),
+        lambda g: sum_to(np.divide(np.multiply(-g, quotient), rhs), rhs.shape),
     )
 
 
@@ -73,12 +73,12 @@ def power(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
         # x**-1 at 0 would make 0 * inf of the constant x**0.
         exponent: Array = np.where(rhs == 0, 1, rhs - 1)
         slope: Array = np.where(rhs == 0, 0, rhs * lhs**exponent)
-        return sum_to(g * slope.astype(lhs.dtype), lhs.shape)
+        return sum_to(np.multiply(g, slope.astype(lhs.dtype)), lhs.shape)
 
     def pullback_rhs(g: Array) -> Array:
         # 0 times the infinite logarithm would be NaN.
         log_lhs = np.log(np.where((lhs == 0) & (rhs >= 0), 1, lhs)).astype(lhs.dtype)
-        return sum_to(g * result * log_lhs, rhs.shape)
+        return sum_to(np.multiply(g * result, log_lhs), rhs.shape)
 
     return result, (pullback_lhs, pullback_rhs)
 
@@ -95,15 +95,15 @@ def remainder(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """What ``floor_divide`` leaves over, of the sign of `rhs`."""
     return lhs % rhs, (
         lambda g: sum_to(g, lhs.shape),
-        lambda g: sum_to(-g * (lhs // rhs), rhs.shape),
+        lambda g: sum_to(np.multiply(-g, lhs // rhs), rhs.shape),
     )
 
 
 def logaddexp(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``log(exp(lhs) + exp(rhs))``."""
     return np.logaddexp(lhs, rhs), (
-        lambda g: sum_to(g * _logistic(lhs - rhs), lhs.shape),
-        lambda g: sum_to(g * _logistic(rhs - lhs), rhs.shape),
+        lambda g: sum_to(np.multiply(g, _logistic(lhs - rhs)), lhs.shape),
+        lambda g: sum_to(np.multiply(g, _logistic(rhs - lhs)), rhs.shape),
     )
 
 
@@ -115,27 +115,27 @@ def _logistic(x: Array) -> Array:
 
 def atan2(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """The angle of the point ``(rhs, lhs)``; the derivative at the origin is 0."""
-    square = lhs * lhs + rhs * rhs
+    square = np.add(lhs * lhs, rhs * rhs)
     divisor = np.where(square == 0, 1, square)
     return np.arctan2(lhs, rhs), (
-        lambda g: sum_to(g * (rhs / divisor), lhs.shape),
-        lambda g: sum_to(-g * (lhs / divisor), rhs.shape),
+        lambda g: sum_to(np.multiply(g, rhs / divisor), lhs.shape),
+        lambda g: sum_to(np.multiply(-g, lhs / divisor), rhs.shape),
     )
 
 
 def maximum(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """The larger of two; a tie gives half of the cotangent to each, a NaN all to both."""
     return np.maximum(lhs, rhs), (
-        lambda g: sum_to(g * _share(lhs < rhs, lhs == rhs, g), lhs.shape),
-        lambda g: sum_to(g * _share(lhs > rhs, lhs == rhs, g), rhs.shape),
+        lambda g: sum_to(np.multiply(g, _share(lhs < rhs, lhs == rhs, g)), lhs.shape),
+        lambda g: sum_to(np.multiply(g, _share(lhs > rhs, lhs == rhs, g)), rhs.shape),
     )
 
 
 def minimum(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """The smaller of two; a tie gives half of the cotangent to each, a NaN all to both."""
     return np.minimum(lhs, rhs), (
-        lambda g: sum_to(g * _share(lhs > rhs, lhs == rhs, g), lhs.shape),
-        lambda g: sum_to(g * _share(lhs < rhs, lhs == rhs, g), rhs.shape),
+        lambda g: sum_to(np.multiply(g, _share(lhs > rhs, lhs == rhs, g)), lhs.shape),
+        lambda g: sum_to(np.multiply(g, _share(lhs < rhs, lhs == rhs, g)), rhs.shape),
     )
 
 
@@ -175,7 +175,7 @@ def divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 def rdivide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``number / x``."""
     quotient = number / x
-    return quotient, (lambda g: -g * quotient / x,)
+    return quotient, (lambda g: np.divide(np.multiply(-g, quotient), x),)
 
 
 def floor_divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
@@ -195,25 +195,27 @@ def remainder_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 
 def rremainder_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``number % x``."""
-    return number % x, (lambda g: -g * (number // x),)
+    return number % x, (lambda g: np.multiply(-g, number // x),)
 
 
 def logaddexp_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``log(exp(x) + exp(number))``."""
-    return np.logaddexp(x, number), (lambda g: g * _logistic(x - number),)
+    return np.logaddexp(x, number), (lambda g: np.multiply(g, _logistic(x - number)),)
 
 
 def atan2_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """The angle of the point ``(number, x)``; the derivative at the origin is 0."""
     square = x * x + number * number
-    return np.arctan2(x, number), (lambda g: g * (number / np.where(square == 0, 1, square)),)
+    return np.arctan2(x, number), (
+        lambda g: np.multiply(g, number / np.where(square == 0, 1, square)),
+    )
 
 
 def power_number(x: Array, exponent: float) -> tuple[Array, Pullbacks]:
     """``x ** exponent``; the derivative of ``x ** 0`` is 0 everywhere."""
     if exponent == 0:
         return x**exponent, (np.zeros_like,)
-    return _raised(x, exponent), (lambda g: g * (exponent * _raised(x, exponent - 1)),)
+    return _raised(x, exponent), (lambda g: np.multiply(g, exponent * _raised(x, exponent - 1)),)
 
 
 def _raised(x: Array, exponent: float) -> Array:
@@ -235,17 +237,17 @@ def rpower_number(x: Array, base: float) -> tuple[Array, Pullbacks]:
     result = base**x
     # np.log of a Python float would be a float64 scalar and promote a float32 cotangent.
     log_base = float(np.log(base))
-    return result, (lambda g: g * (result * log_base),)
+    return result, (lambda g: np.multiply(g, result * log_base),)
 
 
 def maximum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """The larger of an element and a number; a tie gives one half of the cotangent."""
-    return np.maximum(x, number), (lambda g: g * _share(x < number, x == number, g),)
+    return np.maximum(x, number), (lambda g: np.multiply(g, _share(x < number, x == number, g)),)
 
 
 def minimum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """The smaller of an element and a number; a tie gives one half of the cotangent."""
-    return np.minimum(x, number), (lambda g: g * _share(x > number, x == number, g),)
+    return np.minimum(x, number), (lambda g: np.multiply(g, _share(x > number, x == number, g)),)
 
 
 def _like(x: Array, number: float) -> Any:

@@ -31,7 +31,7 @@ def exp(x: Array) -> tuple[Array, Pullbacks]:
         y = in_blocks(np.exp, x)
         return y, (partial(in_blocks, np.multiply, y),)
     y = np.exp(x)
-    return y, (y.__mul__,)
+    return y, (partial(np.multiply, y),)
 
 
 def log(x: Array) -> tuple[Array, Pullbacks]:
@@ -53,17 +53,17 @@ def square(x: Array) -> tuple[Array, Pullbacks]:
 @native_from(FEW_STEPS)
 def abs(x: Array) -> tuple[Array, Pullbacks]:
     """``|x|``; the derivative at 0 is 0."""
-    return np.absolute(x), (lambda g: g * np.sign(x),)
+    return np.absolute(x), (lambda g: np.multiply(g, np.sign(x)),)
 
 
 def sin(x: Array) -> tuple[Array, Pullbacks]:
     """The sine."""
-    return np.sin(x), (lambda g: g * np.cos(x),)
+    return np.sin(x), (lambda g: np.multiply(g, np.cos(x)),)
 
 
 def cos(x: Array) -> tuple[Array, Pullbacks]:
     """The cosine."""
-    return np.cos(x), (lambda g: -g * np.sin(x),)
+    return np.cos(x), (lambda g: np.multiply(-g, np.sin(x)),)
 
 
 @native_from(FEW_STEPS)
@@ -126,7 +126,7 @@ def softplus(x: Array) -> tuple[Array, Pullbacks]:
     """``log(1 + e ** x)``."""
     # np.logaddexp takes fifteen times as long.
     y = np.maximum(x, 0) + np.log1p(np.exp(-np.absolute(x)))
-    return y, (lambda g: g * _logistic(x),)
+    return y, (lambda g: np.multiply(g, _logistic(x)),)
 
 
 @native_from(MANY_STEPS)
@@ -147,7 +147,7 @@ def clip(x: Array, low: float | None, high: float | None) -> tuple[Array, Pullba
 def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
     """``1 / x``."""
     y = 1 / x
-    return y, (lambda g: -g * y * y,)
+    return y, (lambda g: np.multiply(np.multiply(-g, y), y),)
 
 
 # A block of a large array is written in place: fresh memory for every part would take longer than
@@ -156,7 +156,7 @@ def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
 
 def _square_cotangent(g: Array, x: Array, out: Array | None = None) -> Array:
     if out is None:
-        plain: Array = g * (x + x)
+        plain: Array = np.multiply(g, x + x)
         return plain
     np.add(x, x, out=out)
     np.multiply(g, out, out=out)
@@ -175,7 +175,7 @@ def _tanh_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
 
 def _sigmoid_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
     if out is None:
-        plain: Array = g * (y - y * y)
+        plain: Array = np.multiply(g, y - y * y)
         return plain
     np.multiply(y, y, out=out)
     np.subtract(y, out, out=out)

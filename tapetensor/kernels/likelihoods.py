@@ -22,16 +22,16 @@ def gaussian_nll(
     """``(log(v) + (prediction - target)**2 / v) / 2``, `v` the variance, `eps` at least."""
     held = np.maximum(variance, eps)
     difference = prediction - target
-    terms = 0.5 * (np.log(held) + np.square(difference) / held)
+    terms = 0.5 * np.add(np.log(held), np.divide(np.square(difference), held))
     if full:
         terms = terms + 0.5 * math.log(2 * math.pi)
     return reduced(
         terms,
         reduction,
-        lambda g: difference / held * g,
+        lambda g: np.multiply(difference / held, g),
         None,
         # As PyTorch's, below `eps`, too, so that a variance can come back from there.
-        lambda g: 0.5 * (held - np.square(difference)) / np.square(held) * g,
+        lambda g: np.multiply(0.5 * (held - np.square(difference)) / np.square(held), g),
     )
 
 
@@ -45,9 +45,9 @@ def poisson_nll(
     else:
         # A rate of 0 is seen as one that is barely above it, as in PyTorch.
         held = given + 1e-8
-        terms, slope = given - counts * np.log(held), 1 - counts / held
+        terms, slope = given - np.multiply(counts, np.log(held)), 1 - counts / held
     if full:
         many = np.maximum(counts, 1)
         stirling = many * np.log(many) - many + 0.5 * np.log(2 * math.pi * many)
-        terms = terms + np.where(counts > 1, stirling, 0)
+        terms = np.add(terms, np.where(counts > 1, stirling, 0))
     return reduced(terms, reduction, lambda g: slope * g, None)

@@ -22,7 +22,9 @@ from tapetensor.tape import Pullbacks
 def mse(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The squared differences."""
     difference = prediction - target
-    return reduced(np.square(difference), reduction, lambda g: difference * (2.0 * g), None)
+    return reduced(
+        np.square(difference), reduction, lambda g: np.multiply(difference, 2.0 * g), None
+    )
 
 
 @native_from(MANY_STEPS)
@@ -43,7 +45,9 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
 def mae(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
-    return reduced(np.absolute(difference), reduction, lambda g: np.sign(difference) * g, None)
+    return reduced(
+        np.absolute(difference), reduction, lambda g: np.multiply(np.sign(difference), g), None
+    )
 
 
 @native_from(FEW_STEPS)
@@ -64,7 +68,7 @@ def smooth_l1(
     difference = prediction - target
     held = np.clip(difference, -beta, beta)
     terms = held * (difference - 0.5 * held) / beta
-    return reduced(terms, reduction, lambda g: held * (g / beta), None)
+    return reduced(terms, reduction, lambda g: np.multiply(held, g / beta), None)
 
 
 def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
@@ -174,10 +178,10 @@ def binary_cross_entropy(
 
     def slope(g: Array) -> Array:
         spread = np.maximum(predictions * rests, 1e-12)
-        cotangent: Array = (predictions - probabilities) / spread * g
+        cotangent: Array = np.multiply((predictions - probabilities) / spread, g)
         return cotangent
 
-    rest: Array = (1 - probabilities) * log_no
+    rest: Array = np.multiply(1 - probabilities, log_no)
     terms = -(probabilities * log_yes + rest)
     return reduced(terms, reduction, slope, None)
 
@@ -193,12 +197,12 @@ def binary_cross_entropy_with_logits(
         # With tanh a confident and right prediction would lose its small gradient, and a choice
         # between two forms would lose the derivative of this one at 0.
         sigmoid = np.exp(np.minimum(logits, 0)) / (1 + decay)
-        cotangent: Array = (sigmoid - probabilities) * g
+        cotangent: Array = np.multiply(sigmoid - probabilities, g)
         return cotangent
 
     # Where an infinite logit agrees with its label, 0 times infinity is the 0 that is meant.
     # The sign gives the derivative at 0 that lies between those of both sides.
-    weights = 0.5 * (np.sign(logits) + 1) - probabilities
+    weights = np.subtract(0.5 * (np.sign(logits) + 1), probabilities)
     terms = weights * np.where(weights == 0, 0, logits) + np.log1p(decay)
     return reduced(terms, reduction, slope, None)
 
@@ -214,7 +218,7 @@ def weighted_binary_cross_entropy(
 
     def slope(g: Array) -> Array:
         sigmoid = np.exp(np.minimum(-logits, 0)) / (1 + decay)
-        cotangent: Array = (rests - yes * sigmoid) * g
+        cotangent: Array = np.multiply(rests - yes * sigmoid, g)
         return cotangent
 
     tail = np.log1p(decay)
@@ -280,5 +284,5 @@ def _weighted(probabilities: Array, logarithms: Array) -> Array:
 
 def _slope(log_softmax: Array, probabilities: Array) -> Array:
     total = row_sums(probabilities)
-    slope: Array = np.exp(log_softmax) * total - probabilities
+    slope: Array = np.subtract(np.exp(log_softmax) * total, probabilities)
     return slope

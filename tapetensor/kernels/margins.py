@@ -35,7 +35,7 @@ def soft_margin(prediction: Array, signs: Array, reduction: Reduction) -> tuple[
 
     def slope(g: Array) -> Array:
         sigmoid = np.exp(np.minimum(wrong, 0)) / (1 + decay)
-        cotangent: Array = np.where(is_yes, -sigmoid, sigmoid) * g
+        cotangent: Array = np.multiply(np.where(is_yes, -sigmoid, sigmoid), g)
         return cotangent
 
     # The sign gives the derivative at 0 that lies between those of both sides.

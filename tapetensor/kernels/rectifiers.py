@@ -23,7 +23,7 @@ def prelu(x: Array, slope: Array) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``slope * x`` elsewhere, for an array of slopes that broadcasts."""
     return choose(x <= 0, x * slope, x), (
         lambda g: sum_to(choose(x <= 0, g * slope, g), x.shape),
-        lambda g: sum_to(choose(x > 0, np.zeros_like(x), x) * g, slope.shape),
+        lambda g: sum_to(np.multiply(choose(x > 0, np.zeros_like(x), x), g), slope.shape),
     )
 
 
@@ -32,4 +32,4 @@ def elu(x: Array, alpha: float) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``alpha * (e ** x - 1)`` elsewhere; the derivative at 0 is `alpha`."""
     # The exponential of what is positive could overflow, and is not used.
     below = alpha * np.expm1(np.minimum(x, 0))
-    return choose(x <= 0, below, x), (lambda g: choose(x <= 0, g * (below + alpha), g),)
+    return choose(x <= 0, below, x), (lambda g: choose(x <= 0, np.multiply(g, below + alpha), g),)

@@ -18,7 +18,7 @@ _2_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 def tan(x: Array) -> tuple[Array, Pullbacks]:
     """The tangent."""
     y = np.tan(x)
-    return y, (lambda g: g * (1 + y * y),)
+    return y, (lambda g: np.multiply(g, 1 + y * y),)
 
 
 # Products of a sum and a difference keep the digits that 1 - x * x loses near 1.
@@ -31,7 +31,7 @@ def asin(x: Array) -> tuple[Array, Pullbacks]:
 
 def acos(x: Array) -> tuple[Array, Pullbacks]:
     """The angle of a cosine."""
-    return np.arccos(x), (lambda g: -g / np.sqrt((1 - x) * (1 + x)),)
+    return np.arccos(x), (lambda g: np.divide(-g, np.sqrt((1 - x) * (1 + x))),)
 
 
 def atan(x: Array) -> tuple[Array, Pullbacks]:
@@ -41,12 +41,12 @@ def atan(x: Array) -> tuple[Array, Pullbacks]:
 
 def sinh(x: Array) -> tuple[Array, Pullbacks]:
     """The hyperbolic sine."""
-    return np.sinh(x), (lambda g: g * np.cosh(x),)
+    return np.sinh(x), (lambda g: np.multiply(g, np.cosh(x)),)
 
 
 def cosh(x: Array) -> tuple[Array, Pullbacks]:
     """The hyperbolic cosine."""
-    return np.cosh(x), (lambda g: g * np.sinh(x),)
+    return np.cosh(x), (lambda g: np.multiply(g, np.sinh(x)),)
 
 
 def asinh(x: Array) -> tuple[Array, Pullbacks]:
@@ -67,7 +67,7 @@ def atanh(x: Array) -> tuple[Array, Pullbacks]:
 def expm1(x: Array) -> tuple[Array, Pullbacks]:
     """``exp(x) - 1``."""
     y = np.expm1(x)
-    return y, (lambda g: g * (y + 1),)
+    return y, (lambda g: np.multiply(g, y + 1),)
 
 
 def log1p(x: Array) -> tuple[Array, Pullbacks]:
@@ -88,9 +88,9 @@ def log10(x: Array) -> tuple[Array, Pullbacks]:
 def rsqrt(x: Array) -> tuple[Array, Pullbacks]:
     """``1 / sqrt(x)``."""
     y = 1 / np.sqrt(x)
-    return y, (lambda g: g * (-0.5 * y / x),)
+    return y, (lambda g: np.multiply(g, -0.5 * y / x),)
 
 
 def erf(x: Array) -> tuple[Array, Pullbacks]:
     """The error function."""
-    return special.erf(x), (lambda g: g * (_2_OVER_SQRT_PI * np.exp(-np.square(x))),)
+    return special.erf(x), (lambda g: np.multiply(g, _2_OVER_SQRT_PI * np.exp(-np.square(x))),)
