@@ -245,7 +245,9 @@ def _summed(
     """
     if unique_id not in summed:
         summed.add(unique_id)
-        return earlier + pullback(g)
+        # It has a name, for numpy would write the sum over a large value without one, in its order.
+        added = pullback(g)
+        return earlier + added
     if pullback.__class__ is PartPullback and earlier.__class__ is g.__class__:
         pullback.add_to(earlier, g)
         return earlier

@@ -217,7 +217,7 @@ def adagrad(
 def moving_average(average: Array, value: Array, decay: float) -> Array:
     """``decay * average + (1 - decay) * value``."""
     fresh: Array = (1 - decay) * value
-    updated: Array = decay * average + fresh
+    updated: Array = np.add(decay * average, fresh)
     return updated
 
 
