@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 from typing import Any, Self, TypeAlias
 
 from typing_extensions import override
@@ -69,7 +70,8 @@ def shortened(origins: Origins) -> Origins:
     """
     known = ids_since(0, origins)
     runs: list[range] = []
-    for one in sorted([*known.ranges, *[range(each, each + 1) for each in known]], key=min):
+    alone = [range(one, one + 1) for one in known]
+    for one in sorted([*known.ranges, *alone], key=attrgetter("start")):
         if runs and one.start <= runs[-1].stop:
             runs[-1] = range(runs[-1].start, max(one.stop, runs[-1].stop))
         else:
