@@ -35,6 +35,12 @@ def test_what_is_computed_twice_is_computed_once() -> None:
     assert _calls(run, "exp") == 1
 
 
+def test_bounds_are_one_step() -> None:
+    compiled = tt.compile(lambda x: x.clip(-1.0, 2.0))
+    compiled(tt.ones((3,)))
+    assert _titles(compiled) == ["allocate", "clip"]
+
+
 def test_a_product_and_a_sum_are_computed_once_but_not_the_other_way_round() -> None:
     run = tt.compile(lambda x, y: (x * y + y, x * y + y * x, y + x * y))
     x, y = np.array([np.nan, -np.nan, 2.0]), np.array([-np.nan, np.nan, 3.0])

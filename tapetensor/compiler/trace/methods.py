@@ -115,11 +115,6 @@ class ArrayMethods(CapturedArray):
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
         """Return the elements between bounds, of which either may be missing."""
-        # The two others give zeros another sign, which matters where a bound may be zero.
-        are_known = all(type(one) in (int, float) and one for one in (min, max))
-        is_plain = out is None and not options and self.dtype.kind == "f"
-        if are_known and is_plain and not self.may_run_natively:
-            return np.minimum(np.maximum(self, min), max)
         return _called(METHODS["clip"], self, min, max, out, **options)
 
     def sort(self, *args: Any, **options: Any) -> None:
