@@ -322,14 +322,18 @@ class Update:
         self.options = options
 
     def __call__(
-        self, gradient: Array, parts: Sequence[Array], loop: Callable[..., None] | None = None
+        self,
+        buffer: Array,
+        parts: Sequence[Array],
+        gradient: Array | None = None,
+        loop: Callable[..., None] | None = None,
     ) -> None:
         """Update the parameters by their gradients.
 
         Args:
-            gradient: the gradients end to end in the group's own buffer, which takes the new
-                values.
-            parts: those of `gradient`.
+            buffer: the group's own, which takes the new values.
+            parts: those of `buffer`.
+            gradient: that of the only parameter; None if the gradients lie in `buffer`.
             loop: see `Group.step_flat`.
         """
         group = self.group
@@ -339,7 +343,8 @@ class Update:
             captured.capture_update(self, [])
         # A plan is only for numpy's arrays, of which a group is always flat.
         group.is_flat()
-        group.step_flat(gradient, gradient, self.options, parts, loop)
+        flat = buffer if gradient is None else np.reshape(gradient, -1)
+        group.step_flat(flat, buffer, self.options, parts, loop)
 
     @staticmethod
     def saved(*updates: Update) -> Callable[[], None]:

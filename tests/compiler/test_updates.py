@@ -10,6 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, optim
+from tapetensor.compiler import plans
 
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "sgd": lambda model: optim.Sgd(model, lr=0.1),
@@ -127,3 +128,25 @@ def test_a_copy_that_leaves_after_a_step_is_the_callers(copy: Any, make: Any) ->
         before = weight.copy()
         found[...] = 100.0
         np.testing.assert_array_equal(world.model.weight.numpy(), before)
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
+def test_the_gradient_of_an_only_parameter_is_read_where_it_lies(make: Any) -> None:
+    rows = tt.from_numpy(np.array([0, 2, 2]), (3,))
+
+    def step(model: Any, optimizer: Any) -> None:
+        loss = model.forward(rows.trace()).square().sum()
+        optimizer.step(loss.backward(wrt=model))
+
+    compiled = tt.compile(step)
+    trained = []
+    for run in (compiled, step):
+        model = nn.Embedding(4, 3, rng=np.random.default_rng(0))
+        optimizer = make(model)
+        for _ in range(3):
+            run(model, optimizer)
+        trained.append(model.weight.numpy().tolist())
+    assert trained[0] == trained[1]
+    # It is not copied into the optimizer's buffer before, which would be another one.
+    (plan,) = plans(compiled)
+    assert [one.title for one in plan.steps].count("update") == 1

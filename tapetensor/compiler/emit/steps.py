@@ -127,12 +127,20 @@ class Planner:
     def _place_update(self, node: Node) -> None:
         flat = self._buffer_of(node, node)
         parts = [f"{flat}_{position}" for position in range(len(node.args))]
+        run, title = self._kernel(node)
+        arguments = f"{flat}, ({', '.join(parts)}, )"
+        # As in eager mode the gradient of an only parameter is read where it lies; but a loop has
+        # it in the buffer.
+        is_alone = len(parts) == 1 and self._executor.kernel(node.function) is node.function
         for gradient, part in zip(node.args, parts, strict=True):
             placed = self.memory.storage(gradient).gradient
-            if placed is None or placed[0] is not node:
+            if placed is not None and placed[0] is node:
+                continue
+            if is_alone:
+                arguments += f", {self.code.operand(gradient).source}"
+            else:
                 self._copy(node, part, gradient)
-        run, title = self._kernel(node)
-        call = f"{run}({flat}, ({', '.join(parts)}, ))"
+        call = f"{run}({arguments})"
         if not self.is_at_risk:
             call = f"is_late = True; {call}"
         self.code.emit(node, call, title)
