@@ -18,6 +18,7 @@ from tapetensor.kernels.numerics import threads
 from tapetensor.native import cache
 from tapetensor.native.columns import with_column_sums
 from tapetensor.native.expressions import is_known
+from tapetensor.native.gains import gains
 from tapetensor.native.kernels import native_kernel
 from tapetensor.native.layout import Form, Layout, layout_of
 from tapetensor.native.loading import SMALLEST_FOR_THREADS, seen
@@ -33,6 +34,9 @@ _SHARE = 1 << 16
 _LONGEST_SUM = 1 << 9
 # The same where the elements lie end to end, and are added in many lanes.
 _LONGEST_FLAT_SUM = 1 << 13
+# So many pairs of arrays, of which one is written to, LLVM compares before it uses vector
+# instructions: they may overlap for all that it knows. With more of them it uses none.
+_MOST_COMPARISONS = 128
 
 
 class NativeLoops(BlockLoops):
@@ -53,7 +57,8 @@ class NativeLoops(BlockLoops):
         """Tell whether a loop does more than one ufunc, or blocks save trips to memory."""
         steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
         is_one = len(steps) == 1 and isinstance(steps[0].function, np.ufunc)
-        return (not is_one and layout_of(group) is not None) or super().is_worth_it(group)
+        is_loop = not is_one and layout_of(group) is not None and gains(group)
+        return is_loop or super().is_worth_it(group)
 
     @override
     def prepared(self, schedule: list[Node]) -> list[Node]:
@@ -68,7 +73,7 @@ class NativeLoops(BlockLoops):
     @override
     def build(self, group: Group, code: Code) -> None:
         """Write what runs a group."""
-        layout = layout_of(group)
+        layout = layout_of(group) if gains(group) else None
         if layout is None or not self._is_built(group, layout, code):
             super().build(group, code)
 
@@ -81,6 +86,8 @@ class NativeLoops(BlockLoops):
             layout = by_row
         loop = Loop(group, layout, over, apart)
         source = loop.source()
+        if loop.comparisons() > _MOST_COMPARISONS:
+            return False
         step = self._rows_of_share(layout, loop)
         shares = -(-layout.rows // step)
         starts = [apart[one.node][1] for one in loop.arrays() if one.seen.is_apart]

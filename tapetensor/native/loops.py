@@ -60,6 +60,13 @@ class _Pass:
     lines: list[str] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
 
+    def counts(self) -> tuple[int, int]:
+        """Return how many arrays are written to, and how many others are read."""
+        written = {line.partition("[")[0] for line in self.stores}
+        places = [line.partition(" = ")[2] for line in self.loads.values()]
+        read = {place.partition("[")[0] for place in places} - written
+        return len(written), len(read)
+
 
 class Loop:
     """Writes the loop.
@@ -147,6 +154,19 @@ class Loop:
     def longest_row(self) -> int:
         """Return how many elements the longest row has."""
         return max([1, *self._widths])
+
+    def comparisons(self) -> int:
+        """Return of how many pairs of arrays LLVM asks whether they overlap, in one of the loops.
+
+        The source has been written.
+        """
+        counts = [one.counts() for one in self._passes.values()]
+        if self._is_flat:
+            read = sum([one.seen.form is Form.ROW for one in self._seen.values()])
+            over = len(self._over)
+            counts = [(len(self.outputs) + over, read - over)]
+        pairs = [written * (written - 1) // 2 + written * read for written, read in counts]
+        return max(pairs, default=0)
 
     def _body(self) -> list[str]:
         lines: list[str] = []
