@@ -49,10 +49,24 @@ def test_arrays_of_any_layout_are_chosen_bit_by_bit(dtype: Any) -> None:
         _assert_same(choose(mask[::-1], one, other), np.where(mask[::-1], one, other))
 
 
+@pytest.mark.parametrize("shape", [_SHAPE[1:], (1, *_SHAPE[1:]), (*_SHAPE[:1], 1), (1, 1), (1,)])
+def test_sides_that_are_repeated_are_chosen_bit_by_bit(shape: tuple[int, ...]) -> None:
+    mask, side = _mask(), _side(np.float32, 6)
+    part = side[tuple(slice(size) for size in (1, *shape)[-2:])].reshape(shape)
+
+    for one in (part, np.broadcast_to(part, _SHAPE)):
+        assert can_blend(mask, side, one)
+        for sides in ((side, one), (one, side), (one, one), (one, np.float32(0.5)[...])):
+            for which in (mask, np.asfortranarray(mask)):
+                found, wanted = choose(which, *sides), np.where(which, *sides)
+                _assert_same(found, wanted)
+                assert found.strides == wanted.strides
+
+
 def test_what_has_no_such_bits_is_left_to_numpy() -> None:
     mask, lhs = _mask(), _side(np.float32, 3)
     others: list[Any] = [
-        lhs.astype(np.float64), lhs[0], np.float64(0.1), lhs.astype(np.float16), np.arange(33),
+        lhs.astype(np.float64), lhs[None], np.float64(0.1), lhs.astype(np.float16), np.arange(33),
     ]  # fmt: skip
 
     for other in others:

@@ -26,19 +26,19 @@ def choose(mask: Array, lhs: Any, rhs: Any) -> Array:
     """Return ``np.where(mask, lhs, rhs)``; one side may be a Python number."""
     if type(mask) is np.ndarray and mask.size >= _SMALLEST:
         one, other = _with_dtype_of(rhs, lhs), _with_dtype_of(lhs, rhs)
-        if can_blend(mask, one, other) and _lies_as(mask, one) and _lies_as(mask, other):
+        is_in_order = mask.flags.c_contiguous or all(map(_is_fortrans, (mask, one, other)))
+        if is_in_order and can_blend(mask, one, other):
             return blend(mask, one, other)
     chosen: Array = np.where(mask, lhs, rhs)
     return chosen
 
 
-def _lies_as(mask: Array, side: Array) -> bool:
-    """Tell whether a side lies as the mask does: `blend` asks the mask alone, `np.where` all."""
-    return (
-        side.ndim == 0
-        or (side.flags.c_contiguous and mask.flags.c_contiguous)
-        or (side.flags.f_contiguous and mask.flags.f_contiguous)
-    )
+def _is_fortrans(x: Any) -> bool:
+    """Tell whether an array lies in Fortran's order: `np.where` asks all, `blend` the mask alone.
+
+    Of a mask in C order both give an array in C order.
+    """
+    return isinstance(x, np.ndarray) and x.flags.f_contiguous
 
 
 def can_blend(mask: Array, lhs: Any, rhs: Any) -> bool:
@@ -50,9 +50,17 @@ def can_blend(mask: Array, lhs: Any, rhs: Any) -> bool:
         and type(rhs) is np.ndarray
         and lhs.dtype == rhs.dtype
         and lhs.dtype in _BITS
-        and lhs.shape in (mask.shape, ())
-        and rhs.shape in (mask.shape, ())
+        and _fits(mask, lhs)
+        and _fits(mask, rhs)
     )
+
+
+def _fits(mask: Array, side: Array) -> bool:
+    """Tell whether a side has the shape of the mask, or is repeated to that."""
+    if side.shape in (mask.shape, ()):
+        return True
+    sizes = zip(reversed(side.shape), reversed(mask.shape), strict=False)
+    return side.ndim <= mask.ndim and all(size in (1, whole) for size, whole in sizes)
 
 
 def blend(mask: Array, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
