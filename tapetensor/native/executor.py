@@ -160,8 +160,11 @@ def _argument(parameter: Parameter, code: Code) -> tuple[str, Any] | None:
     node, shape = parameter.node, parameter.seen.shape
     operand = code.operand(node)
     if operand.array is not None:
-        view = operand.array.reshape(shape)
-        if not np.may_share_memory(view, operand.array):
+        array = operand.array
+        if parameter.seen.form is Form.SCALAR:
+            array = array[(0,) * array.ndim + (...,)]
+        view = array.reshape(shape)
+        if not np.may_share_memory(view, array):
             return None
         return _bound(view, code)
     source = operand.source

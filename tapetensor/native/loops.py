@@ -312,7 +312,10 @@ class Loop:
             return literal(operand.detail, operand.dtype)
         seen = self._layout.see(operand, reader)
         assert seen is not None
-        if operand in self._apart:
+        if operand.kind is Kind.CONSTANT and not any(operand.detail.strides):
+            # A number that is repeated, as the cotangent of a mean is.
+            seen = Seen(Form.SCALAR, ())
+        elif operand in self._apart:
             seen = replace(seen, is_apart=True)
         parameter = self._seen.get((operand, seen))
         if parameter is None:

@@ -134,6 +134,24 @@ def test_a_loop_sees_parts_of_rows_in_c_order_and_is_compiled_once(
     assert {one.layout for (only,) in signatures for one in only if hasattr(one, "layout")} == {"C"}
 
 
+def test_the_cotangent_of_a_mean_is_one_number_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    signatures: list[Any] = []
+
+    def load(source: str, types: tuple[Any, ...]) -> Any:
+        signatures.append(types)
+        return cache.load(source, types)
+
+    def run(x: Any) -> Any:
+        return x.trace().tanh().square().mean().backward()[x]
+
+    monkeypatch.setattr(executor, "cache", types.SimpleNamespace(load=load))
+    _agree(run, _normal(0, (6, 8)))
+
+    # LLVM vectorizes no loop over an array that may lie in any way.
+    assert signatures
+    assert {one.layout for each in signatures for one in each if hasattr(one, "layout")} == {"C"}
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_pooling_and_its_gradient_are_numpys() -> None:
     def run(x: Any, w: Any) -> Any:
