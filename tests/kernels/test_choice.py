@@ -56,7 +56,7 @@ def test_sides_that_are_repeated_are_chosen_bit_by_bit(shape: tuple[int, ...]) -
 
     for one in (part, np.broadcast_to(part, _SHAPE)):
         assert can_blend(mask, side, one)
-        for sides in ((side, one), (one, side), (one, one), (one, np.float32(0.5)[...])):
+        for sides in ((side, one), (one, side), (one, one), (one, np.array(0.5, np.float32))):
             for which in (mask, np.asfortranarray(mask)):
                 found, wanted = choose(which, *sides), np.where(which, *sides)
                 _assert_same(found, wanted)
