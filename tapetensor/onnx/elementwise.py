@@ -226,6 +226,7 @@ RULES: dict[str, Rule] = {
     **{f"np.arc{one}": _op(f"A{one}") for one in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     "np.maximum": _op("Max", on_bools="Or"),
     "np.minimum": _op("Min", on_bools="And"),
+    "np.clip": lambda graph, _, x, low, high: graph.add("Min", graph.add("Max", x, low), high),
     "np.floor": _whole("Floor"),
     "np.ceil": _whole("Ceil"),
     "np.rint": _whole("Round"),
