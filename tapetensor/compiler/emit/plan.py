@@ -34,7 +34,7 @@ class Plan:
     Args:
         planner: what has planned the steps.
         names: the objects that the other lines refer to by name.
-        guards: the lines before the steps.
+        guards: how a call is recognized, and where its arrays are.
         after: the lines behind them.
         started: when planning began.
         generators: the variables of the generators that the steps draw from.

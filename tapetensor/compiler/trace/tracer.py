@@ -402,7 +402,13 @@ class ArrayTracer(Operands):
     @unseen
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc; leave it to what records, which calls it again on what it holds."""
-        return captured(self, ufunc, method, inputs, options)
+        try:
+            return captured(self, ufunc, method, inputs, options)
+        except TypeError as error:
+            if ufunc not in (np.equal, np.not_equal):
+                raise
+            # An error of numpy's own has its ``==`` answer by itself, for which it asks for values.
+            raise TypeError(str(error)) from None
 
     @unseen
     def __array_function__(

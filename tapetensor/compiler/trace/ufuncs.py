@@ -46,22 +46,6 @@ def captured(
     options: dict[str, Any],
 ) -> Any:
     """Capture a method of a ufunc, whose result may go into an array."""
-    try:
-        return _captured(self, ufunc, method, inputs, options)
-    except TypeError as error:
-        if ufunc not in (np.equal, np.not_equal):
-            raise
-        # An error of numpy's own has its ``==`` answer by itself, for which it asks for values.
-        raise TypeError(str(error)) from None
-
-
-def _captured(
-    self: ArrayTracer,
-    ufunc: np.ufunc,
-    method: str,
-    inputs: tuple[Any, ...],
-    options: dict[str, Any],
-) -> Any:
     classes = dict.fromkeys(map(type, (self, *inputs, *options.get("out", ()))))
     # Mostly all are of one.
     if len(classes) > 1 and any(map(yields_to, classes)):
