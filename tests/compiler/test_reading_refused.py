@@ -26,8 +26,10 @@ import time
 import timeit
 import traceback
 import types
+import unittest.mock
 import uuid
 import warnings
+import weakref
 from collections import Counter, UserDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
+from tapetensor import nn
 from tapetensor.errors import TraceError
 
 NOW = time.perf_counter
@@ -344,3 +347,13 @@ def test_what_a_method_that_python_writes_decides_by_is_refused_with_the_users_l
 
     with pytest.raises(TraceError, match=rf"{__file__}:\d+: .* depends on the values"):
         equal(np.ones(2))
+
+
+def test_what_only_looks_like_a_model_is_refused_by_name() -> None:
+    model = nn.Linear(3, 2, rng=np.random.default_rng(0))
+    proxy: Any = weakref.proxy(model)
+    mock: Any = unittest.mock.Mock(spec=nn.Module)
+    for other, told in ((proxy, "weakref.proxy"), (mock, "mock")):
+        run: Any = tt.compile(lambda x, other=other: (other.parameters(), x)[1])
+        with pytest.raises(TraceError, match=f"is a {told}"):
+            run(tt.ones((2, 3)))

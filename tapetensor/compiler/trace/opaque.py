@@ -154,7 +154,7 @@ def clear_of_tracers(cache: Any, known: list[Any]) -> bool:
 def never_the_same(value: Any) -> str:
     """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
     cls = type(value)
-    if is_plain(value) or cls in (list, tuple, types.FunctionType) or isinstance(value, _OURS):
+    if is_plain(value) or cls in (list, tuple, types.FunctionType) or issubclass(cls, _OURS):
         # To ask abstract classes takes longer.
         return ""
     if is_unrepeatable(value) or isinstance(value, random.SystemRandom) or value is sys.modules:
