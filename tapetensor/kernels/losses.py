@@ -245,7 +245,7 @@ def cosine_embedding(
     def cotangent(g: Array, own: Array, own_square: Array, other: Array) -> Array:
         each = over_rows(g, terms)
         slope = np.where(is_alike, -each, np.where(is_apart, 0, each))
-        return np.multiply(slope, other / scale - cosine * own / own_square)
+        return np.multiply(slope, np.subtract(other / scale, cosine * own / own_square))
 
     return reduced(
         terms,
