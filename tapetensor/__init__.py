@@ -29,7 +29,6 @@ from tapetensor.errors import FileFormatError as FileFormatError
 from tapetensor.errors import HigherOrderError as HigherOrderError
 from tapetensor.errors import MissingDependencyError as MissingDependencyError
 from tapetensor.errors import MissingGradientError as MissingGradientError
-from tapetensor.errors import MovedTensorError as MovedTensorError
 from tapetensor.errors import NumericalInstabilityError as NumericalInstabilityError
 from tapetensor.errors import ShapeError as ShapeError
 from tapetensor.errors import StateMismatchError as StateMismatchError

@@ -18,7 +18,6 @@ from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.attention import check_bias, mask_array, scores_shape
-from tapetensor.tensor.base import check_not_spent
 from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import Ds, M, N, T
 
@@ -167,8 +166,7 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         w_q, w_k, w_v, w_o = [getattr(self, name) for name in own]
         check_input(op, query, w_q.weight, self.in_features)
         if key is None and value is None:
-            check_not_spent(op, query)
-            key, value = query.with_empty_tape(), query.with_empty_tape()
+            key, value = query, query
         elif key is None or value is None:
             raise ArgumentTypeError(f"{op}: give key and value, or neither of them")
         check_input(op, key, w_q.weight, self.in_features)

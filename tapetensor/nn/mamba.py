@@ -119,7 +119,7 @@ class MambaBlock(Module, Generic[N, P, K, W]):
             DTypeError: if `x` has another dtype than the weights.
         """
         check_sequence("MambaBlock", x, self.conv_bias, self.in_proj.in_features)
-        gate = self.gate_proj.forward(x.with_empty_tape()).silu()
+        gate = self.gate_proj.forward(x).silu()
         inner = self._causal_conv(self.in_proj.forward(x)).silu()
         return self.out_proj.forward(self.ssm.forward(inner) * gate)
 
@@ -132,6 +132,6 @@ class MambaBlock(Module, Generic[N, P, K, W]):
         # What lies before the first step is 0.
         for back in range(1, min(present + 1, int(length))):
             missing = zeros_beside(x, (batch, back, channels))
-            earlier = concat((missing, x.with_empty_tape()[:, : length - back]), axis=1)
-            total = total + earlier * weight.with_empty_tape()[present - back]
+            earlier = concat((missing, x[:, : length - back]), axis=1)
+            total = total + earlier * weight[present - back]
         return total + x * weight[present]

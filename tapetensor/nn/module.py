@@ -18,6 +18,7 @@ from tapetensor.nn.conformity import check_fields
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
 from tapetensor.pictures import table
 from tapetensor.tape import NoneTape
+from tapetensor.tape.history import OWN, comes_of_model, op_name
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import tape_state
 
@@ -174,15 +175,36 @@ class Module:
         is_setting = value.__class__ in _SETTINGS and before.__class__ in _SETTINGS
         if name in self.fields_of_class and not (is_compared or is_setting):
             check_fields(self, vars(self) | {name: value})
-        _forget_origins(name, value)
+        self._own(name, value)
         object.__setattr__(self, name, value)
+
+    def _own(self, name: str, value: object) -> None:
+        """Make the tensors of a field the module's own.
+
+        Raises:
+            BuildError: if one is computed from a model's tensors, so that it would be no leaf.
+        """
+        # Running statistics come often.
+        found = ((name, value),) if isinstance(value, Tensor) else ()
+        if not found and value.__class__ not in _SETTINGS:
+            found = tuple([one for one in _leafs(name, value) if isinstance(one[1], Tensor)])
+        for path, one in found:
+            if one.history is not None and comes_of_model(one.history) and one.history is not OWN:
+                raise BuildError(
+                    f"{type(self).__name__}.{path}: a field holds a leaf, and this tensor was "
+                    f"computed by {op_name(one.history[1])} from a model's own; compute it in "
+                    "forward, where it is used, or write detach() for a new leaf of its value"
+                )
+        for _, one in found:
+            one.history = OWN
 
     def _check_value(self, name: str, value: object) -> None:
         if isinstance(value, Tensor):
             if value.tape is not None:
                 raise BuildError(
-                    f"{type(self).__name__}.{name}: a field holds a plain tensor, and the state of "
-                    f"this one is {tape_state(value)}; write detach()"
+                    f"{type(self).__name__}.{name}: a field holds a leaf, and this tensor has "
+                    f"{tape_state(value)}; compute it in forward, where it is used, or write "
+                    "detach() for a new leaf of its value"
                 )
             before = vars(self).get(name)
             if isinstance(before, Tensor):
@@ -359,17 +381,6 @@ class Module:
 
 
 _CONTENTS = (Tensor, Module)
-
-
-def _forget_origins(name: str, value: object) -> None:
-    """Make parameters like any other of the tensors of a field, whatever they came of."""
-    if isinstance(value, Tensor):
-        # Running statistics come often.
-        value.origins = None
-    elif value.__class__ not in _SETTINGS:
-        for _, one in _leafs(name, value):
-            if isinstance(one, Tensor):
-                one.origins = None
 
 
 def _leafs(path: str, value: object) -> Iterator[tuple[str, object]]:

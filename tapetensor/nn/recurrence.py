@@ -25,9 +25,7 @@ from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_not_spent
 from tapetensor.tensor.creation import zeros_beside
-from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, T
 
 # The two states of an LSTM, ``h`` and ``c``.
@@ -137,7 +135,6 @@ class Recurrent(Module, Generic[In, Out, W]):
             check_input(name, one, x)
             if one.shape != shape:
                 raise ShapeError(f"{name}: a state must have shape {shape}, got {one.shape}")
-            check_not_spent(name, one)
         return trained_together(x, *states)
 
 
@@ -149,7 +146,4 @@ def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[An
         x: the tensor, which is spent.
         *indices: what each part is in it; ``...`` for all of it.
     """
-    taker: Any = layer
-    handles = zip(forks(x, len(indices), taker), indices, strict=True)
-    parts = [one if at is ... else apply(indexing.getitem, (one,), (at,)) for one, at in handles]
-    return tuple(parts)
+    return tuple([x if at is ... else apply(indexing.getitem, (x,), (at,)) for at in indices])

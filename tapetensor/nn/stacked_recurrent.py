@@ -18,8 +18,6 @@ from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor3D, concat, stack
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_not_spent
-from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, M, N, T
 
 # The two states of all runs of an LSTM, ``h`` and ``c``.
@@ -86,8 +84,6 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
 
     def _outputs(self, x: Tensor[Any, Any, Any], state: Any) -> tuple[Any, list[Any]]:
         """Return the outputs of the last layer, and of each state those after all runs."""
-        check_not_spent(type(self).__name__, x)
-        taker: Any = self
         runs, directions = self._runs(), 1 + self.bidirectional
         x, *states = self._checked(x, state, (len(runs),))
         before = [parts_of(self, one, *[(run,) for run in range(len(runs))]) for one in states]
@@ -96,9 +92,9 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
             if first:
                 x = dropped(self, x, self.dropout, self.rng)
             outputs = []
-            for run, one in enumerate(forks(x, directions, taker), first):
+            for run in range(first, first + directions):
                 turns = run > first
-                steps = apply(indexing.getitem, (one,), (_BACKWARDS,)) if turns else one
+                steps = apply(indexing.getitem, (x,), (_BACKWARDS,)) if turns else x
                 found = self._run(steps, runs[run][0], [each[run] for each in before])
                 size = self.hidden_size
                 parts = [slice(size * state, size * (state + 1)) for state in range(self.states)]

@@ -131,9 +131,9 @@ class DiagonalSSM(Module, Generic[N, K, W]):
         wide = (batch, self.state_features, length, channels)
         step = self.step.retaped(tape).softplus()
         rate = -self.log_a.retaped(tape).exp()
-        decay = (rate * step.with_empty_tape()).exp()
+        decay = (rate * step).exp()
         gain = self.b.retaped(tape) * step
-        skipped = x.with_empty_tape() * self.d
+        skipped = x * self.d
         states = ssm_scan(
             x.expand_dims(1).broadcast_to(wide),
             decay.expand_dims(1).broadcast_to(wide),
@@ -240,11 +240,11 @@ class SelectiveSSM(Module, Generic[N, K, W]):
         batch, length, channels = x.shape
         wide = (batch, self.state_features, length, channels)
         rate = -self.log_a.retaped(x.tape_type).exp()
-        step = self.step_out.forward(self.step_in.forward(x.with_empty_tape())).softplus()
-        into = self.b_proj.forward(x.with_empty_tape()).transpose()
-        readout = self.c_proj.forward(x.with_empty_tape())
-        skipped = x.with_empty_tape() * self.d
-        spread_step = step.with_empty_tape().expand_dims(1).broadcast_to(wide)
+        step = self.step_out.forward(self.step_in.forward(x)).softplus()
+        into = self.b_proj.forward(x).transpose()
+        readout = self.c_proj.forward(x)
+        skipped = x * self.d
+        spread_step = step.expand_dims(1).broadcast_to(wide)
         states = ssm_scan(
             (x * step).expand_dims(1).broadcast_to(wide),
             (spread_step * rate.expand_dims(1).broadcast_to(wide)).exp(),

@@ -38,8 +38,8 @@ class TransformerBlock(Module):
     def _added(self, x: Any, norm: LayerNorm[Any, Any], branch: Callable[[Any], Any]) -> Any:
         """Return `x` and what a branch makes of it, normalized after the sum or before it."""
         if self.norm_first:
-            return x + self.drop.forward(branch(norm.forward(x.with_empty_tape())))
-        return norm.forward(x + self.drop.forward(branch(x.with_empty_tape())))
+            return x + self.drop.forward(branch(norm.forward(x)))
+        return norm.forward(x + self.drop.forward(branch(x)))
 
     def _fed(self, x: Any, first: Linear[Any, Any, Any], second: Linear[Any, Any, Any]) -> Any:
         """Return what the feed-forward layer makes of `x`."""
@@ -175,7 +175,7 @@ class DecoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
         """
         check_sequences("DecoderBlock", ("x", "memory"), (x, memory), self.norm1.weight)
         x, memory = trained_together(x, memory)
-        key, value = memory.with_empty_tape(), memory
+        key, value = memory, memory
         y = self._added(x, self.norm1, lambda x: self.self_attn.forward(x, causal=causal))
         z = self._added(y, self.norm2, lambda y: self.cross_attn.forward(y, key, value))
         result: Tensor[Any, Any, Any] = self._added(
@@ -253,6 +253,6 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
         memory: Any = self.encoder.forward(source)
         *others, last = self.decoder
         for block in others:
-            x = block.forward(x, memory.with_empty_tape(), causal=causal)
+            x = block.forward(x, memory, causal=causal)
         result: Tensor[Any, Any, Any] = last.forward(x, memory, causal=causal)
         return result

@@ -169,7 +169,7 @@ class Optimizer(ABC):
         check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
         if not self._is_tried:
             self._try()
-        if grads.incomplete:
+        if grads.gaps:
             names: dict[int, str] = {
                 tensor.id: names[0] for names, tensor in self._parameters.items()
             }
@@ -181,10 +181,7 @@ class Optimizer(ABC):
             raise UnusedParametersError(
                 f"{self._op}.step: nothing was updated, for these parameters cannot be: {listed}. "
                 "Did they take part in the loss, was `wrt` the whole model, and does it still have "
-                "them? After a layer is replaced, make a new optimizer. One that meets plain "
-                "values before it meets the tape is not recorded: weight.retaped(x.tape_type). "
-                "Where a tensor was lent by with_empty_tape() and then dropped, all before it is "
-                "lost: write share().",
+                "them? After a layer is replaced, make a new optimizer.",
                 [name for names, _ in unused for name in names],
             )
         for group, gradients in updates:
@@ -195,7 +192,7 @@ class Optimizer(ABC):
 
         Gradients are values that `backward` returns, so there is none to set to zero here (for a
         store that a loop carries from step to step there is ``grads.zero()``). Call it after
-        `step`, if at all: a tape is freed with its owner, so that nothing grows without it.
+        `step`, if at all: what was recorded is freed with the tensors, so that nothing grows without it.
         """
         active_context().close_tapes(
             f"{self._op}.zero_grad() was called (which belongs after step(), not between the "

@@ -76,6 +76,14 @@ def users_place() -> Place | None:
     return None if frame is None else place_in(frame)
 
 
+def calling_place() -> Place | None:
+    """Return the line that called the function that asks, if that is one of the user's."""
+    # Two frames, and no search, which costs ten times as much: this is asked at every step.
+    frame = sys._getframe(2)
+    is_users = is_users_module(frame.f_globals.get("__name__"))
+    return Place(frame.f_code.co_filename, frame.f_lineno) if is_users else None
+
+
 def place_in(frame: FrameType) -> Place:
     """Return the line that a frame is in."""
     return Place(frame.f_code.co_filename, frame.f_lineno)

@@ -19,7 +19,6 @@ from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     TensorBase,
     check_floating,
-    check_not_spent,
     check_same_dtype,
     check_tensor,
 )
@@ -228,7 +227,6 @@ def mask_array(
     if mask is None:
         return None
     check_tensor(op, "the mask", mask)
-    check_not_spent(op, mask)
     array = mask.array
     if array.dtype != np.bool_:
         raise DTypeError(

@@ -22,7 +22,6 @@ from tapetensor.tensor.base import (
     FloatingBase,
     TensorBase,
     check_floating,
-    check_not_spent,
     check_same_dtype,
     rewrap,
 )
@@ -199,7 +198,6 @@ class Comparison(TensorBase[S, T, D]):
 def _tell(
     op: str, holds: Callable[[Any], Array], x: TensorBase[Any, Any, Any]
 ) -> Tensor[Any, Any, Any]:
-    check_not_spent(op, x)
     check_floating(op, x)
     return rewrap(x, holds(x.array), next_id(), None)
 
@@ -223,9 +221,7 @@ def _compare(
     lhs: TensorBase[Any, Any, Any],
     rhs: object,
 ) -> Tensor[Any, Any, Any]:
-    check_not_spent(op, lhs)
     if isinstance(rhs, TensorBase):
-        check_not_spent(op, rhs)
         check_same_dtype(op, (lhs, rhs))
         other: Any = rhs.array
     else:
@@ -262,4 +258,3 @@ def _check_mask(op: str, tensor: object) -> None:
     if not isinstance(tensor, TensorBase) or tensor.array.dtype != np.bool_:
         kind = tensor.array.dtype if isinstance(tensor, TensorBase) else type(tensor).__name__
         raise DTypeError(f"{op}: expected a bool tensor, got {kind}; compare first (x > 0)")
-    check_not_spent(op, tensor)

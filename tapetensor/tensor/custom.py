@@ -12,7 +12,7 @@ from tapetensor.arrays.array import Array, as_array, read_only
 from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
-from tapetensor.tape.recorder import op_name
+from tapetensor.tape.history import op_name
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.operands import TapeOfRhs

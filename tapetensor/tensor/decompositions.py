@@ -11,7 +11,6 @@ from tapetensor.rules.products import check_matrices
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
-from tapetensor.tensor.ownership import forks
 from tapetensor.tensor.solving import check_square
 from tapetensor.typing import D, Ds, F, M, N, S, T
 
@@ -199,8 +198,4 @@ def _parts(
 ) -> list[Tensor[Any, Any, Any]]:
     """Return the parts of what a kernel gives as one array."""
     whole = apply(kernel, (x,))
-    handles = forks(whole, len(indices), kernel)
-    return [
-        apply(indexing.getitem, (handle,), (index,))
-        for handle, index in zip(handles, indices, strict=True)
-    ]
+    return [apply(indexing.getitem, (whole,), (index,)) for index in indices]

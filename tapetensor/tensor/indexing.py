@@ -35,7 +35,6 @@ from tapetensor.tensor.base import (
     NumberBase,
     TensorBase,
     check_integers,
-    check_not_spent,
     check_numeric,
     check_same_dtype,
     check_tensor,
@@ -424,7 +423,6 @@ def _refuse_beyond(
 def _plain_index(index: Any) -> object:
     """Return one element of an index with tensors replaced by their arrays."""
     if isinstance(index, TensorBase):
-        check_not_spent("getitem", index)
         return _index_array(index.array)
     if isinstance(index, list):
         return _index_array(_listed(index))

@@ -10,7 +10,7 @@ from tapetensor.arrays.array import is_numpys
 from tapetensor.errors import UntracedTensorError
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Tensorlike
-from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
+from tapetensor.tensor.base import TensorBase, check_tensor
 from tapetensor.typing import D, S, T
 
 
@@ -72,7 +72,6 @@ class Pictures(TensorBase[S, T, D]):
 
 
 def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
-    check_not_spent(op, tensor)
     if not isinstance(tensor.tape, OwnedTape):
         raise UntracedTensorError(
             f"{op}: the tensor of shape {tensor.array.shape} owns no tape, so nothing is recorded; "

@@ -26,7 +26,6 @@ from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     TensorBase,
-    check_not_spent,
     rewrap,
 )
 from tapetensor.tensor.signatures import position, reduction, same_signature
@@ -184,7 +183,6 @@ class Reductions(TensorBase[S, T, D]):
 def _position(
     op: str, search: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: object
 ) -> Tensor[Any, NoneTape, np.int64]:
-    check_not_spent(op, x)
     shape = x.array.shape
     along = None if axis is None else normalize_axis(op, axis, shape)
     if (x.array.size if along is None else shape[along]) == 0:
@@ -203,7 +201,6 @@ def check_total_fits(
     It would wrap around in silence, where numpy goes over to int64.
     """
     if x.array.dtype.kind in "iu" and x.array.dtype.itemsize < 8:
-        check_not_spent(op, x)
         axes = normalize_axes(op, axis, x.array.shape)
         # The cumulative functions of numpy take one axis, and no tuple.
         one = axes[0] if axes and len(axes) == 1 else axes

@@ -31,7 +31,6 @@ from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_usable
-from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, D, Ds, K, M, N, S, T
 
 if TYPE_CHECKING:
@@ -334,9 +333,9 @@ class Shape(TensorBase[S, T, D]):
         sizes = _section_sizes(sections, shape, position)
         parts = []
         start = 0
-        for handle, size in zip(forks(self, len(sizes), Shape.split), sizes, strict=True):
+        for size in sizes:
             index = (slice(None),) * position + (slice(start, start + size),)
-            parts.append(apply(indexing.getitem, (handle,), (index,)))
+            parts.append(apply(indexing.getitem, (self,), (index,)))
             start += size
         return tuple(parts)
 

@@ -15,7 +15,7 @@ from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_not_spent, rewrap
+from tapetensor.tensor.base import TensorBase, rewrap
 from tapetensor.typing import B, D, Ds, K, M, N, P, S, T
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ class Order(TensorBase[S, T, D]):
         >>> tt.from_numpy([3.0, 1.0, 2.0], shape=(3,)).argsort()
         Tensor([1, 2, 0], shape=(3,), dtype=int64, NoneTape)
         """
-        check_not_spent("argsort", self)
         position = normalize_axis("argsort", axis, self.array.shape)
         is_descending = as_flag("argsort", "descending", descending)
         order = order_of(self.array, position, is_descending).astype(np.int64)
@@ -135,7 +134,6 @@ class Order(TensorBase[S, T, D]):
         >>> positions
         Tensor([2, 0], shape=(2,), dtype=int64, NoneTape)
         """
-        check_not_spent("topk", self)
         shape = self.array.shape
         position = normalize_axis("topk", axis, shape)
         count = as_size("topk", "k", k)

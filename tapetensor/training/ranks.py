@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.arguments import check_kind
-from tapetensor.data.rows import origins_of_rows, rows_taken
+from tapetensor.data.rows import rows_taken
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.io.parts import Part
 from tapetensor.nn import Module
@@ -165,7 +165,7 @@ def share_of(batch: Batch, ranks: Communicator) -> tuple[Batch, int]:
         if not isinstance(value, Tensor):
             return value[start:end]
         check_plain("fit", "a batch", value, "trace what comes out instead")
-        return rows_taken((value,), slice(start, end), origins_of_rows((value,)))
+        return rows_taken((value,), slice(start, end))
 
     first: Any = batch
     while isinstance(first, tuple) and first:
