@@ -121,10 +121,19 @@ def recorded_step(
     operands: tuple[Any, ...],
 ) -> Step:
     """Return the step of an op on tensors of which one has a tape."""
-    earlier = together([one.history for one in operands])
-    if len(operands) == 1 and pullbacks[0] is not None:
-        return [output_id, kernel, pullbacks[0], operands[0]._id, earlier, 0]
-    return [output_id, kernel, pullbacks, tuple([one._id for one in operands]), earlier, 0]
+    parents = []
+    earlier: Any = None
+    for one in operands:
+        parents.append(one._id)
+        history = one.history
+        if history is not None and history is not OWN and history is not earlier:
+            if earlier is None:
+                earlier = history
+            else:
+                earlier = (*earlier, history) if earlier.__class__ is tuple else (earlier, history)
+    if len(parents) == 1 and pullbacks[0] is not None:
+        return [output_id, kernel, pullbacks[0], parents[0], earlier, 0]
+    return [output_id, kernel, pullbacks, tuple(parents), earlier, 0]
 
 
 def plain_step(
@@ -138,6 +147,16 @@ def plain_step(
 
     It is None, or that of a model's own tensor, where there is nothing to differentiate.
     """
+    if len(operands) == 3 and None not in pullbacks:
+        # Written out, for a layer on an input, a weight and a bias.
+        x, y, z = operands
+        earlier = x.history
+        if y.history is OWN and z.history is OWN:
+            if earlier is None:
+                return [output_id, kernel, None, (x._id, y._id, z._id, OWN), None, 3]
+            if earlier[2] is None and earlier[5] < MOST_IDS:
+                origins = x._id, y._id, z._id, OWN, earlier
+                return [output_id, kernel, None, origins, None, earlier[5] + 3]
     histories: list[Any] = [one.history for one in operands]
     is_own = all(map(is_kept, histories)) and not _has_data(kernel, options)
     if not any(pullbacks):
@@ -147,17 +166,14 @@ def plain_step(
         step = recorded_step(output_id, kernel, pullbacks, operands)
         step[5] = length
         return step
-    origins: list[Any] = []
+    found: list[Any] = []
     size = 0
     for operand, earlier, pullback in zip(operands, histories, pullbacks, strict=True):
         if pullback is not None:
-            origins.append(operand._id)
-            size += 1
-            if earlier is not None:
-                # OWN tells that a model is behind it, and counts for nothing.
-                origins.append(earlier)
-                size += 0 if earlier is OWN else earlier[5]
-    return gap_step(output_id, kernel, tuple(origins), size)
+            # OWN is there to tell that a model is behind it, and counts for nothing.
+            found += (operand._id, earlier)
+            size += 1 if earlier is None or earlier is OWN else 1 + earlier[5]
+    return gap_step(output_id, kernel, tuple(found), size)
 
 
 def is_kept(history: History) -> bool:
@@ -284,20 +300,31 @@ def ids_before(step: Step, first: int = 0) -> Ids:
     left: list[Any] = [step]
     while left:
         one = left.pop()
-        if one.__class__ is range:
-            found.ranges.append(one)
-        elif one.__class__ is int:
-            found.add(one)
+        if one.__class__ is list:
+            # OWN, at 0, is never looked into.
+            if one[0] > first and one[0] not in seen:
+                seen.add(one[0])
+                left.append(one[4])
+                if one[3].__class__ is int:
+                    found.add(one[3])
+                else:
+                    _sort_origins(one[3], found, left)
         elif one.__class__ is tuple:
-            left += one
-        elif one.__class__ is BackwardPass:
-            if id(one) not in seen:
-                seen.add(id(one))
-                left += one.origins
-        elif one is not None and one[0] > first and one[0] not in seen:
-            seen.add(one[0])
-            left += (one[3], one[4])
+            _sort_origins(one, found, left)
+        elif one.__class__ is range:
+            found.ranges.append(one)
+        elif one.__class__ is BackwardPass and id(one) not in seen:
+            seen.add(id(one))
+            _sort_origins(one.origins, found, left)
     return found
+
+
+def _sort_origins(origins: Iterable[Any], found: Ids, left: list[Any]) -> None:
+    for one in origins:
+        if one.__class__ is int:
+            found.add(one)
+        elif one is not None:
+            left.append(one)
 
 
 def comes_of_model(history: History) -> bool:

@@ -132,11 +132,12 @@ def _leave_plain(step: Step, pullbacks: Any, earlier: Any, done: BackwardPass) -
 def emptied(steps: Iterable[Step], done: BackwardPass) -> None:
     """Use steps up without running them."""
     for step in steps:
-        _, _, pullbacks, _, earlier, is_plain = step
-        step[2] = None
-        step[4] = done
-        if is_plain:
-            _leave_plain(step, pullbacks, earlier, done)
+        if step[5]:
+            pullbacks, step[2] = step[2], None
+            _leave_plain(step, pullbacks, step[4], done)
+        else:
+            step[2] = None
+            step[4] = done
 
 
 def pruned(
@@ -171,15 +172,12 @@ def pruned(
                 continue
             step = [produced_id, kernel, pullbacks, parents, None, size]
         elif pullbacks.__class__ is JointPullbacks:
-            are_needed = tuple(
-                [
-                    parent in needed and pullback is not None
-                    for parent, pullback in zip(parents, pullbacks, strict=True)
-                ]
-            )
-            if not any(are_needed):
+            are_needed = tuple([parent in needed for parent in parents])
+            if True not in are_needed:
                 continue
-            step = [produced_id, kernel, pullbacks.narrow(are_needed), parents, None, size]
+            if False in are_needed:
+                pullbacks = pullbacks.narrow(are_needed)
+            step = [produced_id, kernel, pullbacks, parents, None, size]
         elif len(parents) == 2:
             # Written out: most steps have one operand or two, and this is a third of a replay.
             lhs, rhs = parents

@@ -233,9 +233,12 @@ class Ownership(TensorBase[S, T, D]):
         # First, because it may run code of the caller's: a generator, a module's parameters().
         wanted = None if wrt is None else _wanted(wrt)
         tape, seed = tape_and_seed(self, cotangent)
-        as_flag("backward", "retain", retain)
-        as_flag("backward", "check_finite", check_finite)
-        check_choice("backward", "unused", unused, ("ignore", "error"))
+        if retain is not False:
+            as_flag("backward", "retain", retain)
+        if check_finite is not False:
+            as_flag("backward", "check_finite", check_finite)
+        if unused != "ignore":
+            check_choice("backward", "unused", unused, ("ignore", "error"))
         return tape.run_backward(
             self.history, self._id, seed, wanted,
             retain=retain, unused=unused, finite=check_finite, place=calling_place(),
