@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tapetensor.errors import MissingGradientError, TapeUsedError
@@ -12,9 +12,11 @@ from tapetensor.tape.history import (
     Ids,
     Step,
     UsedUp,
+    gap_step,
     ids_before,
     op_name,
     reached_from,
+    size_of,
 )
 
 _RECORD = (
@@ -29,14 +31,23 @@ class Gap:
     Args:
         what: where they stopped, and why; a sentence that goes on with what is concerned.
         cure: what to write instead.
+        kernel: of the op that they stopped at.
         step: the gap, whose past is what is concerned; None if all is among `ids`.
         ids: of further tensors that the gradients should have flowed on to.
     """
 
-    __slots__ = ("_cure", "_first", "_found", "_ids", "_what", "step")
+    __slots__ = ("_cure", "_first", "_found", "_ids", "_what", "kernel", "step")
 
-    def __init__(self, what: str, cure: str, step: Step | None, ids: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        what: str,
+        cure: str,
+        kernel: Callable[..., object],
+        step: Step | None,
+        ids: Iterable[int] = (),
+    ) -> None:
         self._what = what
+        self.kernel = kernel
         self._cure = cure
         self.step = step
         self._ids = frozenset(ids)
@@ -54,6 +65,7 @@ class Gap:
                 f"a gradient{of_shape} that another backward pass gave takes part, and no gradient "
                 "flows through that",
                 "write tt.grad(...), which is recorded, or detach() it where it is a constant",
+                step[1],
                 step,
             )
         if isinstance(step[1], UsedUp):
@@ -62,12 +74,14 @@ class Gap:
                 "used up",
                 "compute it again in each step, write backward(retain=True) there, or detach() it "
                 "where it is a constant",
+                step[1],
                 step,
             )
         return cls(
             f"{op} made a plain value{of_shape} of it, and ops on plain values that come of data "
             "are not recorded",
             _RECORD,
+            step[1],
             step,
         )
 
@@ -85,9 +99,16 @@ class Gap:
         return cls(
             f"{op_name(step[1])} takes an operand that comes of it as a constant",
             "detach() the operand, or write the loss by other ops",
+            step[1],
             behind,
             ids,
         )
+
+    def of_others(self, past: tuple[Any, ...]) -> Gap:
+        """Return the same of a value that came of other ids, with the history of each."""
+        unique_id = 1 + max([one for one in past if isinstance(one, int)])
+        step = gap_step(unique_id, self.kernel, past, size_of(past))
+        return Gap(self._what, self._cure, self.kernel, step)
 
     def concerns(self, unique_id: int) -> bool:
         """Tell whether the gradient of a tensor lacks a part."""

@@ -130,6 +130,10 @@ class OwnedTape:
         """Return the tape of a tensor that this one, which was apart, is put on."""
         return self if self.history is None else self._twin(self.contexts, self.stores)
 
+    def beside(self, gradients: Gradients) -> OwnedTape:
+        """Return a tape that belongs to the contexts of this one, and carries these gradients."""
+        return self._twin(self.contexts, {id(gradients): gradients})
+
     def _covers(self, other: OwnedTape) -> bool:
         return (
             other.__class__ is OwnedTape
