@@ -29,7 +29,7 @@ PLAIN = [*checkers.REVEAL, *checkers.PASS, *EXAMPLES]
 _MORE_EXACT = re.compile(
     r'Expression is of type "(?P<found>.+)", not "(?P<claimed>.+)"  \[assert-type\]'
 )
-_OTHER_ROOMS = re.compile(r"  \[(tape-moved|module-[a-z]+)\]$")
+_OTHER_ROOMS = re.compile(r"  \[module-[a-z]+\]$")
 _CODE = re.compile(r"  \[(shape-mismatch|axis-range|dtype-mismatch|(argument|operand)-kind)\]$")
 
 # What plain typing rejects although it is right, which the plugin knows.
