@@ -21,6 +21,7 @@ from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from tapetensor.tape import NoneTape
+from tapetensor.tape.history import OWN
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import wrap
 from tapetensor.tensor.operands import as_scalar
@@ -199,10 +200,8 @@ def normal(
     centre = as_number("normal", "mean", mean)
     sizes = as_shape("normal", shape)
     check_rng("normal", rng)
-    samples: Any = _made(
-        "normal", rng.standard_normal, sizes, as_floating_dtype("normal", "samples", dtype)
-    )
-    return samples * deviation + centre
+    samples: Any = _drawn("normal", rng.standard_normal, sizes, dtype)
+    return wrap(Tensor, samples * deviation + centre, next_id(), None)
 
 
 @overload
@@ -250,8 +249,8 @@ def uniform(
     width = top - bottom
     if max(-bottom, top, width) > float(np.finfo(scalar_type).max):
         raise ArgumentValueError(f"uniform: {scalar_type} cannot span {low!r} to {high!r}")
-    samples: Any = _made("uniform", rng.random, sizes, scalar_type)
-    return samples * width + bottom
+    samples: Any = _drawn("uniform", rng.random, sizes, scalar_type)
+    return wrap(Tensor, samples * width + bottom, next_id(), None)
 
 
 @overload
@@ -391,9 +390,19 @@ def constant_beside(x: Tensor[Any, Any, Any], values: Array) -> Tensor[Any, None
 
 
 def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any, Any, Any]:
-    """Return a tensor of what one of numpy's functions makes, its refusals in our words."""
+    """Return a tensor of numbers that one of numpy's functions makes, its refusals in our words."""
+    numbers = wrap(Tensor, _array(op, make, *arguments), next_id(), None)
+    # It comes of no data, so that what a model makes of it and its own is as its own.
+    numbers.history = OWN
+    return numbers
+
+
+def _drawn(op: str, draw: Callable[..., Array], sizes: tuple[int, ...], dtype: Any) -> Array:
+    return _array(op, draw, sizes, as_floating_dtype(op, "samples", dtype))
+
+
+def _array(op: str, make: Callable[..., Array], *arguments: object) -> Array:
     try:
-        data = make(*arguments)
+        return make(*arguments)
     except (ValueError, OverflowError) as error:
         raise ArgumentValueError(f"{op}: {error}") from error
-    return wrap(Tensor, data, next_id(), None)
