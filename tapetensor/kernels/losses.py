@@ -249,7 +249,7 @@ def cosine_embedding(
     scale = np.sqrt(lhs_square * rhs_square)
     cosine = row_products(lhs, rhs) / scale
     is_alike = np.expand_dims(like(signs, lhs), -1) > 0
-    is_apart = cosine <= margin
+    is_apart = cosine < margin
     errors = np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))
     terms = np.sum(errors, axis=-1)
 
