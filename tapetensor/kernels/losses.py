@@ -35,10 +35,12 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """
     difference = prediction - target
     count = difference.size
-    y = np.sqrt(np.sum(np.square(difference)) / count)
-    # At 0 every difference is 0, so that any number will do.
-    divisor = count * np.where(y == 0, 1, y)
-    return y, (lambda g: difference * (g / divisor), None)
+    square = np.sum(np.square(difference)) / count
+    is_zero = square == 0
+    # The slope of a root at 0 is infinite, and a second derivative would read it.
+    root = np.sqrt(np.where(is_zero, 1, square))
+    y = np.where(is_zero, 0, root)
+    return y, (lambda g: difference * (np.where(is_zero, 0, g) / (count * root)), None)
 
 
 @native_from(FEW_STEPS)
