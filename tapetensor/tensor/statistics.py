@@ -58,7 +58,8 @@ class Statistics(TensorBase[S, T, D]):
             sqrt(sum(x**2))
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: ``x / norm(x)``; 0 where all elements are 0.
+        Derivative: ``x / norm(x)``; 0 where all elements are 0, as derivatives of higher order are:
+            that of a squared length is right for ``x.square().sum()``.
 
         Raises:
             DTypeError: if the dtype is not floating.
