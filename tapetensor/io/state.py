@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tapetensor.arguments import as_flag, check_kind
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, check_unmasked
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, StateMismatchError
 from tapetensor.io.headers import Source, header_of
@@ -166,6 +166,7 @@ class Arrays:
                     f"{op}: {name!r} must be the name of a numpy array, "
                     f"got {type(array).__name__}; of a PyTorch tensor take numpy()"
                 )
+            check_unmasked(op, repr(name), array)
         self._arrays: Mapping[str, Array] = arrays
         self.headers = {name: header_of(array) for name, array in arrays.items()}
 

@@ -13,6 +13,7 @@ from tapetensor.arrays.array import (
     Dispatched,
     check_dispatched,
     check_shape,
+    check_unmasked,
     is_array,
     is_numpys,
 )
@@ -282,7 +283,7 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
         ArgumentValueError: if the lists are ragged or hold something else than numbers, or if an
             integer dtype does not hold one of the numbers.
         DTypeError: if a tensor cannot have that dtype.
-        ArgumentTypeError: if `array` is neither an array nor lists.
+        ArgumentTypeError: if `array` is neither an array nor lists, or is masked.
 
     >>> import tapetensor as tt
     >>> tt.from_numpy(np.array([[1.0, 2.0]], dtype=np.float32), (1, 2))
@@ -308,6 +309,7 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
             "from_numpy: there are tensors in the list, whose gradients would be lost; write "
             "tt.stack(...), or their detach().numpy()"
         )
+    check_unmasked("from_numpy", "the array", array)
     if dtype is None:
         # Lists have no dtype of their own.
         dtype = getattr(array, "dtype", np.float32)
@@ -348,7 +350,7 @@ def from_array(array: Any, shape: Any = None) -> Any:
             the dims are `Any` to the type checker.
 
     Raises:
-        ArgumentTypeError: if it is no such array.
+        ArgumentTypeError: if it is no such array, or is masked.
         ShapeError: if the array does not have that shape.
         DTypeError: if a tensor cannot have its dtype.
 

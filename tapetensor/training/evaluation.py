@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple
 
 from tapetensor.arguments import check_function, check_kind
+from tapetensor.arrays.array import is_masked
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
 from tapetensor.nn import Module, inference
 from tapetensor.tape import NoneTape
@@ -193,7 +194,7 @@ def _value_of_metric(name: str, value: object) -> float:
         if value.size == 1:
             return float(value.item())
         got = f"shape {value.shape}"
-    else:
+    elif not is_masked(value):
         with contextlib.suppress(TypeError, ValueError):
             return float(value)  # type: ignore[arg-type]  # whatever float() takes, numpy's too
     raise ArgumentTypeError(
