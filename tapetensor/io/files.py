@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -188,7 +188,8 @@ def write(path: PathLike, arrays: Mapping[str, Array]) -> None:
         arrays: numpy arrays of floats, integers or bools.
 
     Raises:
-        ArgumentValueError: if `path` ends otherwise.
+        ArgumentValueError: if `path` ends otherwise, or the format has no such name:
+            ``__metadata__`` in ``.safetensors``, say. The file is as it was then.
         ArgumentTypeError: if an argument is of the wrong kind, or an array of another dtype.
         MissingDependencyError: if safetensors is wanted and not installed.
         OSError: if the file cannot be written.
@@ -215,6 +216,11 @@ def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
     """Write arrays by name in the format that the name of the file asks for."""
     target = _checked(op, path)
     file_format = _FORMATS[target.suffix]
+    told = _refusal_of_bytes(arrays) or file_format.refusal(arrays.keys())
+    if told:
+        raise ArgumentValueError(
+            f"{op}: {target.suffix} files have no such names: {told}; write it under another name"
+        )
     try:
         write_atomically(target, lambda temporary: file_format.write(temporary, arrays))
     except OSError as error:
@@ -222,6 +228,16 @@ def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
             raise
         # With the name that was asked for in place of a temporary one; the number says the kind.
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+
+
+def _refusal_of_bytes(names: Iterable[str]) -> str:
+    """Return which name has no bytes; empty if all have."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            return f"{name!r} is no Unicode ({error.reason})"
+    return ""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import io
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,6 +20,7 @@ from tapetensor.errors import FileFormatError
 from tapetensor.io.headers import Header
 
 _ENDING = ".npy"
+_LONGEST_NAME = (1 << 16) - 1
 # numpy's headers have about a hundred bytes, and a thousand with many axes.
 _LONGEST_HEADER = 1 << 14
 # A table of contents has some 70 bytes for each array, and takes fifteen times as much in memory.
@@ -32,8 +33,22 @@ _KINDS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _MOST_INFLATED_TEXT = 100
 
 
+def refusal(names: Collection[str]) -> str:
+    """Return why the format cannot have these names; empty if it can."""
+    for name in names:
+        entry = name + _ENDING
+        # A name ends at a zero byte there, and on Windows has slashes for backslashes.
+        if zipfile.ZipInfo(entry).filename != entry:
+            return f"{name!r} would come back as another name"
+        if len(entry.encode()) > _LONGEST_NAME:
+            return f"{name[:30]!r}... has more than {_LONGEST_NAME - len(_ENDING)} bytes"
+        if entry in names:
+            return f"of {name!r} and {entry!r} numpy.load gives one array for both"
+    return ""
+
+
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays by name."""
+    """Write arrays by name, of which none is refused."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             # A ZipInfo of its own carries no time, so that equal arrays make equal files.

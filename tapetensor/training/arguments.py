@@ -22,7 +22,7 @@ from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.tensor import Tensor
 from tapetensor.training.evaluation import check_metrics
-from tapetensor.training.history import COLUMNS
+from tapetensor.training.history import COLUMNS, SKIPPED
 from tapetensor.training.logs import CsvLog
 from tapetensor.training.stopping import EarlyStopping
 
@@ -82,7 +82,7 @@ def check_arguments(
             "validation=[(x, labels)]"
         )
     names = [*(metrics or ({} if validation is None else {"val_loss": loss_of}))]
-    taken = [name for name in names if name in COLUMNS]
+    taken = [name for name in names if name in (*COLUMNS, SKIPPED)]
     if taken:
         raise ArgumentValueError(
             f"fit: the history has a column {taken[0]} of its own, call the metric something else"

@@ -33,7 +33,7 @@ from tapetensor.training.epoch import (
     step_of,
 )
 from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
-from tapetensor.training.history import COLUMNS, Ended, History, Row
+from tapetensor.training.history import COLUMNS, SKIPPED, Ended, History, Row
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.kept import Kept
 from tapetensor.training.logs import Log
@@ -227,7 +227,7 @@ def fit(
     with ExitStack() as stack:
         for one in logs:
             stack.callback(one.close)
-            counts = ["skipped"] if check_finite == "skip" else []
+            counts = [SKIPPED] if check_finite == "skip" else []
             one.start([*COLUMNS, *counts, *measures], history.rows)
         done = position.batches + len(history) * (per_epoch or 0)
         bar = ProgressBar(progress if team.is_root else False, epochs, per_epoch, done)
@@ -252,7 +252,7 @@ def fit(
                 "loss": position.total / position.weight,
             }
             if check_finite == "skip":
-                row["skipped"] = position.skipped
+                row[SKIPPED] = position.skipped
             if validation is not None:
                 row |= evaluate(judged, measures, validation, ranks=team)
             history.rows.append(from_root(team, row))
