@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar
 
+from tapetensor.arrays.dtypes import native
 from tapetensor.errors import ArgumentTypeError, ShapeError
 
 _D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
@@ -92,6 +93,14 @@ def read_only(array: Any) -> Array:
     return protected
 
 
+def in_native_order(array: Any) -> Any:
+    """Return an array whose numbers lie as this machine has them; FITS and others turn the bytes.
+
+    A checker does not see the order, which is a part of numpy's dtype and of no scalar type.
+    """
+    return array if array.dtype.isnative else array.astype(native(array.dtype))
+
+
 def are_added_in_place(earlier: Array, added: Array) -> bool:
     """Tell whether numpy may write a sum of two arrays over the first, if that is nobody else's.
 
@@ -110,7 +119,7 @@ def as_array(op: str, name: str, value: object) -> Array:
     if not is_array(value):
         raise ArgumentTypeError(f"{op}: {name} must be an array, got {type(value).__name__}")
     check_unmasked(op, name, value)
-    array: Any = np.asarray(value) if is_numpys(value) else value
+    array: Any = in_native_order(np.asarray(value)) if is_numpys(value) else value
     found: Array = array
     return found
 

@@ -15,9 +15,10 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.dtypes import native
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
-from tapetensor.io.headers import Header
+from tapetensor.io.headers import PICKLE, Header
 
 _ENDING = ".npy"
 _LONGEST_NAME = (1 << 16) - 1
@@ -61,7 +62,7 @@ class Reader(AbstractContextManager["Reader"]):
     """An open archive.
 
     Raises:
-        FileFormatError: if an entry is no plain array.
+        FileFormatError: if an entry is no array.
     """
 
     def __init__(self, path: Path) -> None:
@@ -87,7 +88,7 @@ class Reader(AbstractContextManager["Reader"]):
             # The check sum is compared at the end of the entry, which has to be reached for it.
             if member.read(1):
                 raise FileFormatError(f"{name} is longer than its header says")
-        return np.array(array, order="C")
+        return np.array(array, native(array.dtype), order="C")
 
     def _read_headers(self) -> dict[str, Header]:
         headers: dict[str, Header] = {}
@@ -104,15 +105,14 @@ class Reader(AbstractContextManager["Reader"]):
                 shape, dtype = _read_header(name, member)
                 length = member.tell()
             if dtype.hasobject:
-                raise FileFormatError(
-                    f"{name} is a pickle, which may run anything when it is loaded, and is not read"
-                )
+                headers[name] = Header(shape, PICKLE)
+                continue
             size = math.prod(shape) * dtype.itemsize
             if entry.file_size - length != size:
                 raise FileFormatError(f"{name} has another size than its header says")
             if dtype == np.uint8 and size > _MOST_INFLATED_TEXT * entry.compress_size:
                 raise FileFormatError(f"{name} inflates to {size} bytes, which no text does")
-            headers[name] = Header(shape, str(dtype))
+            headers[name] = Header(shape, str(native(dtype)))
         return headers
 
 

@@ -30,6 +30,7 @@ _LONGEST_HEADER = 1 << 20
 _NUMPY_NAMES = {
     "BF16": BFLOAT16,
     "BOOL": "bool",
+    "C64": "complex64",
     **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
     **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
