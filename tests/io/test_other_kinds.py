@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import io, nn
+from tapetensor import io
 from tests.io.models import FORMATS, needs_safetensors
 from tests.io.test_by_name import layer
 
