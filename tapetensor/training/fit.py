@@ -161,6 +161,7 @@ def fit(
         model,
         optimizer,
         loss_of,
+        batches,
         epochs,
         metrics,
         validation,
