@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -23,20 +23,27 @@ from tapetensor.io.headers import BFLOAT16, Header
 # The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and
 # a file of another writer is not expected to have one.
 _CHECK_SUM = "tapetensor.crc32"
+_METADATA = "__metadata__"
 # A header has about a hundred bytes for each array, and takes fifteen times as much in memory.
 _LONGEST_HEADER = 1 << 20
 
 _NUMPY_NAMES = {
     "BF16": BFLOAT16,
     "BOOL": "bool",
+    "C64": "complex64",
     **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
     **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
 }
 
 
+def refusal(names: Collection[str]) -> str:
+    """Return why the format cannot have these names; empty if it can."""
+    return f"{_METADATA!r} is where a header has its notes" if _METADATA in names else ""
+
+
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays by name.
+    """Write arrays by name, of which none is refused.
 
     Raises:
         MissingDependencyError: if the library is not installed.

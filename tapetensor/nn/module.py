@@ -12,7 +12,7 @@ from typing_extensions import TypeVar, dataclass_transform, override
 
 from tapetensor.arguments.spellings import given_by_name
 from tapetensor.arrays.libraries import Library, check_matching, moved
-from tapetensor.errors import ArgumentTypeError, BuildError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
 from tapetensor.nn.conformity import check_fields
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
@@ -239,7 +239,7 @@ class Module:
         """
         return {
             name: tensor
-            for name, tensor, is_buffer in self._tensors()
+            for name, tensor, is_buffer in self._named()
             if not is_buffer and tensor.array.dtype.kind == "f"
         }
 
@@ -247,7 +247,7 @@ class Module:
         """Return the tensors that are state but not trained, by dotted name."""
         return {
             name: tensor
-            for name, tensor, is_buffer in self._tensors()
+            for name, tensor, is_buffer in self._named()
             if is_buffer or tensor.dtype.kind != "f"
         }
 
@@ -338,6 +338,19 @@ class Module:
                 found.append((prefix + path, value, is_buffer))
             elif isinstance(value, Module):
                 found += Module._tensors(value, f"{prefix}{path}.")
+        return found
+
+    def _named(self) -> list[tuple[str, Tensor[Any, NoneTape, Any], bool]]:
+        """Return all tensors, no two of which have one name."""
+        found = self._tensors()
+        names = {name for name, _, _ in found}
+        if len(names) != len(found):
+            listed = [name for name, _, _ in found]
+            twice = next(name for name in names if listed.count(name) > 1)
+            raise ArgumentValueError(
+                f"{type(self).__name__}: two tensors go by the name {twice!r}, and one of them "
+                "would be lost; give dicts of modules keys that are texts without dots"
+            )
         return found
 
     def _children(self) -> Iterator[tuple[str, Module]]:

@@ -13,10 +13,11 @@ from tapetensor.arrays.array import (
     Dispatched,
     check_dispatched,
     check_shape,
+    check_unmasked,
     is_array,
     is_numpys,
 )
-from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
+from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype, native
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
@@ -281,7 +282,7 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
         ArgumentValueError: if the lists are ragged or hold something else than numbers, or if an
             integer dtype does not hold one of the numbers.
         DTypeError: if a tensor cannot have that dtype.
-        ArgumentTypeError: if `array` is neither an array nor lists.
+        ArgumentTypeError: if `array` is neither an array nor lists, or is masked.
 
     >>> import tapetensor as tt
     >>> tt.from_numpy(np.array([[1.0, 2.0]], dtype=np.float32), (1, 2))
@@ -307,6 +308,7 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
             "from_numpy: there are tensors in the list, whose gradients would be lost; write "
             "tt.stack(...), or their detach().numpy()"
         )
+    check_unmasked("from_numpy", "the array", array)
     if dtype is None:
         # Lists have no dtype of their own.
         dtype = getattr(array, "dtype", np.float32)
@@ -347,7 +349,7 @@ def from_array(array: Any, shape: Any = None) -> Any:
             the dims are `Any` to the type checker.
 
     Raises:
-        ArgumentTypeError: if it is no such array.
+        ArgumentTypeError: if it is no such array, or is masked.
         ShapeError: if the array does not have that shape.
         DTypeError: if a tensor cannot have its dtype.
 
@@ -360,7 +362,7 @@ def from_array(array: Any, shape: Any = None) -> Any:
     if shape is not None:
         check_shape("from_array", array, as_shape("from_array", shape))
     # numpy's scalars become 0-d arrays.
-    copy = np.array(array) if is_numpys(array) else array.copy()
+    copy = np.array(array, native(array.dtype)) if is_numpys(array) else array.copy()
     return wrap(Tensor, copy, next_id(), None)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor import losses, nn, optim
+from tapetensor.arrays.array import check_unmasked
 from tapetensor.data import batches
 from tapetensor.extras import import_extra
 from tapetensor.nn import Module
@@ -58,6 +59,13 @@ class _Estimator(BaseEstimator):
         self.weight_decay = weight_decay
         self.random_state = random_state
 
+    def _validated(self, *arrays: Any, **options: Any) -> Any:
+        """Return what scikit-learn makes of rows, and of labels, if there are."""
+        for name, array in zip("Xy", arrays, strict=False):
+            # Its own checks would drop the mask.
+            check_unmasked(type(self).__name__, name, array)
+        return validate_data(self, *arrays, **options)
+
     def _train(self, x: Any, targets: Any, outputs: int, loss: Callable[..., Any]) -> None:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
@@ -76,7 +84,7 @@ class _Estimator(BaseEstimator):
     def _outputs(self, x: Any) -> Any:
         """Return what the model that was trained gives for each row."""
         check_is_fitted(self)
-        rows = _tensor(validate_data(self, x, reset=False))
+        rows = _tensor(self._validated(x, reset=False))
         return predict(self.model_.forward, batches(rows, size=1024))
 
 
@@ -110,7 +118,7 @@ class Classifier(ClassifierMixin, _Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  # scikit-learn's name
         """Train a new model on rows ``(N, features)`` and their labels ``(N,)``, of any dtype."""
-        x, labels = validate_data(self, X, y)
+        x, labels = self._validated(X, y)
         check_classification_targets(labels)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         self._train(x, numbers, len(self.classes_), losses.cross_entropy)
@@ -148,7 +156,7 @@ class Regressor(RegressorMixin, _Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  # scikit-learn's name
         """Train a new model on rows ``(N, features)`` and targets ``(N,)`` or ``(N, targets)``."""
-        x, targets = validate_data(self, X, y, multi_output=True, y_numeric=True)
+        x, targets = self._validated(X, y, multi_output=True, y_numeric=True)
         self._is_flat = targets.ndim == 1
         columns = targets.reshape((len(targets), -1)).astype(np.float32)
         self._train(x, columns, columns.shape[1], losses.mse)

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple
 
 from tapetensor.arguments import check_function, check_kind
+from tapetensor.arrays.array import is_masked
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
 from tapetensor.nn import Module, inference
 from tapetensor.tape import NoneTape
@@ -146,12 +147,54 @@ def check_metrics(op: str, metrics: Mapping[str, object]) -> None:
         check_function(op, f"metrics[{name!r}]", metric, ("model", "batch"))
 
 
+def check_batches(op: str, name: str, source: object) -> None:
+    """Refuse a tensor, or the parts of one batch, in the place of batches; both can be iterated.
+
+    Equally long tensors in a tuple are parts of one, as Keras takes them; in a list they are
+    batches, unless they differ in kind. Tuples are batches wherever they stand.
+    """
+    cut = f"{name}=tapetensor.data.batches(x, labels, size=32)"
+    cure = f"{name}=[(x, labels)] for one batch, {cut} for many"
+    if not isinstance(source, tuple | list):
+        # So numpy tells what is an array to it, a DataFrame, say.
+        shape = getattr(source, "shape", None) if hasattr(type(source), "__array__") else None
+        if shape:
+            raise ArgumentTypeError(
+                f"{op}: {name} must be batches, and this is a {type(source).__name__} of shape "
+                f"{tuple(shape)}, whose rows would be batches; write {cure}"
+            )
+        return
+    parts = source if isinstance(source, tuple) else source[:2]
+    lengths = {_length_of_part(one) for one in parts}
+    are_batches = all(isinstance(one, tuple) for one in parts)
+    kinds = {(getattr(one, "shape", ())[1:], getattr(one, "dtype", None)) for one in parts}
+    if isinstance(source, list):
+        are_batches |= len(kinds) == 1
+    # Lists of items are batches, too.
+    are_batches |= kinds == {((), None)}
+    if len(lengths) == 1 and None not in lengths and not are_batches:
+        raise ArgumentTypeError(
+            f"{op}: {name} must be batches, and these are the parts of one; write {cure}"
+        )
+
+
+def _length_of_part(part: object) -> int | None:
+    """Return how many rows a part of a batch has; None if it is none."""
+    if isinstance(part, tuple):
+        return _length_of_part(part[0]) if part else None
+    if isinstance(part, list):
+        return len(part)
+    shape = getattr(part, "shape", None)
+    return int(shape[0]) if shape else None
+
+
 def iterate(op: str, name: str, source: Source[Batch]) -> Iterator[Batch]:
     """Return the batches of one more epoch."""
     batches: object = source
     if not isinstance(source, Iterable) and callable(source):
         check_function(op, name, source, ())
         batches = source()
+    check_batches(op, name, batches)
     if not isinstance(batches, Iterable) or isinstance(batches, str | bytes | Mapping):
         raise ArgumentTypeError(
             f"{op}: {name} must be batches, or a function that returns them, got {source!r}"
@@ -193,7 +236,7 @@ def _value_of_metric(name: str, value: object) -> float:
         if value.size == 1:
             return float(value.item())
         got = f"shape {value.shape}"
-    else:
+    elif not is_masked(value):
         with contextlib.suppress(TypeError, ValueError):
             return float(value)  # type: ignore[arg-type]  # whatever float() takes, numpy's too
     raise ArgumentTypeError(
