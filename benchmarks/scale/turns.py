@@ -66,24 +66,27 @@ class Measured(NamedTuple):
     memory_mb: float
 
 
-def main(growth: Growth) -> None:
-    """Measure what the command line asks for, and print the table; or be one of the processes."""
-    parser = argparse.ArgumentParser(description=growth.title)
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(growth.sizes))
-    parser.add_argument("--sides", nargs="+", default=list(growth.sides))
+def main(*growths: Growth) -> None:
+    """Measure what the command line asks for, and print tables; or be one of the processes."""
+    parser = argparse.ArgumentParser(description=growths[0].title)
+    parser.add_argument("--sizes", type=int, nargs="+")
+    parser.add_argument("--sides", nargs="+")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, help="of each library; as they come unless given")
-    parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        side, size = options.worker
+        number, side, size = options.worker
+        growth = growths[int(number)]
         _serve(growth.sides[side], int(size), growth.small)
         return
     if options.threads:
         os.environ |= dict.fromkeys(_THREADS, str(options.threads))
-    found = [_measured(options.sides, size, options.rounds) for size in options.sizes]
-    print(growth.title)
-    print(table(options.sizes, found))
+    for number, growth in enumerate(growths):
+        sides, sizes = options.sides or list(growth.sides), options.sizes or growth.sizes
+        found = [_measured(number, sides, size, options.rounds) for size in sizes]
+        print(growth.title)
+        print(table(sizes, found))
 
 
 def table(sizes: Sequence[int], found: Sequence[Mapping[str, Measured]]) -> str:
@@ -112,12 +115,12 @@ def table(sizes: Sequence[int], found: Sequence[Mapping[str, Measured]]) -> str:
     return "\n".join(lines)
 
 
-def _measured(sides: Sequence[str], size: int, rounds: int) -> dict[str, Measured]:
+def _measured(number: int, sides: Sequence[str], size: int, rounds: int) -> dict[str, Measured]:
     """Return what the sides take for a size; one that fails says so and is left out."""
     workers: dict[str, subprocess.Popen[str]] = {}
     try:
         for side in sides:
-            worker = workers[side] = _started(side, size)
+            worker = workers[side] = _started(number, side, size)
             if not _answer(worker):
                 print(f"{side} {size}: failed", file=sys.stderr)
                 del workers[side]
@@ -138,11 +141,11 @@ def _measured(sides: Sequence[str], size: int, rounds: int) -> dict[str, Measure
             worker.communicate()
 
 
-def _started(side: str, size: int) -> subprocess.Popen[str]:
+def _started(number: int, side: str, size: int) -> subprocess.Popen[str]:
     module = sys.modules["__main__"].__spec__
     assert module is not None
     return subprocess.Popen(
-        [sys.executable, "-m", module.name, "--worker", side, str(size)],
+        [sys.executable, "-m", module.name, "--worker", str(number), side, str(size)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
