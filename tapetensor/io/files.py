@@ -17,6 +17,7 @@ from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     FileFormatError,
+    StateMismatchError,
     TapeTensorError,
 )
 from tapetensor.io import npz, safetensors
@@ -273,7 +274,15 @@ def open_file(op: str, path: PathLike) -> Iterator[Source]:
     with _parsing(op, target):
         reader = _FORMATS[target.suffix.lower()].Reader(target)
     with reader:
-        yield _Parsed(op, target, reader)
+        try:
+            yield _Parsed(op, target, reader)
+        except StateMismatchError:
+            # What does not fit may be what was damaged.
+            with _parsing(op, target):
+                reader.check()
+            raise
+        with _parsing(op, target):
+            reader.check()
 
 
 class _Parsed:
