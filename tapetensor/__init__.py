@@ -130,9 +130,8 @@ else:
 
             found = import_module(f"tapetensor.{name}")
         else:
-            from tapetensor.arguments.spellings import OF_LIBRARY
+            from tapetensor.arguments.spellings import missing_from
 
-            cure = f"; write tt.{OF_LIBRARY[name]}" if name in OF_LIBRARY else ""
-            raise AttributeError(f"module 'tapetensor' has no attribute {name!r}{cure}")
+            raise missing_from("tapetensor", name)
         globals()[name] = found
         return found

@@ -10,6 +10,9 @@ loaded item by item, goes through three functions of Python's own kind::
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Never
+
+from tapetensor.arguments.spellings import missing_from as _missing_from
 from tapetensor.data.items import Dataset as Dataset
 from tapetensor.data.items import batched as batched
 from tapetensor.data.items import collate as collate
@@ -18,3 +21,9 @@ from tapetensor.data.labels import one_hot as one_hot
 from tapetensor.data.rows import Batches as Batches
 from tapetensor.data.rows import batches as batches
 from tapetensor.data.rows import batches_exact as batches_exact
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Never:
+        """Say what a name of other libraries is here."""
+        raise _missing_from(__name__, name)

@@ -10,7 +10,12 @@ from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
-from tapetensor.arguments.spellings import given_by_name
+from tapetensor.arguments.spellings import (
+    OF_MODULES,
+    CalledOtherwise,
+    given_by_name,
+    without_spellings,
+)
 from tapetensor.arrays.libraries import Library, check_matching, moved
 from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
@@ -176,6 +181,11 @@ class Module:
             check_fields(self, vars(self) | {name: value})
         _forget_origins(name, value)
         object.__setattr__(self, name, value)
+
+    @override
+    def __dir__(self) -> list[str]:
+        """Return the names of what a module has, without those that only say what it is called."""
+        return without_spellings(self, super().__dir__())
 
     def _check_value(self, name: str, value: object) -> None:
         if isinstance(value, Tensor):
@@ -359,6 +369,9 @@ class Module:
 
 
 _CONTENTS = (Tensor, Module)
+
+for _name, _cure in OF_MODULES.items():
+    setattr(Module, _name, CalledOtherwise(_name, _cure))
 
 
 def _forget_origins(name: str, value: object) -> None:
