@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from tapetensor import distributed as distributed
     from tapetensor import io as io
     from tapetensor import losses as losses
+    from tapetensor import metrics as metrics
     from tapetensor import nn as nn
     from tapetensor import optim as optim
     from tapetensor import testing as testing
@@ -110,7 +111,7 @@ if TYPE_CHECKING:
     from tapetensor.optim.raveling import ravel as ravel
 else:
     _ROOMS = frozenset(
-        {"data", "distributed", "io", "losses", "nn", "optim", "testing", "training"}
+        {"data", "distributed", "io", "losses", "metrics", "nn", "optim", "testing", "training"}
     )
 
     def __getattr__(name):

@@ -10,7 +10,7 @@ loaded item by item, goes through three functions of Python's own kind::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from tapetensor.arguments.spellings import missing_from as _missing_from
 from tapetensor.data.items import Dataset as Dataset
@@ -24,6 +24,6 @@ from tapetensor.data.rows import batches_exact as batches_exact
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Never:
+    def __getattr__(name: str) -> object:
         """Say what a name of other libraries is here."""
         raise _missing_from(__name__, name)

@@ -5,7 +5,7 @@ A module has one `forward` for training and inference: the tape of the input say
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from tapetensor.arguments.spellings import missing_from as _missing_from
 from tapetensor.nn import init as init
@@ -117,6 +117,6 @@ from tapetensor.nn.transposed_convolution import ConvTranspose2d as ConvTranspos
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Never:
+    def __getattr__(name: str) -> object:
         """Say what a name of other libraries is here."""
         raise _missing_from(__name__, name)

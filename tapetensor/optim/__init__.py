@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from tapetensor.arguments.spellings import missing_from as _missing_from
 from tapetensor.optim import schedules as schedules
@@ -20,6 +20,6 @@ from tapetensor.optim.sgd import Sgd as Sgd
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Never:
+    def __getattr__(name: str) -> object:
         """Say what a name of other libraries is here."""
         raise _missing_from(__name__, name)
