@@ -210,6 +210,8 @@ OF_PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "tapetensor.data": {
         "DataLoader": "data.batches(x, labels, size=2, rng=np.random.default_rng(0))",
+        "random_split": "data.split(x, labels, held_out=0.4, rng=np.random.default_rng(0))",
+        "train_test_split": "data.split(x, labels, held_out=0.4, rng=np.random.default_rng(0))",
         "TensorDataset": "data.batches(x, labels, size=2, rng=np.random.default_rng(0))",
     },
 }
