@@ -108,7 +108,7 @@ def choose(
     chances = np.exp(logits - logits.max())
     chances /= chances.sum()
     # The likeliest stays in any case.
-    among = np.cumsum(chances) - chances < top_p
+    among = (np.arange(len(order)) == 0) | (np.cumsum(chances) - chances < top_p)
     chances = chances * among
     return int(rng.choice(order, p=chances / chances.sum()))
 

@@ -1,4 +1,4 @@
-"""Writing with a cache: the scores are those of a pass over the whole text, and choices are drawn."""
+"""Writing with a cache, whose scores are those of a pass over the whole text; choices are drawn."""
 
 from __future__ import annotations
 
