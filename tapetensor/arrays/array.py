@@ -38,6 +38,12 @@ class Dispatched(Protocol[_D_co]):
         """Run a function of numpy's."""
 
 
+class RefusesUfuncs:
+    """The base of what has a shape and a dtype, and answers ufuncs of numpy's by an error alone."""
+
+    __slots__ = ()
+
+
 def is_numpys(value: object) -> bool:
     """Tell whether a value is an array or a scalar of numpy's own.
 
@@ -53,6 +59,7 @@ def is_array(value: object) -> bool:
     cls = type(value)
     return (
         getattr(cls, "__array_ufunc__", None) is not None
+        and not issubclass(cls, RefusesUfuncs)
         and hasattr(cls, "__array_function__")
         and hasattr(value, "dtype")
         and hasattr(value, "shape")

@@ -73,6 +73,17 @@ def smooth_l1(
     return reduced(terms, reduction, lambda g: np.multiply(held, g / beta), None)
 
 
+def pinball(
+    prediction: Array, target: Array, q: float, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """The error below the target times `q`, above it times ``1 - q``."""
+    difference = prediction - target
+    # Half the absolute value, tilted: no choice by element, and at 0 the middle of both slopes.
+    tilt = 0.5 - q
+    terms = np.absolute(difference) * 0.5 + difference * tilt
+    return reduced(terms, reduction, lambda g: (np.sign(difference) * 0.5 + tilt) * g, None)
+
+
 def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The negative log-probability at the labels, which the caller has checked."""
     is_label = where_labels_are(log_probabilities, labels)

@@ -10,7 +10,12 @@ from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
-from tapetensor.arguments.spellings import given_by_name
+from tapetensor.arguments.spellings import (
+    OF_MODULES,
+    CalledOtherwise,
+    given_by_name,
+    without_spellings,
+)
 from tapetensor.arrays.libraries import Library, check_matching, moved
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
@@ -196,6 +201,11 @@ class Module:
                 _check_leaf(self, path, one)
             for one in tensors.values():
                 own(one, is_trained=is_trained)
+
+    @override
+    def __dir__(self) -> list[str]:
+        """Return the names of what a module has, without those that only say what it is called."""
+        return without_spellings(self, super().__dir__())
 
     def _check_value(self, name: str, value: object) -> None:
         if isinstance(value, Tensor):
@@ -388,6 +398,9 @@ class Module:
 
 
 _CONTENTS = (Tensor, Module)
+
+for _name, _cure in OF_MODULES.items():
+    setattr(Module, _name, CalledOtherwise(_name, _cure))
 
 
 def _check_leaf(module: Module, path: str, tensor: Tensor[Any, Any, Any]) -> None:

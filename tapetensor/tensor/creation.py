@@ -32,7 +32,7 @@ from tapetensor.typing import D, F, N, S
 # What values of other libraries are told by, and how they become arrays of numpy's.
 _OF_OTHERS = {
     "numpy": "; write tt.from_numpy(x.numpy()), of a tensor of PyTorch's x.detach().cpu().numpy()",
-    "to_numpy": "; write tt.from_numpy(x.to_numpy())",
+    "to_numpy": "; write tt.from_numpy(x.to_numpy(np.float32)), of whole numbers np.int64",
 }
 
 # What `from_numpy` takes; a tensor is none of them.
@@ -316,6 +316,8 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
     try:
         # First without a dtype: numpy would turn None into a number that was never there.
         found = np.asarray(array)
+        if found.dtype == object:
+            raise TypeError("its elements are objects; of a table write x.to_numpy(np.float32)")
         if found.dtype.kind not in "fiub":
             raise TypeError(f"its elements are {found.dtype}")
         if found.dtype.kind == "f" and target.kind in "iu" and not np.isfinite(found).all():

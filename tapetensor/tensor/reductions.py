@@ -7,11 +7,12 @@ rejects a literal axis that the rank does not have. A tuple of axes gives dims o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
 from tapetensor.arguments import as_flag, normalize_axes, normalize_axis
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import run_check
@@ -48,7 +49,7 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def sum(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the sum of the elements; 0 for none.
 
@@ -65,6 +66,8 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.ones((2, 3)).sum(axis=-1)
         Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("sum", elsewhere)
         if self.array.dtype.kind == "b":
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         check_total_fits("sum", np.sum, self, axis)
@@ -72,7 +75,7 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def prod(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the product of the elements; 1 for none.
 
@@ -92,6 +95,8 @@ class Reductions(TensorBase[S, T, D]):
         >>> x.trace().prod().backward()[x]
         Tensor([ 0., 10.,  0.], shape=(3,), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("prod", elsewhere)
         if self.array.dtype.kind == "b":
             raise DTypeError("prod: not defined for dtype bool; write x.astype(np.int64).prod()")
         check_total_fits("prod", np.prod, self, axis)
@@ -99,7 +104,7 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def max(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the largest element.
 
@@ -113,11 +118,13 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).max()
         Tensor(3., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("max", elsewhere)
         return reduce(reductions.max, self, axis, keepdims)
 
     @same_signature(reduction)
     def min(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the smallest element.
 
@@ -131,10 +138,12 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).min()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("min", elsewhere)
         return reduce(reductions.min, self, axis, keepdims)
 
     @same_signature(position)
-    def argmax(self: Reductions[Any, Any, Any], axis: Any = None) -> Any:
+    def argmax(self: Reductions[Any, Any, Any], axis: Any = None, **elsewhere: Never) -> Any:
         """Return the position of the first largest element, of all or along one axis.
 
         Without an axis it is the position in ``x.flatten()``, as numpy's and PyTorch's; the class
@@ -154,10 +163,12 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmax(axis=-1)
         Tensor([1], shape=(1,), dtype=int64, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("argmax", elsewhere)
         return _position("argmax", np.argmax, self, axis)
 
     @same_signature(position)
-    def argmin(self: Reductions[Any, Any, Any], axis: Any = None) -> Any:
+    def argmin(self: Reductions[Any, Any, Any], axis: Any = None, **elsewhere: Never) -> Any:
         """Return the position of the first smallest element, of all or along one axis.
 
         Without an axis it is the position in ``x.flatten()``. NaN counts as smaller than all
@@ -177,6 +188,8 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmin()
         Tensor(0, shape=(), dtype=int64, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("argmin", elsewhere)
         return _position("argmin", np.argmin, self, axis)
 
 

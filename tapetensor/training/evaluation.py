@@ -12,6 +12,7 @@ from typing_extensions import TypeVar, TypeVarTuple
 from tapetensor.arguments import check_function, check_kind
 from tapetensor.arrays.array import is_masked
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
+from tapetensor.metrics import Pooled
 from tapetensor.nn import Module, inference
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor0D, concat
@@ -40,6 +41,8 @@ def evaluate(
     ranks: Communicator | None = None,
 ) -> dict[str, float]:
     """Return the mean of each metric over batches, every row counting the same.
+
+    A `tapetensor.metrics.Pooled` is no mean: it is computed once, of the rows of all batches.
 
     The rows of a batch are the first axis of its first tensor, or the items of a list; a batch of
     any other kind counts as one. This is inference, also where a metric traces: the metrics get the
@@ -77,13 +80,20 @@ def evaluate(
         )
     frozen = inference(model)
     own, dealers = (0, 1) if ranks is None else (ranks.rank, ranks.size)
-    totals = dict.fromkeys(metrics, 0.0)
+    averaged = {name: one for name, one in metrics.items() if not isinstance(one, Pooled)}
+    pooled = {name: one for name, one in metrics.items() if isinstance(one, Pooled)}
+    # What gives predictions and labels, once where several metrics share it.
+    gathered = {one.outputs: (one, list[Any]()) for one in pooled.values()}
+    totals = dict.fromkeys(averaged, 0.0)
     rows = 0
     for number, batch in enumerate(iterate("evaluate", "batches", batches)):
         count = rows_of(batch)
         rows += count
+        # All rows, on every rank, so that each has the same.
+        for one, found in gathered.values():
+            found.append(one.rows(frozen, batch))
         if number % dealers == own:
-            for name, metric in metrics.items():
+            for name, metric in averaged.items():
                 totals[name] += count * _value_of_metric(name, metric(frozen, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
@@ -92,7 +102,16 @@ def evaluate(
     else:
         check_equal("evaluate", ranks, rows)
         sums = ranks.sum(*totals.values())
-    return {name: total / rows for name, total in zip(totals, sums, strict=True)}
+    means = {name: total / rows for name, total in zip(totals, sums, strict=True)}
+    whole = {
+        outputs: [np.concatenate(part) for part in zip(*found, strict=True)]
+        for outputs, (_, found) in gathered.items()
+    }
+    scores = {
+        name: _value_of_metric(name, one.score(*whole[one.outputs])) for name, one in pooled.items()
+    }
+    # In the order in which they were given.
+    return {name: (means | scores)[name] for name in metrics}
 
 
 def predict(

@@ -50,12 +50,17 @@ def smooth_l1(x: Any, y: Any) -> Any:
     return losses.smooth_l1(x, y, beta=0.7)
 
 
+def quantile(x: Any, y: Any) -> Any:
+    return losses.quantile(x, y, 0.9)
+
+
 PAIRED: list[tuple[Callable[[Any, Any], Any], Callable[[Array, Array], float]]] = [
     (losses.mse, lambda x, y: float(np.mean((x - y) ** 2))),
     (losses.rmse, lambda x, y: float(np.sqrt(np.mean((x - y) ** 2)))),
     (losses.mae, lambda x, y: float(np.mean(np.abs(x - y)))),
     (huber, huber_by_cases),
     (smooth_l1, lambda x, y: huber_by_cases(x, y) / 0.7),
+    (quantile, lambda x, y: float(np.mean(np.maximum(0.9 * (y - x), 0.1 * (x - y))))),
     (losses.binary_cross_entropy_with_logits, binary_by_definition),
     (
         losses.cross_entropy_with_probabilities,
@@ -224,6 +229,8 @@ def test_at_a_kink_the_stated_convention_holds() -> None:
     np.testing.assert_allclose(of_mae.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
     np.testing.assert_allclose(of_smooth_l1.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
     np.testing.assert_allclose(of_huber.numpy() * 3, [0.0, 2.0, -2.0], rtol=1e-6)
+    of_quantile = losses.quantile(x.trace(), zero, 0.75).backward()[x]
+    np.testing.assert_allclose(of_quantile.numpy() * 3, [-0.25, 0.25, -0.75], rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
