@@ -194,13 +194,24 @@ def gap_step(
         size: how many ids they are.
     """
     if size >= MOST_IDS:
-        step = [output_id, kernel, None, origins, None, size]
-        origins = shortened(ids_before(step))
-        if comes_of_model(step):
-            origins += (OWN,)
+        origins = bounded(origins)
         # Many are no long history, and leave room for the steps that follow.
         size = min(len(origins), MOST_IDS // 2)
     return [output_id, kernel, None, origins, None, size]
+
+
+def bounded(origins: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return any number of origins as a bounded number of ranges, which hold on to nothing."""
+    ranges = shortened(ids_before(origins))
+    return (*ranges, OWN) if comes_of_model(origins) else ranges
+
+
+def one_pass(passes: tuple[Any, ...]) -> BackwardPass:
+    """Return many backward passes, and histories among them, as one of bounded size."""
+    several = BackwardPass()
+    several.origins = [*bounded(passes)]
+    several.size = len(several.origins)
+    return several
 
 
 def size_of(origins: Iterable[Any]) -> int:
@@ -293,8 +304,8 @@ def reached_from(steps: Iterable[Step], ids: Iterable[int]) -> set[int]:
     return reached
 
 
-def ids_before(step: Step, first: int = 0) -> Ids:
-    """Return the ids, from `first` on, that lie behind a step, whether gradients reach them or not.
+def ids_before(step: Step | tuple[Any, ...], first: int = 0) -> Ids:
+    """Return the ids, from `first` on, that lie behind a step, or are among origins or behind them.
 
     Nothing is computed from a later id, so that what is older than `first` is not looked through.
     """
@@ -330,10 +341,10 @@ def _sort_origins(origins: Iterable[Any], found: Ids, left: list[Any]) -> None:
             left.append(one)
 
 
-def comes_of_model(history: History) -> bool:
-    """Tell whether a model's own tensor is behind a value, or a tensor with a tape."""
+def comes_of_model(origins: History | tuple[Any, ...]) -> bool:
+    """Tell whether a model's own tensor is among origins or behind them, or one with a tape."""
     seen: set[int] = set()
-    left: list[Any] = [history]
+    left: list[Any] = [origins]
     while left:
         one = left.pop()
         if one.__class__ is tuple:
