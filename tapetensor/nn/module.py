@@ -150,7 +150,7 @@ class Module:
         check_fields(self, values)
         for one, value in values.items():
             self._check_value(one, value)
-            _forget_origins(one, value)
+            self._own(one, value)
         vars(self).update(values)
 
     @override

@@ -1,4 +1,4 @@
-"""Comparisons, which borrow their operands and give masks, and the logic of masks."""
+"""Comparisons, which give masks, and the logic of masks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Comparison(TensorBase[S, T, D]):
     """Comparisons and the logic of masks.
 
-    The results are plain bool tensors; nothing is moved and nothing is differentiable.
+    The results are plain bool tensors; nothing is differentiable.
     """
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are NaN.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -97,7 +97,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are infinite.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -114,7 +114,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are neither NaN nor infinite.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -134,7 +134,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell whether the mask holds anywhere; False for no elements.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the tensor is no mask; compare first.
@@ -155,7 +155,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell whether the mask holds everywhere; True for no elements.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the tensor is no mask; compare first.

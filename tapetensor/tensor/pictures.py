@@ -1,4 +1,4 @@
-"""Pictures of the tape that a tensor owns."""
+"""Pictures of the tape of a tensor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Pictures(TensorBase[S, T, D]):
         """Return an HTML page that draws the ops on the tensor's tape; it needs no network.
 
         The pullbacks run once for it, for their times and for the shapes of what they give; the
-        tape is not used up. Inside `source_lines` an op knows the line that ran it.
+        history is not used up. Inside `source_lines` an op knows the line that ran it.
 
         Args:
             names: names for inputs, such as ``model.parameters()``.
@@ -33,7 +33,6 @@ class Pictures(TensorBase[S, T, D]):
         Raises:
             ArgumentTypeError: if `names` are not tensors by name.
             UntracedTensorError: if the tensor owns no tape.
-            MovedTensorError: if it is spent.
             TapeClosedError: if its tape is closed.
 
         >>> import tapetensor as tt
@@ -59,7 +58,6 @@ class Pictures(TensorBase[S, T, D]):
         Raises:
             ArgumentTypeError: if `names` are not tensors by name.
             UntracedTensorError: if the tensor owns no tape.
-            MovedTensorError: if it is spent.
             TapeClosedError: if its tape is closed.
         """
         _check_names("tree", names)
