@@ -34,6 +34,7 @@ from tapetensor.errors import ShapeError as ShapeError
 from tapetensor.errors import StateMismatchError as StateMismatchError
 from tapetensor.errors import TapeClosedError as TapeClosedError
 from tapetensor.errors import TapeTensorError as TapeTensorError
+from tapetensor.errors import TapeUsedError as TapeUsedError
 from tapetensor.errors import TraceError as TraceError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
