@@ -12,8 +12,8 @@ from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.tape import NoneTape
-from tapetensor.tape.ids import next_id
 from tapetensor.tape.history import OWN, gap_step, size_of
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import check_plain, rewrap
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import B, D, Ds, N

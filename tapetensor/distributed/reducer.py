@@ -131,9 +131,7 @@ class Reducer:
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
         groups = [bucket.ids for bucket in self._buckets]
-        gradients = tape.run_backward_by_group(
-            loss.history, loss.id, seed, groups, self._names
-        )
+        gradients = tape.run_backward_by_group(loss.history, loss.id, seed, groups, self._names)
         result.accumulate(self._reduced(gradients))
         return result
 

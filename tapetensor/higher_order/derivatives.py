@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, overload
 
@@ -303,7 +303,7 @@ def _checked(output: Tensor[Any, Any, Any], inside: GradientContext) -> Tensor0D
         )
     if not output.tape.is_only_of(inside):
         raise HigherOrderError(
-            "grad: f uses a tensor that owns a tape from outside; give it to grad as another "
+            "grad: f uses a tensor that has a tape from outside; give it to grad as another "
             "input, or detach() it if it is a constant"
         )
     return output

@@ -19,6 +19,7 @@ NOT_USERS = {*sys.stdlib_module_names, "numpy", __name__.split(".", maxsplit=1)[
 NOT_USERS.discard("__main__")
 
 
+_LIBRARY = str(Path(__file__).parents[1]) + os.sep
 _STDLIB = tuple({sysconfig.get_path(one) for one in ("stdlib", "platstdlib")})
 
 
@@ -38,6 +39,11 @@ def _is_elsewhere(root: str) -> bool:
 
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+def is_users_file(file: str) -> bool:
+    """Tell whether a file is none of this library's own."""
+    return not file.startswith(_LIBRARY)
 
 
 @cache

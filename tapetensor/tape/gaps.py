@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tapetensor.errors import MissingGradientError, TapeUsedError
+from tapetensor.pictures.places import Place, is_users_file
 from tapetensor.tape.history import (
     BackwardPass,
     Ids,
@@ -151,7 +152,7 @@ def used_error(op: str, step: Step) -> TapeUsedError:
 
 def _at(done: object) -> str:
     place = done.place if isinstance(done, BackwardPass) else None
-    return "" if place is None else f" at {place}"
+    return f" at {Place(*place)}" if place is not None and is_users_file(place[0]) else ""
 
 
 def check_complete(

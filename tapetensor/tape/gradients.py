@@ -21,10 +21,10 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.pictures import table
-from tapetensor.tape.ids import TensorId
-from tapetensor.tape.norms import clipping, global_norm
 from tapetensor.tape.gaps import Gap, name_of
 from tapetensor.tape.history import OWN
+from tapetensor.tape.ids import TensorId
+from tapetensor.tape.norms import clipping, global_norm
 
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)

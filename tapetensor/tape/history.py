@@ -38,6 +38,7 @@ from tapetensor.tape.pullbacks import CONSTANT, Pullback, Pullbacks
 Step: TypeAlias = list[Any]
 History: TypeAlias = Step | None
 
+
 class Recording(list[Step]):
     """The steps of what records by itself, and not on a tensor's tape; the earliest is first."""
 
@@ -102,7 +103,7 @@ class BackwardPass:
 
     __slots__ = ("origins", "place", "size")
 
-    def __init__(self, place: object = None) -> None:
+    def __init__(self, place: tuple[str, int] | None = None) -> None:
         self.origins: list[Any] = []
         self.size = 0
         self.place = place
@@ -229,7 +230,9 @@ def _has_data(kernel: Callable[..., object], options: tuple[Any, ...]) -> bool:
     """Tell whether an op has been given arrays beside its operands: positions, a mask."""
     if isinstance(kernel, partial):
         options = (*options, *kernel.args, *kernel.keywords.values())
-    return any(isinstance(one, np.ndarray | StandIn | tuple | list) and _is_data(one) for one in options)
+    return any(
+        isinstance(one, np.ndarray | StandIn | tuple | list) and _is_data(one) for one in options
+    )
 
 
 def _is_data(option: Any) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tapetensor.arguments import check_choice
 from tapetensor.arrays.array import Array, are_added_in_place
 from tapetensor.errors import MissingGradientError, NumericalInstabilityError
 from tapetensor.tape.gaps import Gap, check_complete, name_of, used_error
@@ -183,7 +182,9 @@ def pruned(
             lhs, rhs = parents
             to_lhs, to_rhs = pullbacks
             if to_lhs is CONSTANT or to_rhs is CONSTANT:
-                constants += [(step, p) for p, to in zip(parents, pullbacks, strict=True) if to is CONSTANT]
+                constants += [
+                    (step, p) for p, to in zip(parents, pullbacks, strict=True) if to is CONSTANT
+                ]
                 to_lhs, to_rhs = [None if to is CONSTANT else to for to in pullbacks]
             leads = lhs in needed and to_lhs is not None
             if rhs in needed and to_rhs is not None:
@@ -196,7 +197,9 @@ def pruned(
             else:
                 continue
         else:
-            constants += [(step, p) for p, to in zip(parents, pullbacks, strict=True) if to is CONSTANT]
+            constants += [
+                (step, p) for p, to in zip(parents, pullbacks, strict=True) if to is CONSTANT
+            ]
             leading = [
                 pullback if parent in needed and pullback is not CONSTANT else None
                 for parent, pullback in zip(parents, pullbacks, strict=True)
@@ -349,7 +352,9 @@ def check_unused(
         wanted: by id the tensors, or their names, that must get one, beside all that is recorded.
     """
     reached = reached_from(steps, {output_id})
-    names = [op_name(step[1]) for step in steps if step[0] not in reached and step[3] and not step[5]]
+    names = [
+        op_name(step[1]) for step in steps if step[0] not in reached and step[3] and not step[5]
+    ]
     if names:
         raise MissingGradientError(
             f"{op}: {len(names)} recorded ops do not lead to the output, so no gradient reaches "

@@ -117,7 +117,9 @@ class OwnedTape:
         if other._covers(self):
             return other
         special = self if self.__class__ is not OwnedTape else other
-        contexts = self.contexts + tuple([one for one in other.contexts if one not in self.contexts])
+        contexts = self.contexts + tuple(
+            [one for one in other.contexts if one not in self.contexts]
+        )
         return special._twin(contexts, self.stores | other.stores)
 
     def apart(self, history: History) -> OwnedTape:
@@ -131,8 +133,11 @@ class OwnedTape:
         return self if self.history is None else self._twin(self.contexts, self.stores)
 
     def beside(self, gradients: Gradients) -> OwnedTape:
-        """Return a tape that belongs to the contexts of this one, and carries these gradients."""
-        return self._twin(self.contexts, {id(gradients): gradients})
+        """Return a tape that belongs to the contexts of this one, and carries these gradients.
+
+        It notes nothing of what is recorded, also where this one does.
+        """
+        return self._twin(self.contexts, {id(gradients): gradients}, is_special=False)
 
     def _covers(self, other: OwnedTape) -> bool:
         return (
@@ -142,9 +147,13 @@ class OwnedTape:
         )
 
     def _twin(
-        self, contexts: tuple[GradientContext, ...], stores: dict[int, Gradients]
+        self,
+        contexts: tuple[GradientContext, ...],
+        stores: dict[int, Gradients],
+        *,
+        is_special: bool = True,
     ) -> OwnedTape:
-        tape: OwnedTape = object.__new__(self.__class__)
+        tape: OwnedTape = object.__new__(self.__class__ if is_special else OwnedTape)
         tape.contexts, tape.level, tape.stores = contexts, self.level, stores
         tape.history, tape.notes, tape.reason = None, self.notes, ""
         for context in contexts:
@@ -227,7 +236,7 @@ class OwnedTape:
         retain: bool = False,
         unused: Unused = "ignore",
         finite: bool = False,
-        place: Place | None = None,
+        place: tuple[str, int] | None = None,
     ) -> Gradients:
         """Run the steps of a history backwards and return the gradients.
 

@@ -263,9 +263,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         _check_copyable("pickle", self)
         return _unpickled, (self.__class__, to_numpy(self.array))
 
-    def wrap_gradient(
-        self, array: Array, origins: tuple[Any, ...] = ()
-    ) -> Tensor[S, NoneTape, D]:
+    def wrap_gradient(self, array: Array, origins: tuple[Any, ...] = ()) -> Tensor[S, NoneTape, D]:
         """Return `array` as a plain tensor of this tensor's static shape and dtype.
 
         Args:
@@ -275,9 +273,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         """
         gradient = rewrap(self, array, next_id(), None)
         if origins:
-            gradient.history = gap_step(
-                gradient._id, gradient_of_pass, origins, size_of(origins)
-            )
+            gradient.history = gap_step(gradient._id, gradient_of_pass, origins, size_of(origins))
         return gradient
 
 

@@ -312,9 +312,7 @@ def _id(tensor: Any) -> int:
     return unique_id
 
 
-def _traced_already(
-    op: str, tensor: TensorBase[Any, Any, Any], cure: str
-) -> UntracedTensorError:
+def _traced_already(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> UntracedTensorError:
     return UntracedTensorError(f"{op}: the tensor has {tape_state(tensor)} already; {cure}")
 
 

@@ -6,7 +6,7 @@ pullbacks are a plan of their own, on what the forward pass keeps for them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,7 +83,21 @@ def _updated(program: Program) -> dict[int, Node]:
 
 def _tape_lines(writer: ResultWriter) -> list[str]:
     """Return the lines that make tapes and histories, once all results are written."""
-    lines = [_history_line(writer, tensor, local) for tensor, local in writer.tapes.results]
+    program = writer.tapes.program
+    forward = len(program.nodes)
+    ways = [_way_back(writer, tensor) for tensor, _ in writer.tapes.results]
+    del program.nodes[forward:]
+    lines = []
+    for way, (tensor, local) in zip(ways, writer.tapes.results, strict=True):
+        plan = BackwardPlan(way.cotangent, [*way.gradients.values()], forward, program.backend)
+        kept = "".join([f"{writer.node(one)}, " for one in plan.residuals])
+        ids = "".join([f"{writer.id_of(key)}, " for key in way.gradients])
+        before = "".join(
+            [f"{way.stops.get(key) or f'{writer.locals[key]}.history'}, " for key in way.gradients]
+        )
+        pullbacks = f"{writer.bind(plan.pullbacks)}({kept})"
+        step = f"{writer.id_of(tensor.id)}, {writer.bind(writer.tapes.op)}, {pullbacks}, ({ids})"
+        lines.append(f"{local}.history = [{step}, together(({before})), {tensor.history[5]}]")
     for number, tape in enumerate(writer.tapes.leaving):
         sources, carried = "", ""
         for key, store in tape.stores.items():
@@ -96,49 +110,43 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
     return lines
 
 
-def _history_line(writer: ResultWriter, result: Any, local: str) -> str:
-    """Return the line that gives a result its history: one step, whose pullbacks are a plan."""
-    tapes, program = writer.tapes, writer.tapes.program
-    steps, _ = gathered(result.history)
-    stops = {step[0]: writer.stop(step) for step in steps if step[2] is None}
-    node, gradients, gaps, forward = _gradients(writer, steps, result)
-    for gap in gaps:
-        # An operand that is a constant by convention: what it came of is behind a value of its own.
-        past = writer.past({*filter(gap.concerns, writer.ids)})
-        if past:
-            key = next_id()
-            stops[key] = f"stop_at({writer.id_of(key)}, {writer.bind(gap.kernel)}, ({past}))"
-            gradients[key] = node
-    parents = [key for key in gradients if key in writer.locals or stops.get(key)]
-    plan = BackwardPlan(node, [gradients[key] for key in parents], forward, program.backend)
-    kept = "".join([f"{writer.node(one)}, " for one in plan.residuals])
-    ids = "".join([f"{writer.id_of(key)}, " for key in parents])
-    before = "".join(
-        [f"{stops.get(key) or f'{writer.locals[key]}.history'}, " for key in parents]
-    )
-    pullbacks = f"{writer.bind(plan.pullbacks)}({kept})"
-    step = f"{writer.id_of(result.id)}, {writer.bind(tapes.op)}, {pullbacks}, ({ids})"
-    return f"{local}.history = [{step}, together(({before})), {result.history[5]}]"
+class _WayBack(NamedTuple):
+    """How gradients flow from a result to what came in.
 
-
-def _gradients(
-    writer: ResultWriter, steps: list[Step], result: Any
-) -> tuple[Node, dict[int, Node], list[Gap], int]:
-    """Run the steps inside backwards, up to what came in.
-
-    Out come the node of the cotangent, those of the gradients, where gradients stopped, and how
-    many nodes the forward pass has.
+    Attributes:
+        cotangent: the node of the cotangent of the result.
+        gradients: by the ids of what came in, and of what gradients stop at inside.
+        stops: the source of the steps of the latter, by id.
     """
-    program = writer.tapes.program
-    forward, value = len(program.nodes), result.array
+
+    cotangent: Node
+    gradients: dict[int, Node]
+    stops: dict[int, str]
+
+
+def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
+    """Run the steps that led to a result backwards, up to what came in."""
+    program, outside = writer.tapes.program, writer.tapes.is_outside
+    steps, _ = gathered(result.history)
+    value = result.array
     node = program.add(Kind.INPUT, None, (), value.shape, value.dtype, label="cotangent")
     cotangent = ArrayTracer(program, node)
     # What is computed of a value lies as that does, and so does its cotangent, as a rule.
     cotangent.lies_as(np.asarray(computed_like((value,), value.shape)))
-    outside = writer.tapes.is_outside
+    stops = {step[0]: writer.stop(step) for step in steps if step[2] is None}
     run = [step[:] for step in steps if step[2] is not None and not outside(step)]
     gaps: list[Gap] = []
     arrays = replay(run, {result.id: cotangent}, BackwardPass(), gaps)
-    gradients = {key: node_of(program, array) for key, array in arrays.items()}
-    del program.nodes[forward:]
-    return node, gradients, gaps, forward
+    gradients = {
+        key: node_of(program, array)
+        for key, array in arrays.items()
+        if key in writer.locals or stops.get(key)
+    }
+    for gap in gaps:
+        # An operand that is a constant by convention: what it came of is behind a value of its own.
+        past = writer.past({*filter(gap.concerns, writer.locals)})
+        if past:
+            key = next_id()
+            stops[key] = f"stop_at({writer.id_of(key)}, {writer.bind(gap.kernel)}, ({past}))"
+            gradients[key] = node
+    return _WayBack(node, gradients, stops)

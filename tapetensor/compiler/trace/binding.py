@@ -56,8 +56,8 @@ from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.telling import ABCS, BY_NAME, LOOKUP_CODES
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_installed, is_users_module
-from tapetensor.tape.ids import next_id
 from tapetensor.tape import tape as replaying
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
 _REPLAY = replaying.replay

@@ -194,6 +194,7 @@ class Inputs(GuardWriter):
         tracer.fixed_as = where
 
         self.hold(where, Slot(tensor, ARRAY), _unwatched)
+
         def leave(_: object) -> None:
             tensor.tape, tensor.history = tape, history
 
