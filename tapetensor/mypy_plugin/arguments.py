@@ -38,8 +38,7 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
-from tapetensor.mypy_plugin.kinds import accepts, bounded, described, kinds_in_words
-from tapetensor.mypy_plugin.moves.owners import is_tensor
+from tapetensor.mypy_plugin.kinds import accepts, bounded, described, is_tensor, kinds_in_words
 from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
 from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_int
