@@ -24,6 +24,7 @@ from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.context import GradientContext, active_context
 from tapetensor.tape.history import (
     BackwardPass,
+    History,
     Recording,
     Step,
     gap_step,
@@ -217,7 +218,7 @@ def _recorded_gradients(
         wanted: dict[int, Any] = {x.id: x for x in traced}
         steps, _ = gathered(output.history)
         run, _ = pruned("grad", steps, output.id, wanted)
-        started = {output.id: seed}
+        started: dict[int, Any] = {output.id: seed}
         found: dict[int, Any] = replay(
             _lifting(run, level), started, BackwardPass(), [], kept=frozenset(wanted)
         )
@@ -234,7 +235,7 @@ def _recorded_gradients(
         for gradient in gradients
     ]
     # Plain values that the function has used may be computed from what gradients are asked of.
-    histories = [step for step in steps if step[5]]
+    histories: list[History] = [step for step in steps if step[5]]
     return [gradient.value for gradient in gradients], parents, pullbacks, histories
 
 

@@ -94,7 +94,8 @@ def cross_entropy(
             weights of the labels, as PyTorch's.
         label_smoothing: the share of a label that is spread over all classes alike, in [0, 1].
         ignore_index: a label, of a class or not, that counts nothing, padding, say; None for none.
-            The mean is NaN where no label is left, as PyTorch's.
+            Its row has no derivative, whatever is in it. Where no label is left the mean is NaN,
+            as PyTorch's, and every derivative 0.
         reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
@@ -196,7 +197,8 @@ def nll(
         class_weights: how much each class counts, plain numbers; the mean is over the weights of
             the labels, as PyTorch's.
         ignore_index: a label, of a class or not, that counts nothing, padding, say; None for none.
-            The mean is NaN where no label is left, as PyTorch's.
+            Its row has no derivative, whatever is in it. Where no label is left the mean is NaN,
+            as PyTorch's, and every derivative 0.
         reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:

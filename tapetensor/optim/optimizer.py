@@ -60,7 +60,8 @@ class Optimizer(ABC):
         model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate.
         kernel: the update.
-        states: the arrays of state that there are to a parameter, `optim.State`.
+        states: the arrays of state that there are to a parameter, `optim.State`, by names of
+            their own; ``step`` is taken.
         weight_decay: how strong the decay is, for `_decay`.
         decoupled_weight_decay: whether it acts on the parameter directly.
 
@@ -99,6 +100,7 @@ class Optimizer(ABC):
         # An update of one's own is tried before the first step.
         self._is_tried = getattr(kernel, "__module__", "").startswith("tapetensor.")
         self._states = tuple(states)
+        _check_names(op, [one.name for one in self._states])
         self._size = sum([tensor.size for tensor in parameters.values()])
         self.groups = [
             Group([(names, parameters[names]) for names in group], kernel, states)
@@ -272,6 +274,17 @@ def _made_with(cls: type[Optimizer]) -> frozenset[str]:
     """Return the arguments, but `lr`, that an optimizer of this library is made with."""
     is_own = cls.__module__.startswith(Optimizer.__module__.rpartition(".")[0])
     return frozenset(inspect.signature(cls).parameters if is_own else ()) - {"lr"}
+
+
+def _check_names(op: str, names: Sequence[str]) -> None:
+    """Refuse names of state of which a file would hold one for two."""
+    for at, name in enumerate(names):
+        is_taken = name == "step" or name in names[:at]
+        if is_taken or not name or "." in name:
+            why = "is taken" if is_taken else "must be a word without dots"
+            raise ArgumentValueError(
+                f"{op}: the state {name!r} {why}: files have the arrays by these names"
+            )
 
 
 def _as_lr(op: str, value: object) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 import numpy as np
 from typing_extensions import override
 
 from tapetensor.arguments import as_flag, normalize_axes
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentValueError, DTypeError
@@ -129,7 +130,7 @@ class Comparison(TensorBase[S, T, D]):
 
     @same_signature(mask_reduction)
     def any(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds anywhere; False for no elements.
 
@@ -146,11 +147,13 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).any()
         Tensor(True, shape=(), dtype=bool, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("any", elsewhere)
         return _reduced("any", np.any, self, axis, keepdims)
 
     @same_signature(mask_reduction)
     def all(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds everywhere; True for no elements.
 
@@ -167,6 +170,8 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).all()
         Tensor(False, shape=(), dtype=bool, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("all", elsewhere)
         return _reduced("all", np.all, self, axis, keepdims)
 
     def __and__(

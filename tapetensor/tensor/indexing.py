@@ -14,7 +14,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import as_flag, normalize_axis
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, check_unmasked
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
@@ -411,6 +411,7 @@ def _plain_index(index: Any) -> object:
     """Return one element of an index with tensors replaced by their arrays."""
     if isinstance(index, TensorBase):
         return _index_array(index.array)
+    check_unmasked("getitem", "the index", index)
     if isinstance(index, list):
         return _index_array(_listed(index))
     if hasattr(index, "__array_ufunc__") and not isinstance(index, np.generic):

@@ -52,7 +52,7 @@ class Scans(TensorBase[S, T, D]):
         Raises:
             AxisError: if there is no such axis.
             DTypeError: for a bool tensor.
-            ArgumentValueError: if a sum of integers of 8, 16 or 32 bits leaves the dtype.
+            ArgumentValueError: if a sum of integers leaves the dtype.
 
         >>> import tapetensor as tt
         >>> tt.arange(4).cumulative_sum(axis=0)
@@ -78,7 +78,7 @@ class Scans(TensorBase[S, T, D]):
         Raises:
             AxisError: if there is no such axis.
             DTypeError: for a bool tensor.
-            ArgumentValueError: if a product of integers of 8, 16 or 32 bits leaves the dtype.
+            ArgumentValueError: if a product of integers leaves the dtype.
 
         Source: array API, ``cumulative_prod``.
 

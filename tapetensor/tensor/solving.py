@@ -61,12 +61,11 @@ class Solving(TensorBase[S, T, D]):
         """Return the determinant of square matrices.
 
         Shape: ``(*Ds, N, N) -> (*Ds)``.
-        Derivative: ``det(x) * x.inv().T``, which needs a matrix that is not singular.
+        Derivative: the cofactors, ``det(x) * x.inv().T``; those of a singular matrix, too.
 
         Raises:
             ShapeError: if the matrices are not square.
             DTypeError: if the dtype is not floating.
-            ArgumentValueError: in the backward pass, if one is singular.
 
         Source: array API, ``linalg.det``; Giles (2008), section 2.2.4.
 

@@ -136,7 +136,8 @@ def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
     stops = {step[0]: writer.stop(step) for step in steps if step[2] is None}
     run = [step[:] for step in steps if step[2] is not None and not outside(step)]
     gaps: list[Gap] = []
-    arrays = replay(run, {result.id: cotangent}, BackwardPass(), gaps)
+    started: dict[int, Any] = {result.id: cotangent}
+    arrays = replay(run, started, BackwardPass(), gaps)
     gradients = {
         key: node_of(program, array)
         for key, array in arrays.items()
