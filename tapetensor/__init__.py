@@ -93,7 +93,6 @@ from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 from tapetensor.tensor.backward import compute_gradients as compute_gradients
-from tapetensor.typing import Lent as Lent
 
 if TYPE_CHECKING:
     __version__: str

@@ -31,7 +31,7 @@ LISTED = [
 ]
 ROOMS = [tapetensor, compiler, data, distributed, io, losses, metrics, nn, onnx, optim, training]
 # Other spellings of Tensor and of shapes, and names, without documentation of their own.
-_ALIAS = re.compile(r"Tensor\dD|Rank\d|MAX_PLANS|Tape|Lent|TYPE_CHECKING")
+_ALIAS = re.compile(r"Tensor\dD|Rank\d|MAX_PLANS|Tape|TYPE_CHECKING")
 
 
 def public(room: ModuleType) -> set[str]:

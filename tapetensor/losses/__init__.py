@@ -1,8 +1,8 @@
 """Losses: how far a prediction is from its target, as a scalar to run `backward` on.
 
-The prediction may own a tape, which the loss takes over. The target is a constant: it must be a
-plain value, and no gradient flows to it. Losses are means, so that their size does not depend on
-the batch, unless `reduction` says otherwise, and a loss over no elements is refused.
+The target is a constant: it must be a plain value, and no gradient flows to it. Losses are means,
+so that their size does not depend on the batch, unless `reduction` says otherwise, and a loss over
+no elements is refused.
 """
 
 from __future__ import annotations

@@ -85,7 +85,6 @@ def cross_entropy(
         ``(B, N, *Ds), (B, *Ds) -> ()``, or ``(B, *Ds)``, as PyTorch's of images and sequences.
     Derivative: ``(softmax(logits) - one_hot(labels)) / n`` for `n` labels; with weights and
         smoothing ``(softmax(logits) * sum(q) - q) / sum(w[label])``.
-    Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
@@ -190,7 +189,6 @@ def nll(
         ``(B, N, *Ds), (B, *Ds) -> ()``, or ``(B, *Ds)``.
     Derivative: ``-one_hot(labels) / n`` for `n` labels; with weights
         ``-w[label] * one_hot(labels) / sum(w[label])``.
-    Tape: the result owns the tape of `log_probabilities`, which is then spent.
 
     Args:
         log_probabilities: natural logarithms, one per class along the last axis.
@@ -263,7 +261,6 @@ def cross_entropy_with_probabilities(
 
     Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
-    Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
@@ -313,7 +310,6 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(q - p) / (q * (1 - q)) / n`` for `n` elements, the product at least 1e-12; none
         for `probabilities`.
-    Tape: the result owns the tape of `predictions`, which is then spent.
 
     Args:
         predictions: what the model says, in [0, 1].
@@ -365,7 +361,6 @@ def binary_cross_entropy_with_logits(
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(sigmoid(l) - p) / n`` for `n` elements; none for `probabilities`.
-    Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: scores in natural-log units; finite at any size.
@@ -417,7 +412,6 @@ def kl_div(logits: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
 
     Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
-    Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.

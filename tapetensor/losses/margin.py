@@ -40,7 +40,6 @@ def hinge_embedding(
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: 1 where the sign is 1, -1 where a distance is at most the margin, else 0.
-    Tape: the result owns the tape of `distances`, which is then spent.
 
     Args:
         distances: how far the two of each pair are apart.
@@ -91,7 +90,6 @@ def soft_margin(prediction: Any, signs: Any, *, reduction: Any = "mean") -> Any:
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``-sign * sigmoid(-sign * x) / n`` for `n` elements.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: scores in natural-log units; finite at any size.
@@ -145,7 +143,6 @@ def margin_ranking(
     Shape: ``S, S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``-sign / n`` for `lhs` and ``sign / n`` for `rhs` where the difference does
         not exceed the margin, also where it is just that, for `n` pairs; else 0.
-    Tape: the result owns the tapes of `lhs` and `rhs`, which are then spent.
 
     Args:
         lhs: one score of each pair.
@@ -202,7 +199,6 @@ def multi_margin(
 
     Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: that of the power, where the margin is not kept; 0 where it is, or is just kept.
-    Tape: the result owns the tape of `scores`, which is then spent.
 
     Args:
         scores: one per class along the last axis.
@@ -266,7 +262,6 @@ def triplet_margin(
     Derivative: for `positive` ``-(anchor - positive) / |anchor - positive| / n``, for `negative`
         ``(anchor - negative) / |anchor - negative| / n``, for `anchor` minus both, where the
         distances of one of the `n` triplets do not differ by more than the margin; else 0.
-    Tape: the result owns the tapes of all three, which are then spent.
 
     Args:
         anchor: a vector of each triplet, along the last axis.

@@ -34,7 +34,6 @@ def mse(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``2 * (prediction - target) / n`` for `n` elements; none for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -63,7 +62,6 @@ def rmse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0
     Shape: ``S, S -> ()``.
     Derivative: ``(prediction - target) / (n * rmse)`` for `n` elements, 0 where all are equal; none
         for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -104,7 +102,6 @@ def mae(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``sign(prediction - target) / n`` for `n` elements, 0 where the two are equal;
         none for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -150,7 +147,6 @@ def huber(prediction: Any, target: Any, delta: float = 1.0, *, reduction: Any = 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``clip(d, -delta, delta) / n`` for `n` elements, the same from both sides where
         ``abs(d) == delta``; none for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -202,7 +198,6 @@ def smooth_l1(prediction: Any, target: Any, beta: float = 1.0, *, reduction: Any
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``clip(d / beta, -1, 1) / n`` for `n` elements, the same from both sides where
         ``abs(d) == beta``; none for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.

@@ -171,7 +171,7 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
             raise ArgumentTypeError(f"{op}: give key and value, or neither of them")
         check_input(op, key, w_q.weight, self.in_features)
         check_input(op, value, w_q.weight, self.in_features)
-        # Before anything is spent; the heads are one more of the leading axes.
+        # The heads are one more of the leading axes.
         shape = scores_shape(op, query.shape, key.shape, value.shape)
         scores: Any = (*shape[:-2], self.heads, *shape[-2:])
         mask_array(op, mask, causal, scores)
@@ -199,8 +199,9 @@ class MultiHeadAttention(Attention[Embed, Heads, W, Keys, Values]):
 
     Shape: ``(*Ds, M, in_features)`` for the query and ``(*Ds, N, in_features)`` for key and value
         give ``(*Ds, M, in_features)``.
-    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all weights are
-        trained, also those that meet an input without one.
+
+    If one input has a tape, all weights are trained, also those that meet an input without one.
+
     Initialization: that of `Linear`.
 
     Args:

@@ -61,7 +61,6 @@ class EncoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
     ``block.drop.p`` says so; the weights of the attention never are, other than PyTorch's.
 
     Shape: ``(*Ds, N, In) -> (*Ds, N, In)``.
-    Tape: the output owns the tape of `x`.
 
     Source: Vaswani et al. (2017), "Attention is all you need", section 3.1.
 
@@ -116,8 +115,8 @@ class DecoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
     `EncoderBlock`.
 
     Shape: ``(*Ds, N, In)`` and a memory ``(*Ds, M, In)`` give ``(*Ds, N, In)``.
-    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
-        trained.
+
+    If one input has a tape, all weights are trained.
 
     Source: Vaswani et al. (2017), "Attention is all you need", section 3.1.
 
@@ -190,8 +189,8 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
     Built from its sizes: ``Transformer[features, heads, hidden features, encoders, decoders]``.
 
     Shape: a source ``(*Ds, M, In)`` and a target ``(*Ds, N, In)`` give ``(*Ds, N, In)``.
-    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
-        trained.
+
+    If one input has a tape, all weights are trained.
 
     Source: Vaswani et al. (2017), "Attention is all you need".
 

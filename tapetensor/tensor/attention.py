@@ -147,7 +147,6 @@ def scaled_dot_product_attention(
     Derivative: with the weights ``p`` and the cotangent ``g``: ``p.T @ g`` for the values,
         ``scale * s @ key`` for the queries and ``scale * s.T @ query`` for the keys, where
         ``s = p * (g @ value.T - sum(g * output))``, which is that of the bias.
-    Tape: the tapes of all merge; an operand that owned one is spent. The mask is plain.
 
     Args:
         query: what is looked for.

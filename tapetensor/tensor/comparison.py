@@ -1,4 +1,4 @@
-"""Comparisons, which borrow their operands and give masks, and the logic of masks."""
+"""Comparisons, which give masks, and the logic of masks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Comparison(TensorBase[S, T, D]):
     """Comparisons and the logic of masks.
 
-    The results are plain bool tensors; nothing is moved and nothing is differentiable.
+    The results are plain bool tensors; nothing is differentiable.
     """
 
     __slots__ = ()
@@ -81,7 +81,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are NaN.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -98,7 +98,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are infinite.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -115,7 +115,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are neither NaN nor infinite.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -135,7 +135,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell whether the mask holds anywhere; False for no elements.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the tensor is no mask; compare first.
@@ -158,7 +158,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell whether the mask holds everywhere; True for no elements.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the tensor is no mask; compare first.

@@ -126,7 +126,6 @@ def concat(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
 
     Shape: ``(M, *Ds)`` and ``(N, *Ds)`` along axis 0 give ``(M + N, *Ds)``.
     Derivative: each operand's part of the cotangent.
-    Tape: the tapes of all merge; an operand that owned one is spent.
 
     Args:
         tensors: one or more, with equal sizes along all other axes.
@@ -224,7 +223,6 @@ def stack(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
 
     Shape: ``k`` tensors ``(*Ds)`` along axis 0 give ``(k, *Ds)``.
     Derivative: each operand's slice of the cotangent.
-    Tape: the tapes of all merge; an operand that owned one is spent.
 
     Args:
         tensors: one or more, of equal shape.

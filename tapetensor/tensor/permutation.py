@@ -53,10 +53,7 @@ _NotFive: TypeAlias = (
 
 
 class Permutation(TensorBase[S, T, D]):
-    """Axes in another order.
-
-    Both return a tensor with a new id that owns the tape of `self`, which is then spent.
-    """
+    """Axes in another order."""
 
     __slots__ = ()
 

@@ -40,9 +40,8 @@ class Reductions(TensorBase[S, T, D]):
     """Reductions.
 
     All take `axis` (None for all axes, an int, a tuple of ints; negative counts from the back) and
-    `keepdims` (leave a reduced axis in the shape with size 1), return a tensor with a new id that
-    owns the tape of `self`, which is then spent, and raise `AxisError` for an axis that is not
-    there.
+    `keepdims` (leave a reduced axis in the shape with size 1), and raise `AxisError` for an axis
+    that is not there.
     """
 
     __slots__ = ()
@@ -150,7 +149,7 @@ class Reductions(TensorBase[S, T, D]):
         of every row of logits is ``logits.argmax(axis=-1)``. NaN counts as larger than numbers.
 
         Shape: ``S -> ()``; ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Args:
             axis: None for all elements, or an int; negative counts from the back.
@@ -175,7 +174,7 @@ class Reductions(TensorBase[S, T, D]):
         numbers.
 
         Shape: ``S -> ()``; ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Args:
             axis: None for all elements, or an int; negative counts from the back.

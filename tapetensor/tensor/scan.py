@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 
 
 class Scans(TensorBase[S, T, D]):
-    """Running totals, products and extremes.
-
-    They keep the shape and own the tape of `self`, which is then spent.
-    """
+    """Running totals, products and extremes, of the shape of `self`."""
 
     __slots__ = ()
 
@@ -202,7 +199,6 @@ def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
         to it: ``(channels,)`` is one coefficient for all steps.
     Derivative: with ``G[t] = g[t] + a[t + 1] G[t + 1]`` for the cotangent ``g``, it is ``b G`` for
         `x`, ``G[t] h[t - 1]`` for `a` and ``x G`` for `b`, summed where they were broadcast.
-    Tape: the tapes of all three merge; an operand that owned one is spent.
 
     Args:
         x: the sequence, steps along the last axis but one.

@@ -43,10 +43,7 @@ One: TypeAlias = Literal[1]
 
 
 class Shape(TensorBase[S, T, D]):
-    """Shape ops.
-
-    All return tensors with a new id that own the tape of `self`, which is then spent.
-    """
+    """Shape ops."""
 
     __slots__ = ()
 
@@ -311,9 +308,6 @@ class Shape(TensorBase[S, T, D]):
         self, sections: int | Sequence[int], axis: int = 0, **elsewhere: Never
     ) -> tuple[Tensor[Any, Any, Any], ...]:
         """Return consecutive parts along one axis.
-
-        Every part of a traced tensor owns the whole record up to here; where parts meet again in an
-        op it is kept once, and `backward` on any part alone is complete.
 
         Shape: ``(*Ds, N)`` along ``axis=-1`` gives parts ``(*Ds, n)`` with the ``n`` adding up.
         Derivative: each part's cotangent where the part was read, 0 elsewhere.

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 class Softmax(TensorBase[S, T, D]):
-    """Softmax, logsumexp and normalization.
-
-    The results own the tape of `self`, which is then spent.
-    """
+    """Softmax, logsumexp and normalization."""
 
     __slots__ = ()
 

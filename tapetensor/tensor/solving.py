@@ -128,7 +128,6 @@ class Solving(TensorBase[S, T, D]):
 
         Shape: ``(N, N), (N) -> (N)``; ``(*Ds, N, N), (*Ds, N, K) -> (*Ds, N, K)``.
         Derivative: ``h = a.T.solve(g)`` for `b`, with the cotangent `g`; ``-h @ x.T`` for `a`.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ArgumentValueError: if a matrix is singular.

@@ -41,7 +41,7 @@ class Order(TensorBase[S, T, D]):
         order by ``y.take_along_axis(x.argsort(axis), axis)``. NaN is larger than all numbers.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved. `take_along_axis` has that of the sorted elements.
+        Derivative: none. `take_along_axis` has that of the sorted elements.
 
         Args:
             axis: the axis to sort along.
@@ -127,7 +127,6 @@ class Order(TensorBase[S, T, D]):
 
         Shape: ``(*Ds, N) -> (*Ds, k), (*Ds, k)`` for ``axis=-1``.
         Derivative: the cotangent for the elements returned, 0 for the others.
-        Tape: the elements own the tape of `self`, which is then spent; the positions are plain.
 
         Args:
             k: how many, from 0 to the size of the axis.

@@ -76,9 +76,9 @@ class Tensor(
         T: the tape state, `NoneTape` (the default) or `OwnedTape`.
         D: the dtype, a numpy scalar type, ``np.float32`` by default.
 
-    A tensor without a tape is a plain value: ops borrow it and record nothing. One that owns a tape
-    is *moved* by the op that takes it: the result owns the tape, the operand is spent, and another
-    op on it raises `MovedTensorError`.
+    A tensor without a tape is a plain value. `trace` gives it a tape: ops on it are recorded, and
+    their results have a tape, too. Both may be used any number of times, for an op changes none of
+    its operands. `backward` on a scalar returns the gradients and uses up what was recorded.
 
     Tensors are made by the creation functions (`tapetensor.from_numpy`, `tapetensor.zeros`, ...)
     and by ops; their elements cannot be written.

@@ -31,12 +31,13 @@ def test_a_scalar_does_not_iterate_as_numpys_do_not() -> None:
     assert not np.iterable(scalar)
 
 
-def test_a_traced_tensor_does_not_iterate_and_stays_usable() -> None:
-    traced: Any = tt.ones((2, 2)).trace()
+def test_the_gradients_of_the_slices_of_a_traced_tensor_add_up() -> None:
+    x = tt.from_numpy([[1.0, 2.0], [3.0, 4.0]], shape=(2, 2))
+    first, second = x.trace()
 
-    with pytest.raises(UntracedTensorError, match="split"):
-        list(traced)
-    assert traced.sum().item() == 4.0
+    grads = (first * second).sum().backward()
+
+    assert grads[x].numpy().tolist() == [[3.0, 4.0], [1.0, 2.0]]
 
 
 def test_a_plain_tensor_is_an_array_to_others_who_cannot_write_into_it() -> None:
