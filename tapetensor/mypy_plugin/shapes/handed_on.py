@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mypy.checker import TypeChecker
 from mypy.nodes import ARG_POS, CallExpr, Expression, RefExpr, TempNode
-from mypy.plugin import FunctionSigContext, MethodContext
+from mypy.plugin import FunctionContext, FunctionSigContext, MethodContext
 from mypy.types import CallableType, FunctionLike, Instance, Overloaded, Type, get_proper_type
 
 from tapetensor.mypy_plugin.assignments import assignments_of
@@ -41,7 +41,7 @@ def mapped(context: Context) -> FunctionLike:
     return item.copy_modified(arg_types=formals, ret_type=made.copy_modified(args=[result]))
 
 
-def called_partial(context: MethodContext) -> Type:
+def called_partial(context: FunctionContext | MethodContext) -> Type:
     """Return what the call of a partial gives, checked as that of its overloaded function."""
     api, call = context.api, context.context
     assert isinstance(api, TypeChecker)
