@@ -75,7 +75,7 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
 def _updated(program: Program) -> dict[int, Node]:
     """Return the last values that optimizers give to parameters, by the addresses of these."""
     return {
-        id(node.args[0].function.group.tensors[node.detail]): node
+        id(node.args[0].function.tensors[node.detail]): node
         for node in program.nodes
         if node.kind is Kind.PART and node.args[0].kind is Kind.UPDATE
     }
