@@ -222,7 +222,9 @@ def rows_taken(
     found = []
     for tensor, of_rows in zip(tensors, origins, strict=True):
         array = tensor.array
-        array = array[rows] if isinstance(rows, slice) else np.take(array, rows, axis=0)
+        # numpy's `take` would copy all rows of an array that does not lie in order.
+        is_apart = type(array) is np.ndarray and not array.flags.c_contiguous
+        array = array[rows] if isinstance(rows, slice) or is_apart else np.take(array, rows, axis=0)
         found.append(rewrap(tensor, array, next_id(), None))
         found[-1].origins = of_rows
     return tuple(found) if len(found) > 1 else found[0]
