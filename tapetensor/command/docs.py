@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import importlib
 import inspect
 import os
-import pydoc
 import re
 import tempfile
 import webbrowser
@@ -189,15 +189,28 @@ def _html(page: str, pages: list[tuple[str, str, str]]) -> str:
 
 def _reference(path: str) -> str:
     """Return what the docstrings say of a name."""
-    try:
-        found = pydoc.locate(path)
-    except pydoc.ErrorDuringImport:
-        # The estimators need scikit-learn, other rooms an extra of their own.
-        found = None
+    found = _found(path)
     parts = [_entry(path, path.removeprefix("tapetensor."), found)]
     if inspect.isclass(found):
         parts += [_entry(f"{path}.{name}", name, one) for name, one in _members(found)]
     return "".join(parts)
+
+
+def _found(path: str) -> Any:
+    """Return what a name stands for; None where an extra package is missing."""
+    parts = path.split(".")
+    # From the back: a function may have the name of the file that it is in.
+    for cut in range(len(parts) - 1, 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        except ImportError:
+            return None
+        for name in parts[cut:]:
+            found = getattr(found, name)
+        return found
+    return None
 
 
 def _members(cls: type) -> Iterator[tuple[str, Any]]:
