@@ -24,6 +24,7 @@ from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.context import GradientContext, active_context
 from tapetensor.tape.history import (
     BackwardPass,
+    History,
     Recording,
     Step,
     gap_step,
@@ -86,11 +87,10 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     Shape: that of `x`; of several inputs the gradients come as a tuple.
     Derivative: the Hessian, applied to the cotangent. At a kink, where the first derivative is a
         convention, the second is that of one side, or one in between.
-    Tape: the result owns the tapes of the inputs, merged, and these are spent.
 
     Args:
-        f: takes as many tensors as there are inputs, each owning a tape, and returns a scalar that
-            owns their tapes. What else it uses is plain, and a constant as far as `f` goes.
+        f: takes as many tensors as there are inputs, each with a tape, and returns a scalar that
+            is computed from them. What else it uses is plain, and a constant as far as `f` goes.
         *inputs: one tensor to three, floating; either all own a tape or none does.
 
     Raises:
@@ -99,7 +99,6 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
         DTypeError: if an input is not floating, or dtypes differ.
         UntracedTensorError: if some inputs own a tape and others do not, or the result of `f` owns
             none, since it does not depend on them.
-        MovedTensorError: if an input is spent.
         HigherOrderError: if an input owns a tape and `f` uses an op whose derivative cannot be
             differentiated, or a tensor that owns a tape from outside.
 
@@ -150,7 +149,6 @@ def hessian_vector_product(
 
     Shape: that of `x`, which is that of `v` too.
     Derivative: as of `grad`; none for `v`.
-    Tape: the result owns the tape of `x`, which is then spent; of a plain `x` it is plain.
 
     Args:
         f: as for `grad`.
@@ -220,7 +218,7 @@ def _recorded_gradients(
         wanted: dict[int, Any] = {x.id: x for x in traced}
         steps, _ = gathered(output.history)
         run, _ = pruned("grad", steps, output.id, wanted)
-        started = {output.id: seed}
+        started: dict[int, Any] = {output.id: seed}
         found: dict[int, Any] = replay(
             _lifting(run, level), started, BackwardPass(), [], kept=frozenset(wanted)
         )
@@ -237,7 +235,7 @@ def _recorded_gradients(
         for gradient in gradients
     ]
     # Plain values that the function has used may be computed from what gradients are asked of.
-    histories = [step for step in steps if step[5]]
+    histories: list[History] = [step for step in steps if step[5]]
     return [gradient.value for gradient in gradients], parents, pullbacks, histories
 
 

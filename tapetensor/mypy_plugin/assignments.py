@@ -118,6 +118,7 @@ class Assignments:
         for name in stored:
             counts[name.node] = counts.get(name.node, 0) + 1
         self.values = {node: value for node, value in values.items() if counts.get(node) == 1}
+        self._stored = set(counts)
         is_stored = set(stored)
         # What is asked of a variable, by its name: `x.resize`.
         self.asked = {
@@ -136,6 +137,10 @@ class Assignments:
         names = [node for node, one in self.values.items() if one is value]
         read = {one.node for one in self.reads}
         return value in self._dropped or any(one not in read for one in names)
+
+    def is_stored(self, node: Node | None) -> bool:
+        """Tell whether a variable is assigned anything, as a parameter may be."""
+        return node in self._stored
 
     def is_changed(self, node: Node | None) -> bool:
         """Tell whether an attribute of what a variable holds is assigned."""

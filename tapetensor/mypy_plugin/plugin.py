@@ -25,11 +25,11 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import AnyType, Type, TypeOfAny
 from typing_extensions import override
 
-from tapetensor.mypy_plugin import arguments, elsewhere, literals, modules, shapes, symbols
+from tapetensor.mypy_plugin import arguments, elsewhere, literals, modules, shapes, symbols, truth
 from tapetensor.mypy_plugin.guard import guarded
 
 # The rooms, in the order in which their hooks run.
-ROOMS: tuple[ModuleType, ...] = (shapes, literals, modules, arguments, elsewhere)
+ROOMS: tuple[ModuleType, ...] = (shapes, literals, modules, arguments, truth, elsewhere)
 
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:

@@ -28,7 +28,6 @@ class ResidualAdd(Module, Generic[Layer]):
         x + layer(x)
 
     Shape: that of the input, which the module must keep.
-    Tape: the output owns the tape of `x`.
 
     Args:
         layer: a module.
@@ -62,7 +61,6 @@ class ResidualMul(Module, Generic[Layer]):
         x * layer(x)
 
     Shape: that of the input, which the module must keep.
-    Tape: the output owns the tape of `x`.
 
     Args:
         layer: a module.
@@ -93,7 +91,7 @@ class ParallelAdd(Module, Generic[*Layers]):
 
         first(x) + second(x) + ...
 
-    Tape: the output owns the tape of `x`. Plain typing leaves its shape open (`Any`).
+    Plain typing leaves the shape of the output open (`Any`).
 
     Args:
         *layers: one module or more, whose outputs have one shape.
@@ -124,7 +122,7 @@ class ParallelMul(Module, Generic[*Layers]):
 
         first(x) * second(x) * ...
 
-    Tape: the output owns the tape of `x`. Plain typing leaves its shape open (`Any`).
+    Plain typing leaves the shape of the output open (`Any`).
 
     Args:
         *layers: one module or more, whose outputs have one shape.
@@ -155,9 +153,6 @@ class SplitInto(Module, Generic[*Layers]):
 
         (first(x), second(x), ...)
 
-    Tape: every output owns the whole record up to here, so `backward` on any one of them is
-        complete, and where they meet again in an op it is kept once.
-
     Args:
         *layers: one module or more.
 
@@ -186,8 +181,7 @@ class AddInto(Module, Generic[*Layers]):
 
         first(x) + second(y) + ...
 
-    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all modules are
-        trained, also those whose input owns none.
+    If one input has a tape, all modules are trained, also those whose input has none.
 
     Args:
         *layers: one module or more, whose outputs have one shape.

@@ -194,7 +194,6 @@ class Bias2d(Module, Generic[N, W]):
     For a convolution that is made without one, where something stands between the two.
 
     Shape: ``(*Ds, channels, H, W)``, the same out.
-    Tape: the output owns the tape of `x`.
     Initialization: 0.
 
     Args:
@@ -233,8 +232,7 @@ class Bias2d(Module, Generic[N, W]):
             raise ShapeError(
                 f"Bias2d: the input must have shape (..., {self.channels}, H, W), got {shape}"
             )
-        # On a handle with a tape: reshape() of the plain bias would record nothing.
-        column: Any = self.bias.retaped(x.tape_type).reshape((self.channels, 1, 1))
+        column: Any = self.bias.reshape((self.channels, 1, 1))
         result: Tensor[tuple[*Ds, N, P, Q], T, W] = x + column
         return result
 

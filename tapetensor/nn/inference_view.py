@@ -15,7 +15,9 @@ from typing_extensions import TypeVar
 from tapetensor.arguments import check_kind
 from tapetensor.arrays.stand_ins import CapturedGenerator
 from tapetensor.nn.module import INFERS, Module
+from tapetensor.tape.history import OWN
 from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import rewrap
 from tapetensor.tensor.dropout import Undropping
 
 M = TypeVar("M", bound=Module)
@@ -37,6 +39,10 @@ def inference(model: M) -> M:
     norms. It has the parameters and buffers of `model`, the tensors themselves, so gradients are
     filed under the ids that an optimizer of `model` looks for, and what its step, a batch norm of
     `model` or `load` writes is seen by both. `model` stays as it is, and goes on training.
+
+    A plain input goes through it as through ``torch.no_grad()``: what comes out is a constant, in
+    whatever it is used. That is for teachers, target networks, rollouts and validation. (A plain
+    pass through `model` is none: a gradient that would have to flow back through it is an error.)
 
     The modules are copied, with the lists, dicts, dataclasses, methods and closures that hold them;
     so a field that is assigned to later (``model.out = ...``) is not seen: call `inference` again.
@@ -78,6 +84,28 @@ def is_training(module: Module, x: MayOwnTape) -> bool:
     if INFERS in vars(module):
         return False
     return x.owns_tape
+
+
+def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return what the module's own `forward` gives; if that is plain, it is a constant."""
+    result = type(self).forward(self, *args, **kwargs)
+    return _constants(result, (*args, *kwargs.values()))
+
+
+def _constants(result: Any, given: tuple[Any, ...]) -> Any:
+    """Return results with plain tensors that have no history in the place of those that have."""
+    if isinstance(result, Tensor):
+        is_computed = result.tape is None and result.history is not None
+        if not is_computed or result.history is OWN or any(result is one for one in given):
+            return result
+        return rewrap(result, result.array, result.id, None)
+    if isinstance(result, tuple | list):
+        constants = [_constants(one, given) for one in result]
+        make: Any = getattr(result, "_make", type(result))
+        return make(constants)
+    if type(result) is dict:
+        return {key: _constants(one, given) for key, one in result.items()}
+    return result
 
 
 class _Copying:
@@ -136,6 +164,7 @@ class _Copying:
         # Not by assignment, which would have the fields checked that were checked before.
         vars(view).update({name: self.copy_of(one) for name, one in vars(module).items()})
         vars(view)[INFERS] = True
+        vars(view)["forward"] = types.MethodType(forward, view)
         return view
 
     def _of_items(self, value: Any) -> Any:

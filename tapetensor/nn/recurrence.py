@@ -112,7 +112,7 @@ class Recurrent(Module, Generic[In, Out, W]):
     ) -> tuple[Tensor[Any, Any, Any], ...]:
         """Return the input and the states before the first step; zeros if `state` is None.
 
-        If one of them owns a tape, all that were given do.
+        If one of them has a tape, all that were given do.
 
         Args:
             x: the input.
@@ -138,12 +138,11 @@ class Recurrent(Module, Generic[In, Out, W]):
         return trained_together(x, *states)
 
 
-def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
-    """Return parts of a tensor, each of which owns its whole record.
+def parts_of(x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
+    """Return parts of a tensor.
 
     Args:
-        layer: who takes the tape.
-        x: the tensor, which is spent.
+        x: the tensor.
         *indices: what each part is in it; ``...`` for all of it.
     """
     return tuple([x if at is ... else apply(indexing.getitem, (x,), (at,)) for at in indices])

@@ -86,7 +86,7 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
         """Return the outputs of the last layer, and of each state those after all runs."""
         runs, directions = self._runs(), 1 + self.bidirectional
         x, *states = self._checked(x, state, (len(runs),))
-        before = [parts_of(self, one, *[(run,) for run in range(len(runs))]) for one in states]
+        before = [parts_of(one, *[(run,) for run in range(len(runs))]) for one in states]
         ends: list[Any] = []
         for first in range(0, len(runs), directions):
             if first:
@@ -99,7 +99,6 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
                 size = self.hidden_size
                 parts = [slice(size * state, size * (state + 1)) for state in range(self.states)]
                 y, *last = parts_of(
-                    self,
                     found,
                     (*(_BACKWARDS if turns else (...,)), parts[0]),
                     *[(slice(None), -1, part) for part in parts],
@@ -151,8 +150,9 @@ class StackedRNN(StackedOfOneState[In, Out, M, W]):
     Shape: ``(B, N, input_size)`` and a state ``(num_layers, B, hidden_size)`` give the outputs
         of the last layer after every step, ``(B, N, hidden_size)``, and the state after the last;
         bidirectional with twice the layers in the state, and twice the features in the outputs.
-    Tape: both outputs own a record that leads back to the inputs. If one input owns a tape all
-        weights are trained, and elements are dropped.
+
+    If one input has a tape, all weights are trained, and elements are dropped.
+
     Initialization: that of `RNN`. The names are PyTorch's: ``weight_ih_l1``, say, and with
         ``_reverse`` at the end for the other direction.
 
@@ -229,8 +229,9 @@ class StackedGRU(StackedOfOneState[In, Out, M, W]):
     Shape: ``(B, N, input_size)`` and a state ``(num_layers, B, hidden_size)`` give the outputs
         of the last layer after every step, ``(B, N, hidden_size)``, and the state after the last;
         bidirectional with twice the layers in the state, and twice the features in the outputs.
-    Tape: both outputs own a record that leads back to the inputs. If one input owns a tape all
-        weights are trained, and elements are dropped.
+
+    If one input has a tape, all weights are trained, and elements are dropped.
+
     Initialization: that of `GRU`. The names are PyTorch's: ``weight_ih_l1``, say, and with
         ``_reverse`` at the end for the other direction.
 
@@ -308,8 +309,9 @@ class StackedLSTM(Stacked[In, Out, M, W]):
         ``(num_layers, B, hidden_size)``, give the ``h`` of the last layer after every step,
         ``(B, N, hidden_size)``, and the pair after the last; bidirectional with twice the layers
         in the state, and twice the features in the outputs.
-    Tape: both outputs own a record that leads back to the inputs. If one input owns a tape all
-        weights are trained, and elements are dropped.
+
+    If one input has a tape, all weights are trained, and elements are dropped.
+
     Initialization: that of `LSTM`. The names are PyTorch's: ``weight_ih_l1``, say, and with
         ``_reverse`` at the end for the other direction.
 

@@ -6,16 +6,16 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments import as_flag, as_number, check_kind
+from tapetensor.arguments import as_flag, as_number, check_choice, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UnusedParametersError
-from tapetensor.optim.group import Group, Names, State
+from tapetensor.optim.group import NO_GRADIENT, Group, Names, State
 from tapetensor.optim.trial import try_update
 from tapetensor.tape import NoneTape
 from tapetensor.tape.context import active_context
@@ -60,7 +60,8 @@ class Optimizer(ABC):
         model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate.
         kernel: the update.
-        states: the arrays of state that there are to a parameter, `optim.State`.
+        states: the arrays of state that there are to a parameter, `optim.State`, by names of
+            their own; ``step`` is taken.
         weight_decay: how strong the decay is, for `_decay`.
         decoupled_weight_decay: whether it acts on the parameter directly.
 
@@ -99,6 +100,7 @@ class Optimizer(ABC):
         # An update of one's own is tried before the first step.
         self._is_tried = getattr(kernel, "__module__", "").startswith("tapetensor.")
         self._states = tuple(states)
+        _check_names(op, [one.name for one in self._states])
         self._size = sum([tensor.size for tensor in parameters.values()])
         self.groups = [
             Group([(names, parameters[names]) for names in group], kernel, states)
@@ -149,22 +151,28 @@ class Optimizer(ABC):
         """Return what is updated, by all its names: ``loss.backward(wrt=optimizer)``."""
         return {name: tensor for names, tensor in self._parameters.items() for name in names}
 
-    def step(self, grads: Gradients) -> None:
+    def step(self, grads: Gradients, *, unused: Literal["error", "skip"] = "error") -> None:
         """Update every parameter by its gradient, or none.
 
         Args:
             grads: what `backward` returned.
+            unused: what is done with parameters without a gradient: ``"error"``, or ``"skip"``,
+                where that is meant, of one head of several, or an expert that got no tokens. It
+                leaves them and their state as they are, without decay, and the count of their own
+                steps, by which Adam corrects its means, stands still; PyTorch does so, too.
 
         Raises:
             MissingGradientError: if a gradient lacks a part, because its parameter was also used in
                 ops that no tape recorded; nothing is updated then.
-            UnusedParametersError: if parameters have no gradient, or one of another shape, dtype or
-                library of arrays; nothing is updated then.
+            UnusedParametersError: if parameters have no gradient, unless they are skipped, or one
+                of another shape, dtype or library of arrays; nothing is updated then.
             ArgumentTypeError: if `grads` are not Gradients; at the first step of an optimizer of
                 one's own, if its update takes other arguments or returns something.
-            ArgumentValueError: at that step, if its update writes nothing to `out`, or reads or
-                writes what it must not.
+            ArgumentValueError: if `unused` is neither; at that step, if its update writes nothing
+                to `out`, or reads or writes what it must not.
         """
+        if unused != "error":
+            check_choice(f"{self._op}.step", "unused", unused, ("error", "skip"))
         words = "the Gradients that backward() returns"
         check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
         if not self._is_tried:
@@ -174,18 +182,23 @@ class Optimizer(ABC):
                 tensor.id: names[0] for names, tensor in self._parameters.items()
             }
             grads.check_complete(f"{self._op}.step", names)
-        unused: list[tuple[Names, str]] = []
-        updates = [(group, group.gradients(grads, unused)) for group in self.groups]
-        if unused:
-            listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
+        lacking: list[tuple[Names, str]] = []
+        updates = [(group, group.gradients(grads, lacking)) for group in self.groups]
+        refused = lacking
+        if unused == "skip":
+            refused = [one for one in lacking if one[1] != NO_GRADIENT]
+        if refused:
+            listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in refused])
             raise UnusedParametersError(
                 f"{self._op}.step: nothing was updated, for these parameters cannot be: {listed}. "
                 "Did they take part in the loss, was `wrt` the whole model, and does it still have "
-                "them? After a layer is replaced, make a new optimizer.",
-                [name for names, _ in unused for name in names],
+                "them? After a layer is replaced, make a new optimizer. Where it is meant "
+                "that some have no gradient, "
+                'step(grads, unused="skip") leaves them as they are.',
+                [name for names, _ in refused for name in names],
             )
         for group, gradients in updates:
-            group.step(gradients, self._options)
+            group.step(gradients, self._options, not lacking)
 
     def zero_grad(self) -> None:
         """Close what is left on the tapes of the active context, before the next step begins.
@@ -214,30 +227,21 @@ class Optimizer(ABC):
         """Check values that are to be restored.
 
         Raises:
-            ArgumentValueError: if the learning rate or a step count is outside its range, a number
-                is not finite, or parameters are behind others by some steps.
+            ArgumentValueError: if the learning rate or a step count is outside its range, or a
+                number is not finite.
         """
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
                 as_number(self._op, name, array.item(), at_least=0)
             elif array.dtype.kind == "f" and not np.all(np.isfinite(array)):
                 raise ArgumentValueError(f"{self._op}: {name} must be finite, and is not")
-        behind: list[str] = []
-        counts = {"steps": int(arrays["steps"])}
+        steps = int(arrays["steps"])
         for group in self.groups:
-            counts |= group.counts(arrays)
-            most = max(counts.values())
-            behind += [
-                f"{name}: {taken} of {most}" for name, taken in counts.items() if taken < most
-            ]
-            # Groups may differ: Ctrl-C can come between the updates of two.
-            counts = {}
-        if behind:
-            raise ArgumentValueError(
-                f"{self._op}: parameters did not take all steps ({', '.join(behind)}); the state "
-                "was written by a training in which some parameters had no gradient; load the "
-                "model alone, and go on with a new optimizer"
-            )
+            for name, taken in group.counts(arrays).items():
+                if taken > steps:
+                    raise ArgumentValueError(
+                        f"{self._op}: {name} took {taken} steps, and there were {steps}"
+                    )
 
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `state_arrays` returned, which `tapetensor.io` has checked."""
@@ -272,6 +276,17 @@ def _made_with(cls: type[Optimizer]) -> frozenset[str]:
     """Return the arguments, but `lr`, that an optimizer of this library is made with."""
     is_own = cls.__module__.startswith(Optimizer.__module__.rpartition(".")[0])
     return frozenset(inspect.signature(cls).parameters if is_own else ()) - {"lr"}
+
+
+def _check_names(op: str, names: Sequence[str]) -> None:
+    """Refuse names of state of which a file would hold one for two."""
+    for at, name in enumerate(names):
+        is_taken = name == "step" or name in names[:at]
+        if is_taken or not name or "." in name:
+            why = "is taken" if is_taken else "must be a word without dots"
+            raise ArgumentValueError(
+                f"{op}: the state {name!r} {why}: files have the arrays by these names"
+            )
 
 
 def _as_lr(op: str, value: object) -> float:

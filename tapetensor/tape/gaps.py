@@ -20,10 +20,11 @@ from tapetensor.tape.history import (
     size_of,
 )
 
-_RECORD = (
-    "give it a tape before them, weight.retaped(x.tape_type) or x.trace(), or detach() it where it "
-    "is a constant (a whole model: run nn.inference(model))"
-)
+# A value that comes of so many is that of a whole model.
+_FEW_IDS = 4
+_RECORD = "give it a tape before them, weight.retaped(x.tape_type) or x.trace()"
+_CONSTANT = "detach() it where it is a constant"
+_OF_MODELS = "run a whole model that is constant as nn.inference(model)"
 
 
 class Gap:
@@ -78,10 +79,12 @@ class Gap:
                 step[1],
                 step,
             )
+        # Of a value of a few ops a weight is more likely to be meant, of one of many a teacher.
+        is_deep = step[5] > _FEW_IDS
         return cls(
             f"{op} made a plain value{of_shape} of it, and ops on plain values that come of data "
             "are not recorded",
-            _RECORD,
+            f"{_CONSTANT}, {_OF_MODELS}, or {_RECORD}" if is_deep else f"{_RECORD}, or {_CONSTANT}",
             step[1],
             step,
         )

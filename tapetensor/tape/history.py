@@ -17,6 +17,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final, Self, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 from typing_extensions import override
@@ -29,7 +30,7 @@ from tapetensor.tape.pullbacks import CONSTANT, Pullback, Pullbacks
 #   1  the kernel, whose name is that of the op
 #   2  the pullbacks, one per operand; None for a gap
 #   3  the ids of the operands; of a gap all that it was computed from: ids, ranges that stand for
-#      all ids in them, the steps of operands, and backward passes
+#      all ids in them, the histories of operands, and backward passes
 #   4  the step before it, a tuple of several, or None; once it is used up, the pass that did it
 #   5  how long the past of a plain value is: in steps where they keep their pullbacks, in ids
 #      otherwise; 0 for a step that is recorded
@@ -46,6 +47,9 @@ class Recording(list[Step]):
 # The history of a tensor that belongs to a model, a parameter or a buffer, or that is made of
 # numbers: nothing is before it, and what is computed from such tensors alone keeps its pullbacks.
 OWN: Final[Step] = [0, None, (), (), None, 1]
+
+# The parameters that are alive, by id.
+_trained: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 # So many steps in a row keep their pullbacks.
 MOST_KEPT = 64
@@ -154,9 +158,9 @@ def plain_step(
         earlier = x.history
         if y.history is OWN and z.history is OWN:
             if earlier is None:
-                return [output_id, kernel, None, (x._id, y._id, z._id, OWN), None, 3]
+                return [output_id, kernel, None, (x._id, y._id, z._id), None, 3]
             if earlier[2] is None and earlier[5] < MOST_IDS:
-                origins = x._id, y._id, z._id, OWN, earlier
+                origins = x._id, y._id, z._id, earlier
                 return [output_id, kernel, None, origins, None, earlier[5] + 3]
     histories: list[Any] = [one.history for one in operands]
     is_own = all(map(is_kept, histories)) and not _has_data(kernel, options)
@@ -171,7 +175,6 @@ def plain_step(
     size = 0
     for operand, earlier, pullback in zip(operands, histories, pullbacks, strict=True):
         if pullback is not None:
-            # OWN is there to tell that a model is behind it, and counts for nothing.
             found += (operand._id, earlier)
             size += 1 if earlier is None or earlier is OWN else 1 + earlier[5]
     return gap_step(output_id, kernel, tuple(found), size)
@@ -202,8 +205,7 @@ def gap_step(
 
 def bounded(origins: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return any number of origins as a bounded number of ranges, which hold on to nothing."""
-    ranges = shortened(ids_before(origins))
-    return (*ranges, OWN) if comes_of_model(origins) else ranges
+    return shortened(ids_before(origins))
 
 
 def one_pass(passes: tuple[Any, ...]) -> BackwardPass:
@@ -341,22 +343,25 @@ def _sort_origins(origins: Iterable[Any], found: Ids, left: list[Any]) -> None:
             left.append(one)
 
 
-def comes_of_model(origins: History | tuple[Any, ...]) -> bool:
-    """Tell whether a model's own tensor is among origins or behind them, or one with a tape."""
-    seen: set[int] = set()
-    left: list[Any] = [origins]
-    while left:
-        one = left.pop()
-        if one.__class__ is tuple:
-            left += one
-        elif one.__class__ is BackwardPass:
-            return True
-        elif one.__class__ is list and one[0] not in seen:
-            if one is OWN or one[2] is not None or not one[5] or isinstance(one[1], UsedUp):
-                return True
-            seen.add(one[0])
-            left.append(one[3])
-    return False
+def own(tensor: Any, *, is_trained: bool) -> None:
+    """Make a tensor a model's own.
+
+    Args:
+        tensor: plain, and no value that was computed from parameters.
+        is_trained: whether it is a parameter, so that what is computed from it is no leaf.
+    """
+    tensor.history = OWN
+    if is_trained:
+        _trained[tensor.id] = tensor
+
+
+def comes_of_parameters(history: History) -> bool:
+    """Tell whether a parameter is behind a value, or anything that a tape has recorded."""
+    if history is None or history is OWN:
+        return False
+    ids = ids_before(history)
+    are_ranges = [one for each in ids.ranges for one in [*_trained] if one in each]
+    return not history[5] or bool(are_ranges) or not ids.isdisjoint(_trained)
 
 
 def shortened(ids: Ids) -> tuple[Any, ...]:

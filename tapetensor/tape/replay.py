@@ -271,7 +271,7 @@ def checked(steps: Iterable[Step], check: Check) -> list[Step]:
         if (place := getattr(kernel, "place", None)) is not None:
             name = f"{name} at {place}"
         if pullbacks is not None:
-            several = ((parents, pullbacks),)
+            several: Any = ((parents, pullbacks),)
             if parents.__class__ is not int:
                 several = tuple(zip(parents, pullbacks, strict=True))
             pullbacks = tuple(

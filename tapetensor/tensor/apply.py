@@ -159,15 +159,12 @@ def apply_pair(
         elif second is not None and second is not OWN and second is not history:
             history = history, second
         result.history = [output_id, kernel, pullbacks, (lhs._id, rhs._id), history, 0]
-    elif history is None and (second is None or second is OWN):
-        result.history = [output_id, kernel, None, (lhs._id, rhs._id, second), None, 2]
-    elif (
-        history is not None
-        and history[2] is None
-        and history[5] < MOST_IDS
-        and (second is None or second is OWN)
-    ):
-        origins = lhs._id, rhs._id, second, history
+    elif second is not None and second is not OWN:
+        result.history = plain_step(output_id, kernel, pullbacks, (lhs, rhs))
+    elif history is None:
+        result.history = [output_id, kernel, None, (lhs._id, rhs._id), None, 2]
+    elif history[2] is None and history[5] < MOST_IDS:
+        origins = lhs._id, rhs._id, history
         result.history = [output_id, kernel, None, origins, None, history[5] + 2]
     else:
         result.history = plain_step(output_id, kernel, pullbacks, (lhs, rhs))

@@ -147,13 +147,13 @@ def scaled_dot_product_attention(
     Derivative: with the weights ``p`` and the cotangent ``g``: ``p.T @ g`` for the values,
         ``scale * s @ key`` for the queries and ``scale * s.T @ query`` for the keys, where
         ``s = p * (g @ value.T - sum(g * output))``, which is that of the bias.
-    Tape: the tapes of all merge; an operand that owned one is spent. The mask is plain.
 
     Args:
         query: what is looked for.
         key: what is found.
         value: what is read there.
-        mask: bool, broadcasting to the scores ``(*Ds, M, N)``: True where a query sees a key.
+        mask: bool, broadcasting to the scores ``(*Ds, M, N)``: True where a query sees a key; of
+            queries and keys alone, or with all axes of the scores.
         bias: what is added to the scores, to which it broadcasts, as for relative positions; what
             PyTorch calls a mask of floats.
         causal: whether query ``i`` sees no key after the ``i``-th.
@@ -214,25 +214,41 @@ def scores_shape(
 
 
 def mask_array(
-    op: str, mask: TensorBase[Any, Any, Any] | None, causal: object, scores: tuple[int, ...]
+    op: str,
+    mask: TensorBase[Any, Any, Any] | None,
+    causal: object,
+    scores: tuple[int, ...],
+    cure: str = "",
 ) -> Array | None:
     """Return the elements of the mask, having checked all that says which query sees which key.
 
     Raises:
         ArgumentTypeError: if `causal` is no bool, or the mask no tensor.
         DTypeError: if the mask is not bool.
-        ShapeError: if it does not broadcast to the scores.
+        ShapeError: if it does not broadcast to the scores, or would meet their leading axes by
+            chance.
     """
     as_flag(op, "causal", causal)
     if mask is None:
         return None
-    check_tensor(op, "the mask", mask)
+    array = truths(op, "mask", "where a query sees a key", mask)
+    shape = array.shape
+    if 2 < len(shape) < len(scores) or not broadcasts_to(shape, scores):
+        raise refusal(lambda: rules.check_mask(op, sized(shape), sized(scores), cure))
+    return array
+
+
+def truths(op: str, name: str, what: str, mask: TensorBase[Any, Any, Any]) -> Array:
+    """Return the elements of a mask.
+
+    Raises:
+        ArgumentTypeError: if it is no tensor.
+        DTypeError: if it is not bool.
+    """
+    check_tensor(op, f"the {name}", mask)
     array = mask.array
     if array.dtype != np.bool_:
-        raise DTypeError(
-            f"{op}: the mask must be bool, True where a query sees a key, got {array.dtype}"
-        )
-    check_broadcasts(op, "mask", array.shape, scores)
+        raise DTypeError(f"{op}: the {name} must be bool, True {what}, got {array.dtype}")
     return array
 
 

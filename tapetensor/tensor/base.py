@@ -104,16 +104,27 @@ class TensorBase(Generic[S, T, D, _Kind]):
         """`OwnedTape` or `NoneTape`: ``y.retaped(x.tape_type)`` is in the state of ``x``."""
         return NoneTape if self.tape is None else OwnedTape  # type: ignore[return-value]  # T says which
 
-    def numpy(self) -> np.ndarray[S, np.dtype[D]]:
+    # A tensor with a tape has none of these, nor any other way to its numbers but that of one.
+    @overload
+    def numpy(self: TensorBase[S, NoneTape, D]) -> np.ndarray[S, np.dtype[D]]: ...
+    @overload
+    def numpy(self, write_detach_before_it: Never) -> np.ndarray[S, np.dtype[D]]: ...
+    def numpy(self) -> np.ndarray[S, np.dtype[D]]:  # type: ignore[misc]  # one cannot be called
         """Return the elements as a read-only numpy array that shares the tensor's memory.
 
         It stays read-only, for numpy does not let its ``flags.writeable`` be set; ``copy()`` it to
         write. Of a tensor over another library's array (CuPy's), a copy in the memory of the host.
 
+        Raises:
+            UntracedTensorError: if the tensor has a tape, for what is computed from the array is a
+                constant: write ``x.detach().numpy()``.
+
         >>> import tapetensor as tt
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
+        if self.tape is not None:
+            raise _no_numbers("numpy")
         data: Any = plain(self.array)
         if isinstance(data, CapturedArray):
             # Its elements are not known yet; what numpy's functions do to it is captured.
@@ -139,14 +150,24 @@ class TensorBase(Generic[S, T, D, _Kind]):
         """
         return self._only_element()
 
-    def tolist(self) -> Any:
+    @overload
+    def tolist(self: TensorBase[S, NoneTape, D]) -> Any: ...
+    @overload
+    def tolist(self, write_detach_before_it: Never) -> Any: ...
+    def tolist(self) -> Any:  # type: ignore[misc]  # the last overload cannot be called
         """Return the elements as nested lists of Python numbers; of a 0-d tensor, its number.
+
+        Raises:
+            UntracedTensorError: if the tensor has a tape, as for `numpy`.
 
         >>> import tapetensor as tt
         >>> tt.ones((1, 2)).tolist()
         [[1.0, 1.0]]
         """
-        return self.numpy().tolist()
+        if self.tape is not None:
+            raise _no_numbers("tolist")
+        values: Any = self
+        return values.numpy().tolist()
 
     def _only_element(self) -> float:
         self._check_single()
@@ -237,8 +258,13 @@ class TensorBase(Generic[S, T, D, _Kind]):
             return function(*_elements_of(name, arguments), **_elements_of(name, named))
 
         def __dlpack__(self, **options: Any):
-            """Hand the elements of a plain tensor to another library, read-only, without a copy."""
-            return np.asarray(self).__dlpack__(**options)
+            """Hand a copy of the elements of a plain tensor to another library.
+
+            A copy, for some write into what is read-only, and a backward pass would read that.
+            """
+            if options.get("copy") is False:
+                raise BufferError("a tensor's memory is its own; write copy=None, which copies it")
+            return np.array(self).__dlpack__(**options)
 
         def __dlpack_device__(self):
             """Return where the elements are, in DLPack's numbers."""
@@ -332,6 +358,13 @@ def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise TapeClosedError if a context has closed the tape of `tensor`."""
     if tensor.tape is not None:
         tensor.tape.check_usable(op)
+
+
+def _no_numbers(how: str) -> UntracedTensorError:
+    return UntracedTensorError(
+        f"{how}: the tensor has a tape, and what is computed from its numbers would be a constant, "
+        f"unnoticed; write x.detach().{how}() for them, or use the tensor's own methods"
+    )
 
 
 def _elements_of(function: str, value: Any) -> Any:

@@ -1,15 +1,16 @@
-"""Comparisons, which borrow their operands and give masks, and the logic of masks."""
+"""Comparisons, which give masks, and the logic of masks."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 import numpy as np
 from typing_extensions import override
 
 from tapetensor.arguments import as_flag, normalize_axes
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentValueError, DTypeError
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 class Comparison(TensorBase[S, T, D]):
     """Comparisons and the logic of masks.
 
-    The results are plain bool tensors; nothing is moved and nothing is differentiable.
+    The results are plain bool tensors; nothing is differentiable.
     """
 
     __slots__ = ()
@@ -80,7 +81,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are NaN.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -97,7 +98,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are infinite.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -114,7 +115,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are neither NaN nor infinite.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -129,12 +130,12 @@ class Comparison(TensorBase[S, T, D]):
 
     @same_signature(mask_reduction)
     def any(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds anywhere; False for no elements.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the tensor is no mask; compare first.
@@ -146,16 +147,18 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).any()
         Tensor(True, shape=(), dtype=bool, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("any", elsewhere)
         return _reduced("any", np.any, self, axis, keepdims)
 
     @same_signature(mask_reduction)
     def all(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds everywhere; True for no elements.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the tensor is no mask; compare first.
@@ -167,6 +170,8 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).all()
         Tensor(False, shape=(), dtype=bool, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("all", elsewhere)
         return _reduced("all", np.all, self, axis, keepdims)
 
     def __and__(

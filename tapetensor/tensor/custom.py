@@ -55,7 +55,6 @@ def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
     Shape: ``shape``, which types the result, and which the output is held to.
     Derivative: what the pullbacks say; `tapetensor.testing.check_grad` tells whether they are
         right.
-    Tape: the result owns the tapes of the operands, merged; those operands are spent.
 
     Args:
         kernel: takes one array per operand, read-only, and returns the output and a tuple of one

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 class Decompositions(TensorBase[S, T, D]):
     """Decompositions of the matrices in the last two axes.
 
-    Each of several results owns the whole record, as the parts of `split` do. All raise
-    `ArgumentValueError` where numpy's LAPACK finds no answer.
+    All raise `ArgumentValueError` where numpy's LAPACK finds no answer.
     """
 
     __slots__ = ()

@@ -59,7 +59,6 @@ class Dropout(TensorBase[S, T, D]):
         Raises:
             ArgumentValueError: if `p` lies outside [0, 1].
             ArgumentTypeError: if `rng` is not a numpy generator.
-            MovedTensorError: if `self` is spent.
 
         Source: Srivastava et al. (2014), "Dropout: a simple way to prevent neural networks from
             overfitting".

@@ -188,7 +188,12 @@ class Ownership(TensorBase[S, T, D]):
         unused: Unused = "ignore",
         check_finite: bool = False,
     ) -> Gradients: ...
+    # Of a plain tensor: nobody has the argument, whose name is in the checkers' messages.
+    @overload
     def backward(
+        self: TensorBase[S, NoneTape, D], write_trace_on_an_input_of_the_loss: Never
+    ) -> Gradients: ...
+    def backward(  # type: ignore[misc]  # the last overload cannot be called
         self,
         cotangent: Tensor[Any, NoneTape, Any] | None = None,
         *,

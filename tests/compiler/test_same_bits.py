@@ -444,6 +444,7 @@ TWICE: dict[str, Callable[[Any], Any]] = {
     "angles": lambda x: losses.cosine_embedding(x, SHARES, SIGNS[:, 0]),
     "squares": lambda x: losses.mse(x, SHARES),
     "squares near 0": lambda x: losses.huber(x, SHARES),
+    "quantiles": lambda x: losses.quantile(x, SHARES, 0.9),
     "squares nearer to 0": lambda x: losses.smooth_l1(x, SHARES),
 }
 

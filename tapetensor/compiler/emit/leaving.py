@@ -75,7 +75,7 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
 def _updated(program: Program) -> dict[int, Node]:
     """Return the last values that optimizers give to parameters, by the addresses of these."""
     return {
-        id(node.args[0].function.group.tensors[node.detail]): node
+        id(node.args[0].function.tensors[node.detail]): node
         for node in program.nodes
         if node.kind is Kind.PART and node.args[0].kind is Kind.UPDATE
     }
@@ -136,7 +136,8 @@ def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
     stops = {step[0]: writer.stop(step) for step in steps if step[2] is None}
     run = [step[:] for step in steps if step[2] is not None and not outside(step)]
     gaps: list[Gap] = []
-    arrays = replay(run, {result.id: cotangent}, BackwardPass(), gaps)
+    started: dict[int, Any] = {result.id: cotangent}
+    arrays = replay(run, started, BackwardPass(), gaps)
     gradients = {
         key: node_of(program, array)
         for key, array in arrays.items()

@@ -60,7 +60,7 @@ from tapetensor.tape import tape as replaying
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
-_REPLAY = replaying.replay
+_REPLAY = vars(replaying)["replay"]
 _REPLAY_UNSEEN = unseen(_REPLAY)
 _KERNELS = f"{__name__.split('.', maxsplit=1)[0]}.kernels."
 # Methods of Python's own that read what their objects hold, and what seeds a generator.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import is_masked
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.checkpointing.places import GeneratorState, Name, Place, Slot, contents_of
@@ -140,9 +141,10 @@ class Inputs(GuardWriter):
     def walk_array(self, array: Any, expression: str, where: str, *, is_varying: bool) -> Any:
         """Return what stands for an array: a tracer, or itself if it counts as a constant."""
         if array.__class__ is not np.ndarray:
+            cure = "masked.filled(0), say, and its mask apart"
             raise self._of_another_kind(
-                f"{where} is a {type(array).__name__}, which has rules of its own; "
-                "pass np.asarray(...) of it"
+                f"{where} is a {type(array).__name__}, which has rules of its own; pass "
+                f"{cure if is_masked(array) else 'np.asarray(...) of it'}"
             )
         local = self.local(expression)
         if not self.is_around or is_varying:

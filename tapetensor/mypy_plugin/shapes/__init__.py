@@ -21,12 +21,12 @@ from tapetensor.mypy_plugin.shapes import (
     convolution,
     creation,
     decompositions,
+    handed_on,
     images,
     indexing,
     joining,
     layers,
     losses,
-    mapping,
     patches,
     rearranging,
     reductions,
@@ -254,7 +254,7 @@ def method_signature(fullname: str) -> Hook | None:
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
     if fullname == "builtins.map":
-        return mapping.mapped
+        return handed_on.mapped
     if fullname.startswith(TENSOR_ROOMS):
         return _FUNCTIONS.get(fullname) or agreeing
     rule = _FUNCTIONS.get(fullname)
@@ -277,6 +277,8 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
+    if fullname == "functools.partial.__call__":
+        return handed_on.called_partial
     if fullname == f"{TENSOR}.astype":
         return _untyped
     if fullname in _GROWING:

@@ -10,6 +10,7 @@ from tapetensor.losses import (
     cross_entropy,
     mse,
     nll,
+    quantile,
     rmse,
     smooth_l1,
     soft_margin,
@@ -44,6 +45,7 @@ mse(m.trace(), v)  # type: ignore[misc]  # prediction and target differ in shape
 mse(m, md)  # type: ignore[misc]  # prediction and target differ in dtype
 rmse(m.trace(), m.trace())  # type: ignore[arg-type]  # a target owns no tape
 smooth_l1(m.trace(), v)  # type: ignore[misc]  # prediction and target differ in shape
+quantile(m.trace(), v, 0.5)  # type: ignore[misc]  # prediction and target differ in shape
 binary_cross_entropy(m, md)  # type: ignore[misc]  # prediction and target differ in dtype
 nll(m, v)  # type: ignore[misc, type-var]  # labels are integers
 mse(m, m).backward()  # type: ignore[misc]  # nothing was traced
@@ -64,6 +66,7 @@ optimizer: Sgd
 grads: Gradients
 optimizer.step(other, grads)  # type: ignore[arg-type, call-arg]  # it is bound to its model
 optimizer.step(m)  # type: ignore[arg-type]  # a tensor is no gradients
+optimizer.step(grads, unused="ignore")  # type: ignore[arg-type]  # there are two choices
 Sgd(model, lr=schedules.constant(0.1))  # type: ignore[arg-type]  # at which step?
 RMSprop(m)  # type: ignore[arg-type]  # a tensor is no model
 exponential_moving_average(m, m, decay=0.9)  # type: ignore[type-var]  # a tensor is no model
