@@ -112,7 +112,7 @@ def test_what_is_used_up_can_be_read_and_computed_with() -> None:
     loss = h.sum()
     loss.backward()
 
-    np.testing.assert_array_equal(h.numpy(), np.exp(X.numpy()))
+    np.testing.assert_array_equal(h.detach().numpy(), np.exp(X.numpy()))
     assert loss.item() == pytest.approx(np.exp(X.numpy()).sum())
     assert (h * 2.0).owns_tape
     assert h.detach().sum().item() == loss.item()
