@@ -32,7 +32,7 @@ class Pictures(TensorBase[S, T, D]):
 
         Raises:
             ArgumentTypeError: if `names` are not tensors by name.
-            UntracedTensorError: if the tensor owns no tape.
+            UntracedTensorError: if the tensor has no tape.
             TapeClosedError: if its tape is closed.
 
         >>> import tapetensor as tt
@@ -57,7 +57,7 @@ class Pictures(TensorBase[S, T, D]):
 
         Raises:
             ArgumentTypeError: if `names` are not tensors by name.
-            UntracedTensorError: if the tensor owns no tape.
+            UntracedTensorError: if the tensor has no tape.
             TapeClosedError: if its tape is closed.
         """
         _check_names("tree", names)
@@ -66,16 +66,19 @@ class Pictures(TensorBase[S, T, D]):
     def _repr_html_(self) -> str | None:
         """Return the picture of the tape for a notebook, or None, for the plain repr."""
         tape = self.tape
-        return tape._repr_html_(_output(self)) if isinstance(tape, OwnedTape) else None
+        if tape is None or tape.is_closed:
+            return None
+        return tape.apart(self.history)._repr_html_(_output(self))
 
 
 def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
-    if not isinstance(tensor.tape, OwnedTape):
+    if tensor.tape is None:
         raise UntracedTensorError(
             f"{op}: the tensor of shape {tensor.array.shape} owns no tape, so nothing is recorded; "
             "begin with x.trace()"
         )
-    return tensor.tape
+    tensor.tape.check_usable(op)
+    return tensor.tape.apart(tensor.history)
 
 
 def _check_names(op: str, names: Mapping[str, object] | None) -> None:
