@@ -1,4 +1,4 @@
-"""Pictures of the tape of a tensor."""
+"""Pictures of the history of a tensor."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tapetensor.typing import D, S, T
 
 
 class Pictures(TensorBase[S, T, D]):
-    """How the record of what made a tensor is looked at."""
+    """How what made a tensor is looked at."""
 
     __slots__ = ()
 
     def to_html(
         self: Pictures[S, OwnedTape, D], *, names: Mapping[str, Tensorlike[Any]] | None = None
     ) -> str:
-        """Return an HTML page that draws the ops on the tensor's tape; it needs no network.
+        """Return an HTML page that draws the recorded ops before the tensor; it needs no network.
 
-        The pullbacks run once for it, for their times and for the shapes of what they give; the
-        history is not used up. Inside `source_lines` an op knows the line that ran it.
+        The pullbacks run once for it, for their times and for the shapes of what they give; what
+        is recorded is not used up. Inside `source_lines` an op knows the line that ran it.
 
         Args:
             names: names for inputs, such as ``model.parameters()``.
@@ -49,7 +49,7 @@ class Pictures(TensorBase[S, T, D]):
         names: Mapping[str, Tensorlike[Any]] | None = None,
         ascii: bool | None = None,
     ) -> str:
-        """Return the ops on the tensor's tape as text, the latest first.
+        """Return the recorded ops before the tensor as text, the latest first.
 
         Args:
             names: names for inputs, such as ``model.parameters()``.
@@ -64,7 +64,7 @@ class Pictures(TensorBase[S, T, D]):
         return _tape_of("tree", self).tree(_output(self), names=names, ascii=ascii)
 
     def _repr_html_(self) -> str | None:
-        """Return the picture of the tape for a notebook, or None, for the plain repr."""
+        """Return the picture for a notebook, or None, for the plain repr."""
         tape = self.tape
         if tape is None or tape.is_closed:
             return None
@@ -72,13 +72,14 @@ class Pictures(TensorBase[S, T, D]):
 
 
 def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
-    if tensor.tape is None:
+    tape = tensor.tape
+    if tape is None:
         raise UntracedTensorError(
-            f"{op}: the tensor of shape {tensor.array.shape} owns no tape, so nothing is recorded; "
+            f"{op}: the tensor of shape {tensor.array.shape} has no tape, so nothing is recorded; "
             "begin with x.trace()"
         )
-    tensor.tape.check_usable(op)
-    return tensor.tape.apart(tensor.history)
+    tape.check_usable(op)
+    return tape.apart(tensor.history)
 
 
 def _check_names(op: str, names: Mapping[str, object] | None) -> None:
