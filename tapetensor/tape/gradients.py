@@ -22,9 +22,12 @@ from tapetensor.errors import (
 )
 from tapetensor.pictures import table
 from tapetensor.tape.gaps import Gap, name_of
-from tapetensor.tape.history import OWN
+from tapetensor.tape.history import OWN, one_pass
 from tapetensor.tape.ids import TensorId
 from tapetensor.tape.norms import clipping, global_norm
+
+# So many backward passes are told apart by the gradients of them.
+_MOST_PASSES = 32
 
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)
@@ -195,7 +198,7 @@ class Gradients:
         unique_id = _id_of("Gradients.insert", tensor)
         array = array_of("Gradients.insert", gradient)
         if (history := getattr(gradient, "history", None)) is not None and history is not OWN:
-            self.origins += (history,)
+            self._came_of((history,))
         existing = self.arrays.get(unique_id)
         if not isinstance(tensor, TensorId):
             _check_gradient("Gradients.insert", tensor, array)
@@ -209,6 +212,11 @@ class Gradients:
         check_one_library("Gradients.insert", (existing, array))
         del existing
         self._add(unique_id, array)
+
+    def _came_of(self, origins: tuple[Any, ...]) -> None:
+        self.origins += origins
+        if len(self.origins) > _MOST_PASSES:
+            self.origins = (one_pass(self.origins),)
 
     def _add(self, unique_id: int, array: Array) -> None:
         """Add an array to an entry, in place if nobody else can see that."""
@@ -330,7 +338,7 @@ class Gradients:
             merged[key] = array if existing is None else existing + array
         self.arrays = merged
         self.gaps += other.gaps
-        self.origins += other.origins
+        self._came_of(other.origins)
         self._leaky = self._leaky or other._leaky
         if other._leafs is not None:
             self._leafs = own | other._leafs

@@ -197,10 +197,23 @@ def gap_step(
         size: how many ids they are.
     """
     if size >= MOST_IDS:
-        origins = shortened(ids_before([output_id, kernel, None, origins, None, size]))
+        origins = bounded(origins)
         # Many are no long history, and leave room for the steps that follow.
         size = min(len(origins), MOST_IDS // 2)
     return [output_id, kernel, None, origins, None, size]
+
+
+def bounded(origins: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return any number of origins as a bounded number of ranges, which hold on to nothing."""
+    return shortened(ids_before(origins))
+
+
+def one_pass(passes: tuple[Any, ...]) -> BackwardPass:
+    """Return many backward passes, and histories among them, as one of bounded size."""
+    several = BackwardPass()
+    several.origins = [*bounded(passes)]
+    several.size = len(several.origins)
+    return several
 
 
 def size_of(origins: Iterable[Any]) -> int:
@@ -293,8 +306,8 @@ def reached_from(steps: Iterable[Step], ids: Iterable[int]) -> set[int]:
     return reached
 
 
-def ids_before(step: Step, first: int = 0) -> Ids:
-    """Return the ids, from `first` on, that lie behind a step, whether gradients reach them or not.
+def ids_before(step: Step | tuple[Any, ...], first: int = 0) -> Ids:
+    """Return the ids, from `first` on, that lie behind a step, or are among origins or behind them.
 
     Nothing is computed from a later id, so that what is older than `first` is not looked through.
     """

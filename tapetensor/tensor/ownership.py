@@ -94,7 +94,11 @@ class Ownership(TensorBase[S, T, D]):
 
         Gradients of the value flow on as those of `self` do. Ops on it are not recorded before
         `put_tape` has given it the tape again.
+
+        Raises:
+            TapeClosedError: if a context has closed the tape.
         """
+        check_usable("split_tape", self)
         tape: Any = NoneTape() if self.tape is None else self.tape.apart(self.history)
         return _handle(self, None, self.history), tape
 
