@@ -219,6 +219,6 @@ def rows_taken(
         found.append(rewrap(tensor, array, next_id(), None))
         if tensor.history is not None and tensor.history is not OWN:
             # What was computed comes of what it was computed from; data does not.
-            origins = tensor._id, tensor.history
-            found[-1].history = gap_step(found[-1]._id, rows_taken, origins, size_of(origins))
+            origins = tensor.id, tensor.history
+            found[-1].history = gap_step(found[-1].id, rows_taken, origins, size_of(origins))
     return tuple(found) if len(found) > 1 else found[0]
