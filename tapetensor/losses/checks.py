@@ -35,14 +35,15 @@ def check_pair(
     target_name: str = "target",
     rank: int = 0,
 ) -> None:
-    """Refuse a target that is not a plain value of the shape and dtype of the prediction.
+    """Refuse a target that is not of the shape and dtype of the prediction.
 
     Raises:
         ShapeError: if the shapes differ, or there is nothing to take the mean of.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if the target owns a tape.
     """
-    check_target(op, prediction, target, target_name, prediction_name)
+    check_tensor(op, prediction_name, prediction)
+    check_floating(op, prediction)
+    check_tensor(op, target_name, target)
     shape = prediction.array.shape
     if target.array.shape != shape:
         _refuse_unlike(op, {prediction_name: prediction, target_name: target})

@@ -18,7 +18,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.creation import zeros_beside
 from tapetensor.tensor.indexing import I
-from tapetensor.tensor.tensor import Tensor, Tensor0D
+from tapetensor.tensor.tensor import Joins, Tensor, Tensor0D
 from tapetensor.typing import B, Ds, F, N, S, T
 
 
@@ -241,14 +241,14 @@ def _weights_of(op: str, scores: Any, place: int, class_weights: Any) -> Tensor[
 @overload
 def cross_entropy_with_probabilities(
     logits: Tensor[tuple[*Ds, N], T, F],
-    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    probabilities: Joins[tuple[*Ds, N], T, F],
     *,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
 def cross_entropy_with_probabilities(
     logits: Tensor[tuple[*Ds, N], T, F],
-    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    probabilities: Joins[tuple[*Ds, N], T, F],
     *,
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
@@ -260,7 +260,8 @@ def cross_entropy_with_probabilities(
         mean over rows of -sum(p * log_softmax(logits))
 
     Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
-    Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
+    Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows;
+        ``-log_softmax(logits) / n`` for `probabilities`.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
@@ -271,7 +272,6 @@ def cross_entropy_with_probabilities(
     Raises:
         ShapeError: if the shapes differ, or there are no rows or no classes.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `probabilities` own a tape.
         ArgumentValueError: if `reduction` is none of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 3.13.
@@ -289,14 +289,14 @@ def cross_entropy_with_probabilities(
 @overload
 def binary_cross_entropy(
     predictions: Tensor[S, T, F],
-    probabilities: Tensor[S, NoneTape, F],
+    probabilities: Joins[S, T, F],
     *,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
 def binary_cross_entropy(
     predictions: Tensor[S, T, F],
-    probabilities: Tensor[S, NoneTape, F],
+    probabilities: Joins[S, T, F],
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
@@ -308,8 +308,8 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
     As PyTorch's. `binary_cross_entropy_with_logits` keeps the accuracy that a sigmoid loses.
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
-    Derivative: ``(q - p) / (q * (1 - q)) / n`` for `n` elements, the product at least 1e-12; none
-        for `probabilities`.
+    Derivative: ``(q - p) / (q * (1 - q)) / n`` for `n` elements, the product at least 1e-12;
+        ``(log(1 - q) - log(q)) / n`` for `probabilities`.
 
     Args:
         predictions: what the model says, in [0, 1].
@@ -319,7 +319,6 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `probabilities` own a tape.
         ArgumentValueError: if a prediction is no probability.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 6.2.2.2.
@@ -338,7 +337,7 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
 @overload
 def binary_cross_entropy_with_logits(
     logits: Tensor[S, T, F],
-    probabilities: Tensor[S, NoneTape, F],
+    probabilities: Joins[S, T, F],
     *,
     pos_weight: Tensor[Any, NoneTape, F] | None = None,
     reduction: Literal["mean", "sum"] = "mean",
@@ -346,7 +345,7 @@ def binary_cross_entropy_with_logits(
 @overload
 def binary_cross_entropy_with_logits(
     logits: Tensor[S, T, F],
-    probabilities: Tensor[S, NoneTape, F],
+    probabilities: Joins[S, T, F],
     *,
     pos_weight: Tensor[Any, NoneTape, F] | None = None,
     reduction: Literal["none"],
@@ -360,7 +359,8 @@ def binary_cross_entropy_with_logits(
         = mean(max(l, 0) - l * p + log(1 + exp(-abs(l))))
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
-    Derivative: ``(sigmoid(l) - p) / n`` for `n` elements; none for `probabilities`.
+    Derivative: ``(sigmoid(l) - p) / n`` for `n` elements; ``-l / n`` for `probabilities`.
+        `pos_weight` is a constant: to ask for its gradient is an error.
 
     Args:
         logits: scores in natural-log units; finite at any size.
@@ -372,7 +372,6 @@ def binary_cross_entropy_with_logits(
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `probabilities` own a tape.
         ArgumentValueError: if `reduction` is none of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 6.2.2.2.
@@ -394,14 +393,14 @@ def binary_cross_entropy_with_logits(
 @overload
 def kl_div(
     logits: Tensor[tuple[*Ds, N], T, F],
-    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    probabilities: Joins[tuple[*Ds, N], T, F],
     *,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
 def kl_div(
     logits: Tensor[tuple[*Ds, N], T, F],
-    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    probabilities: Joins[tuple[*Ds, N], T, F],
     *,
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
@@ -411,7 +410,9 @@ def kl_div(logits: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
         mean over rows of sum(p * (log(p) - log_softmax(logits))),  0 * log(0) = 0
 
     Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
-    Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
+    Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows;
+        ``(log p + 1 - log_softmax(logits)) / n`` for `probabilities`, without the first two terms
+        where `p` is 0.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
@@ -422,7 +423,6 @@ def kl_div(logits: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
     Raises:
         ShapeError: if the shapes differ, or there are no rows or no classes.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `probabilities` own a tape.
         ArgumentValueError: if `reduction` is none of the three.
 
     Source: Kullback & Leibler (1951), "On information and sufficiency".
