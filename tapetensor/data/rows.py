@@ -191,9 +191,9 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
         raise ArgumentTypeError(f"{op}: give at least one tensor to take rows of")
     for position, tensor in enumerate(tensors):
         check_plain(op, f"argument {position + 1}", tensor, "trace what comes out instead")
-    lengths = {tensor.array.shape[:1] for tensor in tensors}
+    lengths = {tensor._array.shape[:1] for tensor in tensors}
     if len(lengths) > 1 or () in lengths or min(lengths) < (low,):
-        shapes = " and ".join([str(tensor.array.shape) for tensor in tensors])
+        shapes = " and ".join([str(tensor._array.shape) for tensor in tensors])
         size = f"one size, at least {low}" if low else "one size"
         raise ShapeError(f"{op}: tensors need a first axis of {size}, got shape {shapes}")
     ((rows,),) = lengths
@@ -212,7 +212,7 @@ def rows_taken(
     """
     found = []
     for tensor in tensors:
-        array = tensor.array
+        array = tensor._array
         # numpy's `take` would copy all rows of an array that does not lie in order.
         is_apart = type(array) is np.ndarray and not array.flags.c_contiguous
         array = array[rows] if isinstance(rows, slice) or is_apart else np.take(array, rows, axis=0)

@@ -232,7 +232,7 @@ def nll(
 
 def _weights_of(op: str, scores: Any, place: int, class_weights: Any) -> Tensor[Any, Any, Any]:
     """Return the weights of the classes, 1 for each where none are given."""
-    classes = (scores.array.shape[place],)
+    classes = (scores._array.shape[place],)
     weights = zeros_beside(scores, classes) + 1 if class_weights is None else class_weights
     check_weights(op, "class_weights", weights, scores, classes)
     return weights
@@ -385,7 +385,7 @@ def binary_cross_entropy_with_logits(
     options = (as_reduction(op, reduction),)
     if pos_weight is None:
         return apply(losses.binary_cross_entropy_with_logits, (logits, probabilities), options)
-    check_weights(op, "pos_weight", pos_weight, logits, logits.array.shape[-1:])
+    check_weights(op, "pos_weight", pos_weight, logits, logits._array.shape[-1:])
     operands = logits, probabilities, pos_weight
     return apply(losses.weighted_binary_cross_entropy, operands, options)
 

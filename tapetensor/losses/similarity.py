@@ -94,7 +94,7 @@ def cosine_embedding(
     options = bound, as_reduction(op, reduction)
     check_target(op, lhs, signs, "signs", "lhs")
     check_tensor(op, "rhs", rhs)
-    shapes = lhs.array.shape, rhs.array.shape, signs.array.shape
+    shapes = lhs._array.shape, rhs._array.shape, signs._array.shape
     if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]):
         dims = list(map(sized, shapes))
         raise refusal(lambda: check_signed_pairs(op, *dims))

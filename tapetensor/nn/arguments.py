@@ -44,12 +44,12 @@ def check_input(
         DTypeError: if it has another dtype than the weights.
     """
     check_tensor(layer, "the input", x)
-    shape, dtype = x.array.shape, x.array.dtype
+    shape, dtype = x._array.shape, x._array.dtype
     if features is not None and shape[-1:] != (features,):
         wanted = Size.of(features)
         raise refusal(lambda: check_features(layer, sized(shape), wanted))
     # Equal dtypes are one object but for rare ones, and every layer asks.
-    if dtype is not weight.array.dtype and dtype != weight.dtype:
+    if dtype is not weight._array.dtype and dtype != weight.dtype:
         cure = f"convert it with x.astype(np.{weight.dtype})"
         if dtype in FLOATING:
             cure += f", or make the layer with dtype np.{dtype}"
@@ -67,7 +67,7 @@ def check_sequences(
     """Raise an error if two inputs are not as many sequences ``(*Ds, length, features)``."""
     for x in inputs:
         check_input(layer, x, weight, weight.shape[-1])
-    shape, beside = [x.array.shape for x in inputs]
+    shape, beside = [x._array.shape for x in inputs]
     if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
         raise refusal(lambda: attention.check_sequences(layer, names, sized(shape), sized(beside)))
 
@@ -77,7 +77,7 @@ def check_sequence(
 ) -> None:
     """Raise an error if the input of a layer is not ``(batch, length, features)``."""
     check_input(layer, x, weight, features)
-    shape = x.array.shape
+    shape = x._array.shape
     if len(shape) != 3:
         raise ShapeError(
             f"{layer}: the input must have shape (batch, length, {features}), got {shape}; "

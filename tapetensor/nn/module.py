@@ -250,7 +250,7 @@ class Module:
         return {
             name: tensor
             for name, tensor, is_buffer in self._named()
-            if not is_buffer and tensor.array.dtype.kind == "f"
+            if not is_buffer and tensor._array.dtype.kind == "f"
         }
 
     def buffers(self) -> dict[str, Tensor[Any, NoneTape, Any]]:
@@ -287,9 +287,9 @@ class Module:
         Linear(in_features=3, out_features=2)
         """
         tensors = {id(tensor): tensor for _, tensor, _ in self._tensors()}
-        arrays = [moved("Module.to", tensor.array, library) for tensor in tensors.values()]
+        arrays = [moved("Module.to", tensor._array, library) for tensor in tensors.values()]
         for tensor, array in zip(tensors.values(), arrays, strict=True):
-            tensor.array = array
+            tensor._array = array
         return self
 
     def parameter_count(self) -> int:

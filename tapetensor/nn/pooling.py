@@ -167,7 +167,7 @@ class GlobalPool2d(Module):
                 smallest of.
         """
         check_tensor(type(self).__name__, "the input", x)
-        check_rank(type(self).__name__, x.array.shape, 2)
+        check_rank(type(self).__name__, x._array.shape, 2)
         return self.reduction(x, axis=(-2, -1))
 
 

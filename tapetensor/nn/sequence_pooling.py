@@ -24,11 +24,11 @@ class Pool1d(Pool[Kernel, PoolStride, Padding]):
         """
         name = type(self).__name__
         check_tensor(name, "the input", x)
-        length = x.array.shape[-1] + 2 * self.padding if x.ndim > 1 else 0
+        length = x._array.shape[-1] + 2 * self.padding if x.ndim > 1 else 0
         if length < self.kernel_size:
             raise ShapeError(
                 f"{name}: takes (*Ds, C, L) with a window of {self.kernel_size} or more, padding "
-                f"{self.padding} counted twice; the input has shape {x.array.shape}"
+                f"{self.padding} counted twice; the input has shape {x._array.shape}"
             )
         rows: Any = x.expand_dims(-2)
         pooled: Any = self.pool(

@@ -169,7 +169,7 @@ def _is_input(value: object) -> bool:
 
 
 def _array(value: Any) -> Any:
-    return value.array if isinstance(value, TensorBase) else value
+    return value._array if isinstance(value, TensorBase) else value
 
 
 def _flags(open_batch: bool | Sequence[bool], inputs: list[Any]) -> list[bool]:

@@ -103,7 +103,7 @@ class Conversion(TensorBase[S, T, D]):
         >>> tt.ones((2, 3)).flatten().realize((6,)).shape
         (6,)
         """
-        expected, found = as_shape("realize", shape), self.array.shape
+        expected, found = as_shape("realize", shape), self._array.shape
         if expected != found:
             raise ShapeError(f"realize: expected the shape {expected}, the tensor has {found}")
         return apply(kernels.realize, (self,))

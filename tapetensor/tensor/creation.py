@@ -389,7 +389,7 @@ def zeros_beside(x: Tensor[Any, Any, Any], shape: tuple[Any, ...]) -> Tensor[Any
 
 def constant_beside(x: Tensor[Any, Any, Any], values: Array) -> Tensor[Any, NoneTape, Any]:
     """Return the elements of a numpy array, of the dtype of `x`, where `x` lies."""
-    data = like(values.astype(x.dtype, copy=False), x.array)
+    data = like(values.astype(x.dtype, copy=False), x._array)
     return wrap(Tensor, data, next_id(), None)
 
 

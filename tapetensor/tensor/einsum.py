@@ -57,7 +57,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     tensors = as_operands("einsum", operands)
     check_kind("einsum", "subscripts", subscripts, str, "a string")
     inputs, output, sizes = products.einsum(
-        "einsum", subscripts, [x.array.shape for x in tensors], _shared
+        "einsum", subscripts, [x._array.shape for x in tensors], _shared
     )
     check_same_dtype("einsum", tensors)
     check_numeric("einsum", tensors[0])

@@ -143,7 +143,7 @@ def concat(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
     if elsewhere:
         raise no_such_argument("concat", elsewhere)
     operands = as_operands("concat", tensors)
-    position = normalize_axis("concat", axis, operands[0].array.shape)
+    position = normalize_axis("concat", axis, operands[0]._array.shape)
     return apply(partial(shape_kernels.concat, axis=position), operands)
 
 
@@ -240,7 +240,7 @@ def stack(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
     if elsewhere:
         raise no_such_argument("stack", elsewhere)
     operands = as_operands("stack", tensors)
-    position = normalize_axis("stack", axis, operands[0].array.shape, extra=1)
+    position = normalize_axis("stack", axis, operands[0]._array.shape, extra=1)
     return apply(partial(shape_kernels.stack, axis=position), operands)
 
 

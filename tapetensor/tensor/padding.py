@@ -100,7 +100,7 @@ class Padding(TensorBase[S, T, D]):
         check_numeric("pad", self)
         check_choice("pad", "mode", mode, ("constant", "reflect", "replicate", "circular"))
         number = number_like("pad", "value", self, value)
-        shape = self.array.shape
+        shape = self._array.shape
         pairs = _as_pairs(widths, shape)
         if mode == "constant":
             return apply(kernels.pad, (self,), (pairs, number))

@@ -188,10 +188,10 @@ def _pooled(
     op = kernel.__name__
     check_tensor(op, "the input", x)
     check_floating(op, x)
-    check_rank(op, x.array.shape, 2)
+    check_rank(op, x._array.shape, 2)
     sizes = per_axis(op, "kernel_size", kernel_size, 2)
     window = as_window(op, sizes, sizes if stride is None else stride, padding, dilation)
-    shape = x.array.shape
+    shape = x._array.shape
     along = zip(shape[-2:], window.counts(shape[-2:]), *window, strict=True)
     if not all(_fits(*numbers) for numbers in along):
         asked = rules.Window(*map(sized, window))

@@ -89,10 +89,10 @@ class Rectifiers(TensorBase[S, T, D]):
         """
         check_tensor("prelu", "the slope", slope)
         check_floating("prelu", self)
-        if not broadcasts_to(slope.array.shape, self.array.shape):
+        if not broadcasts_to(slope._array.shape, self._array.shape):
             raise ShapeError(
-                f"prelu: slopes of shape {slope.array.shape} do not broadcast to the elements of "
-                f"shape {self.array.shape}"
+                f"prelu: slopes of shape {slope._array.shape} do not broadcast to the elements of "
+                f"shape {self._array.shape}"
             )
         return apply(rectifiers.prelu, (self, slope))
 

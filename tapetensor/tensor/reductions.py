@@ -67,7 +67,7 @@ class Reductions(TensorBase[S, T, D]):
         """
         if elsewhere:
             raise no_such_argument("sum", elsewhere)
-        if self.array.dtype.kind == "b":
+        if self._array.dtype.kind == "b":
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         check_total_fits("sum", np.sum, self, axis)
         return reduce(reductions.sum, self, axis, keepdims)
@@ -96,7 +96,7 @@ class Reductions(TensorBase[S, T, D]):
         """
         if elsewhere:
             raise no_such_argument("prod", elsewhere)
-        if self.array.dtype.kind == "b":
+        if self._array.dtype.kind == "b":
             raise DTypeError("prod: not defined for dtype bool; write x.astype(np.int64).prod()")
         check_total_fits("prod", np.prod, self, axis)
         return reduce(reductions.prod, self, axis, keepdims)
@@ -195,12 +195,12 @@ class Reductions(TensorBase[S, T, D]):
 def _position(
     op: str, search: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: object
 ) -> Tensor[Any, NoneTape, np.int64]:
-    shape = x.array.shape
+    shape = x._array.shape
     along = None if axis is None else normalize_axis(op, axis, shape)
-    if (x.array.size if along is None else shape[along]) == 0:
+    if (x._array.size if along is None else shape[along]) == 0:
         what = "a tensor" if along is None else f"axis {axis}"
         raise ShapeError(f"{op}: {what} of shape {shape} is empty")
-    positions = search(x.array, axis=along).astype(np.int64)
+    positions = search(x._array, axis=along).astype(np.int64)
     result: Tensor[Any, NoneTape, np.int64] = rewrap(x, positions, next_id(), None)
     return result
 
@@ -209,11 +209,11 @@ def check_total_fits(
     op: str, total: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: Any
 ) -> None:
     """Refuse a sum or product that the integer dtype does not hold: it would wrap in silence."""
-    if x.array.dtype.kind in "iu":
-        axes = normalize_axes(op, axis, x.array.shape)
+    if x._array.dtype.kind in "iu":
+        axes = normalize_axes(op, axis, x._array.shape)
         # The cumulative functions of numpy take one axis, and no tuple.
         one = axes[0] if axes and len(axes) == 1 else axes
-        run_check(_refuse_overflow, x.array, op, total, one)
+        run_check(_refuse_overflow, x._array, op, total, one)
 
 
 def _refuse_overflow(values: Array, op: str, total: Callable[..., Any], axes: Any) -> None:
@@ -245,6 +245,6 @@ def reduce(
     options: tuple[Any, ...] = (),
 ) -> Tensor[Any, Any, Any]:
     """Check `axis` and `keepdims` and run a reduction."""
-    axes = normalize_axes(kernel.__name__, axis, x.array.shape)
+    axes = normalize_axes(kernel.__name__, axis, x._array.shape)
     as_flag(kernel.__name__, "keepdims", keepdims)
     return apply(kernel, (x,), (axes, keepdims, *options))

@@ -174,8 +174,8 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     Tensor([0., 5.], shape=(2,), dtype=float32, NoneTape)
     """
     check_tensor("where", "the mask", mask)
-    if mask.array.dtype != np.bool_:
-        raise DTypeError(f"where: the mask must be bool, got {mask.array.dtype}; compare (x > 0)")
+    if mask._array.dtype != np.bool_:
+        raise DTypeError(f"where: the mask must be bool, got {mask._array.dtype}; compare (x > 0)")
     if isinstance(lhs, TensorBase) and isinstance(rhs, TensorBase):
         check_same_dtype("where", (lhs, rhs))
         return apply(indexing.where, (lhs, rhs, mask), keeps_dtype=False)

@@ -391,8 +391,8 @@ def _spread_measure(
 ) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
     check_floating(op, x)
-    axes = normalize_axes(op, axis, x.array.shape)
-    count = math.prod([x.array.shape[one] for one in axes])
+    axes = normalize_axes(op, axis, x._array.shape)
+    count = math.prod([x._array.shape[one] for one in axes])
     number = as_number(op, "correction", correction)
     if not 0 <= number < count:
         raise ArgumentValueError(

@@ -254,7 +254,7 @@ def _transposed(
     op = kernel.__name__
     stride, padding, output_padding, dilation, groups = options
     operands = operands_of(op, x, weight, bias)
-    shape, weight_shape = x.array.shape, weight.array.shape
+    shape, weight_shape = x._array.shape, weight._array.shape
     check_rank(op, shape, axes)
     window = kernel_window(op, weight_shape, axes, stride, padding, dilation, transposed=True)
     extra = per_axis(op, "output_padding", output_padding, axes, low=0)
@@ -273,11 +273,11 @@ def _transposed(
     fits = (
         weight_shape[0] == shape[-1 - axes]
         and shape[-1 - axes] % count == 0
-        and (bias is None or bias.array.shape == (weight_shape[1] * count,))
+        and (bias is None or bias._array.shape == (weight_shape[1] * count,))
         and min(*sizes, *shape[-axes:]) > 0
     )
     if not fits:
-        dims = [sized(operand.array.shape) for operand in operands]
+        dims = [sized(operand._array.shape) for operand in operands]
         asked, added = rules.Window(*map(sized, window)), sized(extra)
         raise refusal(lambda: rules.transposed_convolution(op, dims, asked, Size.of(count), added))
     absent = () if bias is not None else (None,)
