@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapetensor.arguments import as_size
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
 from tapetensor.nn.module import Module
@@ -13,6 +14,7 @@ from tapetensor.rules.layers import check_features
 from tapetensor.rules.refusals import refusal
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
+from tapetensor.tensor.windows import per_axis
 
 
 def check_modules(layer: str, modules: tuple[object, ...]) -> None:
@@ -28,6 +30,23 @@ def check_modules(layer: str, modules: tuple[object, ...]) -> None:
             raise BuildError(
                 f"{layer}: layer {position}, a {type(module).__name__}, has no forward()"
             )
+
+
+def as_sizes(layer: str, name: str, value: Any, axes: int, low: int = 0) -> Any:
+    """Return an int that holds for all axes of a window, or one for each in a tuple.
+
+    Raises:
+        ArgumentTypeError: if it is neither.
+        ArgumentValueError: if a number is less than `low`.
+    """
+    if axes > 1 and isinstance(value, tuple | list):
+        return per_axis(layer, name, value, axes, low)
+    return as_size(layer, name, value, low)
+
+
+def on_axes(value: Any, axes: int) -> tuple[int, ...]:
+    """Return what `as_sizes` has found as one number for each axis."""
+    return value if isinstance(value, tuple) else (value,) * axes
 
 
 def check_input(

@@ -388,9 +388,10 @@ class Module:
         )
         for name in names:
             value = getattr(self, name, None)
+            is_pair = isinstance(value, tuple) and [*map(type, value)] == [int, int]
             if isinstance(value, Tensor):
                 yield f"{name}={value.dtype}{list(value.shape)}"
-            elif isinstance(value, int | float | str):
+            elif isinstance(value, int | float | str) or is_pair:
                 yield f"{name}={value!r}"
             elif name == "dtype" and is_constructed:
                 dtypes = {str(tensor.dtype) for tensor in self.parameters().values()}
