@@ -164,7 +164,9 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     """Return `lhs` where a mask holds and `rhs` elsewhere.
 
     Shape: numpy's broadcasting of all three.
-    Derivative: 1 for the operand that was chosen, 0 for the other.
+    Derivative: 1 for the operand that was chosen, 0 for the other. Both are computed, and 0 times
+        an infinite derivative is NaN: of ``where(x > 0, x.sqrt(), 0)`` at 0. Choose before the op:
+        ``where(x > 0, where(x > 0, x, 1).sqrt(), 0)``.
     Tape: the tapes of both operands merge; one that owned a tape is spent. The mask is plain.
 
     Raises:
