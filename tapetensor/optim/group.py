@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from sys import getrefcount
@@ -12,7 +13,8 @@ from typing_extensions import TypeIs
 
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import CapturedArray, run_check
+from tapetensor.errors import NumericalInstabilityError
 from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import plain_ids
@@ -174,6 +176,14 @@ class Group:
         arrays = captured.capture_update(update, given)
         for tensor, array in zip(update.tensors, arrays, strict=True):
             tensor._array = array
+
+    def check_finite(self, op: str, gradients: list[Any]) -> None:
+        """Raise NumericalInstabilityError if a gradient is not finite; a plan does so each time."""
+        for names, gradient in zip(self._names, gradients, strict=True):
+            if type(gradient) is np.ndarray:
+                _refuse_not_finite(gradient, op, names)
+            elif gradient is not None:
+                run_check(_refuse_not_finite, gradient, op, names)
 
     def captured(self) -> CapturedArray | None:
         """Return an array that a step is captured by, which changes nothing yet; None without."""
@@ -460,6 +470,20 @@ def _misfit(gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dty
         return ""
     theirs, ours = library_of(gradient), library_of(parameter)
     return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
+
+
+def _refuse_not_finite(gradient: Array, op: str, names: Names) -> None:
+    # The sum of squares takes half the time; one that overflows says nothing.
+    if type(gradient) is np.ndarray and math.isfinite(np.vdot(gradient, gradient)):
+        return
+    finite = np.isfinite(gradient)
+    if not finite.all():
+        name, count = " = ".join(names), int(finite.size - finite.sum())
+        raise NumericalInstabilityError(
+            f"{op}: nothing was updated, for the gradient of {name} is not finite: {count} of "
+            f"{finite.size} elements are NaN or infinite; loss.backward(check_finite=True) names "
+            "the op that makes them"
+        )
 
 
 def _places_of(gradients: Sequence[Any]) -> tuple[int, ...] | None:

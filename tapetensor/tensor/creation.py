@@ -17,7 +17,7 @@ from tapetensor.arrays.array import (
     is_array,
     is_numpys,
 )
-from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype, native
+from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
@@ -364,7 +364,7 @@ def from_array(array: Any, shape: Any = None) -> Any:
     if shape is not None:
         check_shape("from_array", array, as_shape("from_array", shape))
     # numpy's scalars become 0-d arrays.
-    copy = np.array(array, native(array.dtype)) if is_numpys(array) else array.copy()
+    copy = np.array(array) if is_numpys(array) else array.copy()
     return wrap(Tensor, copy, next_id(), None)
 
 

@@ -162,7 +162,9 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     """Return `lhs` where a mask holds and `rhs` elsewhere.
 
     Shape: numpy's broadcasting of all three.
-    Derivative: 1 for the operand that was chosen, 0 for the other.
+    Derivative: 1 for the operand that was chosen, 0 for the other. Both are computed, and 0 times
+        an infinite derivative is NaN: of ``where(x > 0, x.sqrt(), 0)`` at 0. Choose before the op:
+        ``where(x > 0, where(x > 0, x, 1).sqrt(), 0)``.
 
     Raises:
         DTypeError: if `mask` is not bool, or the dtypes of the operands differ.
