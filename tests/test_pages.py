@@ -16,7 +16,7 @@ PRINTING = {
     "compile": 4,
     "distributed": 3,
     "files": 6,
-    "fine_tuning": 7,
+    "fine_tuning": 8,
     "large_data": 3,
     "pictures": 3,
 }

@@ -64,6 +64,12 @@ class Reach:
 
     Args:
         roots: functions, modules, generators.
+
+    Attributes:
+        places: what may change between two calls.
+        large: arrays that are too large to be copied.
+        tensors: the tensors.
+        closed: objects of libraries, which were not looked into.
     """
 
     __slots__ = (
@@ -74,6 +80,7 @@ class Reach:
         "_owners",
         "_seen",
         "_waiting",
+        "closed",
         "large",
         "places",
         "tensors",
@@ -83,6 +90,7 @@ class Reach:
         self.places: list[Place] = []
         self.large: list[ManyElements] = []
         self.tensors: list[Tensor[Any, Any, Any]] = []
+        self.closed: list[object] = []
         self._waiting = list(roots)
         # What runs is no library, wherever it is installed.
         self._home = _module_of(self._waiting[0]).partition(".")[0]
@@ -151,8 +159,9 @@ class Reach:
     def _visit_function(self, function: types.FunctionType) -> None:
         self._waiting += function.__defaults__ or ()
         self._waiting += (function.__kwdefaults__ or {}).values()
-        for cell in function.__closure__ or ():
-            self.places.append(cell_place(cell))
+        names = function.__code__.co_freevars
+        for name, cell in zip(names, function.__closure__ or (), strict=True):
+            self.places.append(cell_place(cell, name))
             try:
                 self._waiting.append(cell.cell_contents)
             except ValueError:
@@ -163,11 +172,11 @@ class Reach:
         if not self._is_library(function.__module__):
             code = _names_in(function.__code__)
             self._fresh |= code.mentioned
-            names = function.__globals__
-            self._follow(names, names, code.read)
-            for name in code.written - names.keys():
+            around = function.__globals__
+            self._follow(around, around, code.read)
+            for name in sorted(code.written - around.keys()):
                 # A global that the function makes.
-                self.places.append(Name(names, name))
+                self.places.append(Name(around, name))
 
     def _visit_class(self, cls: type) -> None:
         # Of a generic class there are aliases, of which none is a class.
@@ -208,12 +217,13 @@ class Reach:
         if is_library and not (_is_module(cls) or issubclass(cls, _CARRIERS)):
             # What `functools` makes of a function, say.
             self._waiting.append((attributes_of(value) or {}).get("__wrapped__"))
+            self.closed.append(value)
             return
         self._hold_attributes(value)
         self._waiting.append(cls)
         for base in cls.__mro__:
             if not self._is_library(base.__module__):
-                slots = [Slot(value, one) for one in slots_of_class(base).values()]
+                slots = [Slot(value, one, name) for name, one in slots_of_class(base).items()]
                 self.places += slots
                 self._waiting += [slot.read() for slot in slots]
 
@@ -234,7 +244,8 @@ class Reach:
         self, owner: dict[str, Any] | type, names: Any, mentioned: AbstractSet[str]
     ) -> None:
         """Hold what a module or a class has by the names that are mentioned."""
-        for name in mentioned & names.keys():
+        # In an order that is the same in every process.
+        for name in sorted(mentioned & names.keys()):
             if (id(owner), name) not in self._held_names:
                 self._held_names.add((id(owner), name))
                 self.places.append(Name(owner, name))

@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tapetensor.kernels.numerics import threads
 # The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and
 # a file of another writer is not expected to have one.
 _CHECK_SUM = "tapetensor.crc32"
+_METADATA = "__metadata__"
 # What stands in its place until all is written.
 _UNKNOWN = "0" * 8
 # A header has about a hundred bytes for each array, and takes fifteen times as much in memory.
@@ -33,6 +34,7 @@ _LONGEST_HEADER = 1 << 20
 _NUMPY_NAMES = {
     "BF16": BFLOAT16,
     "BOOL": "bool",
+    "C64": "complex64",
     **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
     **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
@@ -40,8 +42,13 @@ _NUMPY_NAMES = {
 _THEIR_NAMES = {ours: theirs for theirs, ours in _NUMPY_NAMES.items()}
 
 
+def refusal(names: Collection[str]) -> str:
+    """Return why the format cannot have these names; empty if it can."""
+    return f"{_METADATA!r} is where a header has its notes" if _METADATA in names else ""
+
+
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays by name, as the library does, but without a copy of them all.
+    """Write arrays by name, of which none is refused, without a copy of them all.
 
     Raises:
         MissingDependencyError: if the library is not installed.

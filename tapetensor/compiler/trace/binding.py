@@ -56,11 +56,11 @@ from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.telling import ABCS, BY_NAME, LOOKUP_CODES
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_installed, is_users_module
+from tapetensor.tape import tape as replaying
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.recorder import Recorder
 from tapetensor.tensor.base import TensorBase
 
-_REPLAY = Recorder.replay
+_REPLAY = vars(replaying)["replay"]
 _REPLAY_UNSEEN = unseen(_REPLAY)
 _KERNELS = f"{__name__.split('.', maxsplit=1)[0]}.kernels."
 # Methods of Python's own that read what their objects hold, and what seeds a generator.
@@ -229,20 +229,21 @@ class Binding(Namespaces):
                 )
             return array
 
-        def replay(records: Any, *args: Any, **options: Any) -> Any:
-            kernels = {one.__module__ for one, _, _ in records.values()}
+        def replay(steps: Any, *args: Any, **options: Any) -> Any:
+            self.tapes.has_replayed = True
+            kernels = {step[1].__module__ for step in steps}
             # Of arrays of the user's own some method has run by now.
             entered = [*self._entered.values()]
             has_arrays = any(one.co_name.startswith("__array") for one in entered)
             are_known = not has_arrays and all(one.startswith(_KERNELS) for one in kernels)
-            return (_REPLAY_UNSEEN if are_known else _REPLAY)(records, *args, **options)
+            return (_REPLAY_UNSEEN if are_known else _REPLAY)(steps, *args, **options)
 
         try:
             type.__setattr__(TensorBase, "array", property(read, ARRAY.__set__, ARRAY.__delete__))
-            type.__setattr__(Recorder, "replay", replay)
+            vars(replaying)["replay"] = replay
             yield
         finally:
-            type.__setattr__(Recorder, "replay", _REPLAY)
+            vars(replaying)["replay"] = _REPLAY
             type.__setattr__(TensorBase, "array", ARRAY)
 
     def _enter(self, frame: types.FrameType, file: str) -> None:
