@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
+from tapetensor.machine.webassembly import IN_WEBASSEMBLY
+
 _pools: list[ThreadPoolExecutor] = []
 # A child process inherits the pool without its threads, which would be waited for forever.
 if hasattr(os, "register_at_fork"):
@@ -16,6 +18,8 @@ if hasattr(os, "register_at_fork"):
 
 def count() -> int:
     """Return how many cores the process may use, four at most: memory is the limit by then."""
+    if IN_WEBASSEMBLY:
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return min(len(os.sched_getaffinity(0)), 4)
     return min(os.cpu_count() or 1, 4)
@@ -32,8 +36,13 @@ def shares(count: int, workers: int) -> list[tuple[int, int]]:
 def run_together(*calls: tuple[Any, ...]) -> None:
     """Run functions at the same time, the first in this thread; each is given with its arguments.
 
-    All have ended when it returns, also where one raises.
+    All have ended when it returns, also where one raises. Where no thread can be started they run
+    one after the other.
     """
+    if IN_WEBASSEMBLY:
+        for function, *arguments in calls:
+            function(*arguments)
+        return
     if len(calls) > 1 and not _pools:
         _pools.append(ThreadPoolExecutor(max(1, count() - 1), "tapetensor"))
     # Each function runs in the context of the caller, whose np.errstate holds here too.
