@@ -45,7 +45,9 @@ def zeros(shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
 def zeros(shape: list[int]) -> Tensor[Any, NoneTape, np.float32]: ...
 @overload
 def zeros(shape: list[int], dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
-def zeros(shape: Any, dtype: Any = np.float32) -> Any:
+def zeros(
+    shape: tuple[int, ...] | list[int], dtype: type[np.generic] = np.float32
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor of zeros.
 
     Args:
@@ -67,7 +69,9 @@ def ones(shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
 def ones(shape: list[int]) -> Tensor[Any, NoneTape, np.float32]: ...
 @overload
 def ones(shape: list[int], dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
-def ones(shape: Any, dtype: Any = np.float32) -> Any:
+def ones(
+    shape: tuple[int, ...] | list[int], dtype: type[np.generic] = np.float32
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor of ones.
 
     Args:
@@ -89,7 +93,9 @@ def full(shape: S, value: float, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
 def full(shape: list[int], value: float) -> Tensor[Any, NoneTape, np.float32]: ...
 @overload
 def full(shape: list[int], value: float, dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
-def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
+def full(
+    shape: tuple[int, ...] | list[int], value: float, dtype: type[np.generic] = np.float32
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor with the same number everywhere.
 
     Args:
@@ -122,7 +128,7 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
 def arange(size: N) -> Tensor[tuple[N], NoneTape, np.int64]: ...
 @overload
 def arange(size: N, dtype: type[D]) -> Tensor[tuple[N], NoneTape, D]: ...
-def arange(size: Any, dtype: Any = np.int64) -> Any:
+def arange(size: int, dtype: type[np.generic] = np.int64) -> Tensor[Any, NoneTape, Any]:
     """Return the numbers from 0 to ``size - 1``.
 
     Args:
@@ -145,7 +151,7 @@ def arange(size: Any, dtype: Any = np.int64) -> Any:
 def eye(size: N) -> Tensor[tuple[N, N], NoneTape, np.float32]: ...
 @overload
 def eye(size: N, dtype: type[D]) -> Tensor[tuple[N, N], NoneTape, D]: ...
-def eye(size: Any, dtype: Any = np.float32) -> Any:
+def eye(size: int, dtype: type[np.generic] = np.float32) -> Tensor[Any, NoneTape, Any]:
     """Return the identity matrix.
 
     Args:
@@ -175,13 +181,13 @@ def normal(
     std: float = 1.0,
 ) -> Tensor[S, NoneTape, F]: ...
 def normal(
-    shape: Any,
-    dtype: Any = np.float32,
+    shape: tuple[int, ...] | list[int],
+    dtype: type[np.generic] = np.float32,
     *,
     rng: np.random.Generator,
     mean: float = 0.0,
     std: float = 1.0,
-) -> Any:
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor of independent normal samples.
 
     Args:
@@ -202,7 +208,8 @@ def normal(
     samples: Any = _made(
         "normal", rng.standard_normal, sizes, as_floating_dtype("normal", "samples", dtype)
     )
-    return samples * deviation + centre
+    drawn: Tensor[Any, NoneTape, Any] = samples * deviation + centre
+    return drawn
 
 
 @overload
@@ -219,13 +226,13 @@ def uniform(
     high: float = 1.0,
 ) -> Tensor[S, NoneTape, F]: ...
 def uniform(
-    shape: Any,
-    dtype: Any = np.float32,
+    shape: tuple[int, ...] | list[int],
+    dtype: type[np.generic] = np.float32,
     *,
     rng: np.random.Generator,
     low: float = 0.0,
     high: float = 1.0,
-) -> Any:
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor of independent samples, uniform in ``[low, high)``.
 
     Where few numbers of the dtype lie between the two, a sample may be rounded up to `high`.
@@ -251,7 +258,8 @@ def uniform(
     if max(-bottom, top, width) > float(np.finfo(scalar_type).max):
         raise ArgumentValueError(f"uniform: {scalar_type} cannot span {low!r} to {high!r}")
     samples: Any = _made("uniform", rng.random, sizes, scalar_type)
-    return samples * width + bottom
+    drawn: Tensor[Any, NoneTape, Any] = samples * width + bottom
+    return drawn
 
 
 @overload
@@ -266,7 +274,11 @@ def from_numpy(array: _Values, *, dtype: type[D]) -> Tensor[Any, NoneTape, D]: .
 def from_numpy(array: list[Any], shape: S) -> Tensor[S, NoneTape, np.float32]: ...
 @overload
 def from_numpy(array: list[Any]) -> Tensor[Any, NoneTape, np.float32]: ...
-def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
+def from_numpy(
+    array: _Values,
+    shape: tuple[int, ...] | list[int] | None = None,
+    dtype: type[np.generic] | None = None,
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor with a copy of the elements of an array (or of nested lists).
 
     A copy, so that no later write to the array can change what a tape has recorded.
@@ -335,7 +347,9 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
 def from_array(array: Dispatched[D]) -> Tensor[Any, NoneTape, D]: ...
 @overload
 def from_array(array: Dispatched[D], shape: S) -> Tensor[S, NoneTape, D]: ...
-def from_array(array: Any, shape: Any = None) -> Any:
+def from_array(
+    array: Any, shape: tuple[int, ...] | list[int] | None = None
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor with a copy of an array of any library that follows numpy's protocols.
 
         x = tt.from_array(cupy.ones((2, 3), cupy.float32), (2, 3))
