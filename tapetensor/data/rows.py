@@ -87,7 +87,9 @@ def batches(
     size: int,
     rng: np.random.Generator | None = None,
 ) -> Batches[tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E], Rows[Any, *Gs, G]]]: ...
-def batches(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
+def batches(
+    *tensors: Tensor[Any, NoneTape, Any], size: int, rng: np.random.Generator | None = None
+) -> Batches[Any]:
     """Return the rows of up to three tensors, batch by batch; the last batch may be shorter.
 
     Shape: ``(N, *Ds) -> (Any, *Ds)``.
@@ -138,7 +140,9 @@ def batches_exact(
     size: B,
     rng: np.random.Generator | None = None,
 ) -> Batches[tuple[Rows[B, *Ds, D], Rows[B, *Es, E], Rows[B, *Gs, G]]]: ...
-def batches_exact(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
+def batches_exact(
+    *tensors: Tensor[Any, NoneTape, Any], size: int, rng: np.random.Generator | None = None
+) -> Batches[Any]:
     """Return the rows of up to three tensors in batches of one size; a short rest is left out.
 
     Shape: ``(N, *Ds) -> (B, *Ds)`` for ``size: B``.

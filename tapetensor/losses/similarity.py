@@ -56,8 +56,13 @@ def cosine_embedding(
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], OwnedTape, F]: ...
 def cosine_embedding(
-    lhs: Any, rhs: Any, signs: Any, margin: float = 0.0, *, reduction: Any = "mean"
-) -> Any:
+    lhs: Tensor[Any, Any, Any],
+    rhs: Tensor[Any, Any, Any],
+    signs: Tensor[Any, Any, Any],
+    margin: float = 0.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cosine embedding loss of pairs of vectors.
 
         mean(1 - cos(lhs, rhs) where sign == 1 else max(0, cos(lhs, rhs) - margin)),

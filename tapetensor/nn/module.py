@@ -84,6 +84,8 @@ class Module:
     annotations_of_class: ClassVar[dict[str, Any]] = {}
     names_of_class: ClassVar[dict[str, Any]] = {}
     hints_of_class: ClassVar[dict[str, Any]] = {}
+    # Of a class whose constructor takes its fields; None where it has another.
+    __signature__: ClassVar[inspect.Signature | None] = None
 
     @override
     def __init_subclass__(cls) -> None:
@@ -120,6 +122,8 @@ class Module:
             elif name in fields:
                 fields[name] = Field(default=declared)
         cls.fields_of_class = fields
+        # What help() and editors without a type checker show of a constructor that takes fields.
+        cls.__signature__ = None if cls.__init__ is not Module.__init__ else _signature_of(cls)
         cls.annotations_of_class = annotations
         cls.names_of_class = names_around(cls, sys._getframe(1))
         cls.hints_of_class = {}
@@ -402,6 +406,24 @@ _CONTENTS = (Tensor, Module)
 
 for _name, _cure in OF_MODULES.items():
     setattr(Module, _name, CalledOtherwise(_name, _cure))
+
+
+def _signature_of(cls: type[Module]) -> inspect.Signature:
+    """Return how a module is made that takes its fields by keyword."""
+    annotations: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        annotations |= inspect.get_annotations(base)
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=annotations.get(name, inspect.Parameter.empty),
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            )
+            for name, field in cls.fields_of_class.items()
+        ]
+    )
 
 
 def _check_leaf(module: Module, path: str, tensor: Tensor[Any, Any, Any]) -> None:

@@ -127,15 +127,15 @@ def scaled_dot_product_attention(
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor[Any, Any, Any],
+    key: Tensor[Any, Any, Any],
+    value: Tensor[Any, Any, Any],
     *,
-    mask: Any = None,
-    bias: Any = None,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, Any, Any] | None = None,
     causal: bool = False,
     scale: float | None = None,
-) -> Any:
+) -> Tensor[Any, Any, Any]:
     """Return the values averaged with weights that say how well their keys go with each query.
 
         softmax(query @ key.T * scale + bias) @ value

@@ -130,7 +130,10 @@ class Comparison(TensorBase[S, T, D]):
 
     @same_signature(mask_reduction)
     def any(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds anywhere; False for no elements.
 
@@ -153,7 +156,10 @@ class Comparison(TensorBase[S, T, D]):
 
     @same_signature(mask_reduction)
     def all(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds everywhere; True for no elements.
 

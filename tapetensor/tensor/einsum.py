@@ -32,7 +32,7 @@ def einsum(
 ) -> Tensor[Any, T, R]: ...
 @overload
 def einsum(subscripts: str, /, *operands: Tensor[Any, T, R]) -> Tensor[Any, T, R]: ...
-def einsum(subscripts: str, /, *operands: Any) -> Any:
+def einsum(subscripts: str, /, *operands: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
     """Return the sum of products that subscripts spell, as `numpy.einsum`.
 
         "bij,bjk->bik" is a batch of matrix products, "ii->" a trace

@@ -197,7 +197,7 @@ class Indexing(TensorBase[S, T, D]):
     def take(
         self: Indexing[tuple[N, *Ds], T, D], indices: Tensor[Any, NoneTape, I], axis: Literal[0] = 0
     ) -> Tensor[Any, T, D]: ...
-    def take(self, indices: Any, axis: int = 0) -> Tensor[Any, Any, Any]:
+    def take(self, indices: Tensor[Any, Any, Any], axis: int = 0) -> Tensor[Any, Any, Any]:
         """Return the slices along one axis at integer positions.
 
         Shape: ``(N, *Ds)`` with indices ``(B, M)`` along axis 0 gives ``(B, M, *Ds)``.
@@ -269,7 +269,9 @@ class Indexing(TensorBase[S, T, D]):
         indices: Tensor[tuple[*Ds, M, K, P], NoneTape, I],
         axis: Literal[-3],
     ) -> Tensor[tuple[*Ds, M, K, P], T, D]: ...
-    def take_along_axis(self, indices: Any, axis: int = -1) -> Tensor[Any, Any, Any]:
+    def take_along_axis(
+        self, indices: Tensor[Any, Any, Any], axis: int = -1
+    ) -> Tensor[Any, Any, Any]:
         """Return the elements along one axis at integer positions of their own for each place.
 
             result[b, m, k] = x[b, indices[b, m, k], k]   along axis 1
@@ -326,7 +328,12 @@ class Indexing(TensorBase[S, T, D]):
         accumulate: bool = False,
     ) -> Tensor[S, TapeOfRhs, R]: ...
     def put_along_axis(
-        self, indices: Any, values: Any, axis: int = -1, *, accumulate: bool = False
+        self,
+        indices: Tensor[Any, Any, Any],
+        values: Tensor[Any, Any, Any],
+        axis: int = -1,
+        *,
+        accumulate: bool = False,
     ) -> Tensor[Any, Any, Any]:
         """Return `self` with other elements at integer positions along one axis, as a new tensor.
 

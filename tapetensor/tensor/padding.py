@@ -70,7 +70,9 @@ class Padding(TensorBase[S, T, D]):
         *,
         value: float = 0,
     ) -> Tensor[Any, T, R]: ...
-    def pad(self, widths: Any, mode: Any = "constant", *, value: float = 0) -> Any:
+    def pad(
+        self, widths: tuple[Pair, ...], mode: Mode = "constant", *, value: float = 0
+    ) -> Tensor[Any, Any, Any]:
         """Return the elements within a frame.
 
         Shape: each axis is longer by its two widths.

@@ -207,7 +207,7 @@ class Permutation(TensorBase[S, T, D]):
     def permute_dims(
         self, axes: tuple[int, int, int, int, int, int, *tuple[int, ...]]
     ) -> Tensor[Any, T, D]: ...
-    def permute_dims(self, axes: Any, *others: Never) -> Any:
+    def permute_dims(self, axes: tuple[int, ...], *others: Never) -> Any:
         """Return the axes in another order.
 
         Shape: axis ``i`` of the result is axis ``axes[i]`` of `self`.

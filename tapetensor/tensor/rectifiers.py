@@ -64,7 +64,7 @@ class Rectifiers(TensorBase[S, T, D]):
     def prelu(
         self: FloatingBase[tuple[*Ds, N], NoneTape, F], slope: Tensor[tuple[N], TapeOfRhs, F]
     ) -> Tensor[tuple[*Ds, N], TapeOfRhs, F]: ...
-    def prelu(self, slope: Any) -> Tensor[Any, Any, Any]:
+    def prelu(self, slope: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
         """Return the elements with the negative ones multiplied by slopes that can be trained.
 
             x  if x > 0  else  slope * x

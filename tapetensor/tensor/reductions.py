@@ -48,7 +48,10 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def sum(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the sum of the elements; 0 for none.
 
@@ -74,7 +77,10 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def prod(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the product of the elements; 1 for none.
 
@@ -103,7 +109,10 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def max(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the largest element.
 
@@ -123,7 +132,10 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def min(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the smallest element.
 
@@ -142,7 +154,11 @@ class Reductions(TensorBase[S, T, D]):
         return reduce(reductions.min, self, axis, keepdims)
 
     @same_signature(position)
-    def argmax(self: Reductions[Any, Any, Any], axis: Any = None, **elsewhere: Never) -> Any:
+    def argmax(
+        self: Reductions[Any, Any, Any],
+        axis: int | tuple[int, ...] | None = None,
+        **elsewhere: Never,
+    ) -> Tensor[Any, NoneTape, np.int64]:
         """Return the position of the first largest element, of all or along one axis.
 
         Without an axis it is the position in ``x.flatten()``, as numpy's and PyTorch's; the class
@@ -167,7 +183,11 @@ class Reductions(TensorBase[S, T, D]):
         return _position("argmax", np.argmax, self, axis)
 
     @same_signature(position)
-    def argmin(self: Reductions[Any, Any, Any], axis: Any = None, **elsewhere: Never) -> Any:
+    def argmin(
+        self: Reductions[Any, Any, Any],
+        axis: int | tuple[int, ...] | None = None,
+        **elsewhere: Never,
+    ) -> Tensor[Any, NoneTape, np.int64]:
         """Return the position of the first smallest element, of all or along one axis.
 
         Without an axis it is the position in ``x.flatten()``. NaN counts as smaller than all
@@ -206,7 +226,10 @@ def _position(
 
 
 def check_total_fits(
-    op: str, total: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: Any
+    op: str,
+    total: Callable[..., Any],
+    x: TensorBase[Any, Any, Any],
+    axis: int | tuple[int, ...] | None,
 ) -> None:
     """Refuse a sum or product that the integer dtype does not hold: it would wrap in silence."""
     if x._array.dtype.kind in "iu":

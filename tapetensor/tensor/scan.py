@@ -188,7 +188,9 @@ def ssm_scan(
     b: Tensor[tuple[*Ds, M, N], T, R] | Tensor[tuple[N], T, R],
     /,
 ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
-def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
+def ssm_scan(
+    x: Tensor[Any, Any, Any], a: Tensor[Any, Any, Any], b: Tensor[Any, Any, Any], /
+) -> Tensor[Any, Any, Any]:
     """Run a linear recurrence along a sequence: the scan of a diagonal state-space model.
 
         h[..., t, n] = a[..., t, n] * h[..., t - 1, n] + b[..., t, n] * x[..., t, n]

@@ -108,7 +108,7 @@ class Shape(TensorBase[S, T, D]):
     def broadcast_to(
         self: Shape[tuple[*Ds, B, M, N], T, D], shape: NewShape
     ) -> Tensor[NewShape, T, D]: ...
-    def broadcast_to(self, shape: Any) -> Tensor[Any, Any, Any]:
+    def broadcast_to(self, shape: tuple[Any, ...]) -> Tensor[Any, Any, Any]:
         """Return the elements repeated to a larger shape by numpy's rule.
 
         Shape: aligned at the last axis, each dim is kept or grows from 1; new axes come in front.
@@ -155,7 +155,7 @@ class Shape(TensorBase[S, T, D]):
     ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
     @overload
     def squeeze(self, axis: tuple[int, ...]) -> Tensor[Any, T, D]: ...
-    def squeeze(self, axis: Any) -> Tensor[Any, Any, Any]:
+    def squeeze(self, axis: int | tuple[int, ...]) -> Tensor[Any, Any, Any]:
         """Return the shape without one axis, or several, of size 1.
 
         Shape: ``(*Ds, 1) -> (*Ds)`` for ``axis=-1``.

@@ -82,7 +82,10 @@ class Softmax(TensorBase[S, T, D]):
 
     @same_signature(average)
     def logsumexp(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the logarithm of the sum of exponentials, without overflow.
 

@@ -121,7 +121,7 @@ class Solving(TensorBase[S, T, D]):
         b: Tensor[tuple[*Ds, N, K], TapeOfRhs, F],
         /,
     ) -> Tensor[tuple[*Ds, N, K], TapeOfRhs, F]: ...
-    def solve(self, b: Any, /) -> Any:
+    def solve(self, b: Tensor[Any, Any, Any], /) -> Tensor[Any, Any, Any]:
         """Return the solutions of systems of linear equations.
 
             a @ x = b,  for x = a.solve(b)

@@ -120,7 +120,9 @@ class Order(TensorBase[S, T, D]):
         *,
         largest: bool = True,
     ) -> tuple[Tensor[Any, T, D], Tensor[Any, NoneTape, np.int64]]: ...
-    def topk(self, k: int, axis: int = -1, *, largest: bool = True, **elsewhere: Never) -> Any:
+    def topk(
+        self, k: int, axis: int = -1, *, largest: bool = True, **elsewhere: Never
+    ) -> tuple[Tensor[Any, Any, Any], Tensor[Any, NoneTape, np.int64]]:
         """Return the k largest elements along one axis, the largest first, and their positions.
 
         Of equal ones that which comes first; NaN is larger than all numbers.

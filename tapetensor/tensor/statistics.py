@@ -31,7 +31,10 @@ class Statistics(TensorBase[S, T, D]):
 
     @same_signature(average)
     def mean(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the arithmetic mean; NaN for no elements, with numpy's warning.
 
@@ -54,7 +57,10 @@ class Statistics(TensorBase[S, T, D]):
 
     @same_signature(average)
     def norm(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the Euclidean length; 0 for no elements.
 
@@ -191,7 +197,11 @@ class Statistics(TensorBase[S, T, D]):
         correction: float = 0,
     ) -> Tensor[Any, T, F]: ...
     def var(
-        self, axis: Any = None, keepdims: bool = False, correction: float = 0, **elsewhere: Never
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        correction: float = 0,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the variance.
 
@@ -348,7 +358,7 @@ class Statistics(TensorBase[S, T, D]):
     ) -> Tensor[Any, T, F]: ...
     def std(
         self,
-        axis: Any = None,
+        axis: int | tuple[int, ...] | None = None,
         keepdims: bool = False,
         correction: float = 0,
         eps: float = 0,

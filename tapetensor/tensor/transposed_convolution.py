@@ -90,16 +90,16 @@ def conv_transpose1d(
     groups: int,
 ) -> Tensor[tuple[*Ds, Any, Any], TapeOfRhs, F]: ...
 def conv_transpose1d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
+    x: Tensor[Any, Any, Any],
+    weight: Tensor[Any, Any, Any],
+    bias: Tensor[Any, Any, Any] | None = None,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: Any = 1,
-) -> Any:
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Tensor[Any, Any, Any]:
     """Let every element write a kernel: `conv1d` transposed, which makes sequences longer.
 
         result[b, o, l * stride + i * dilation] += weight[c, o, i] * x[b, c, l]
@@ -198,16 +198,16 @@ def conv_transpose2d(
     groups: int,
 ) -> Tensor[tuple[*Ds, Any, Any, Any], TapeOfRhs, F]: ...
 def conv_transpose2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
+    x: Tensor[Any, Any, Any],
+    weight: Tensor[Any, Any, Any],
+    bias: Tensor[Any, Any, Any] | None = None,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: Any = 1,
-) -> Any:
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    output_padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+) -> Tensor[Any, Any, Any]:
     """Let every pixel write a kernel: `conv2d` transposed, which makes images larger.
 
         result[b, o, h * stride + i * dilation, w * stride + j * dilation] +=
@@ -250,7 +250,7 @@ def conv_transpose2d(
 
 def _transposed(
     kernel: Kernel, axes: int, x: Any, weight: Any, bias: Any, options: tuple[object, ...]
-) -> Any:
+) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
     stride, padding, output_padding, dilation, groups = options
     operands = operands_of(op, x, weight, bias)
