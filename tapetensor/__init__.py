@@ -71,6 +71,7 @@ from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
 from tapetensor.tensor import fold as fold
 from tapetensor.tensor import from_array as from_array
+from tapetensor.tensor import from_memmap as from_memmap
 from tapetensor.tensor import from_numpy as from_numpy
 from tapetensor.tensor import full as full
 from tapetensor.tensor import interpolate as interpolate

@@ -17,6 +17,7 @@ PRINTING = {
     "distributed": 3,
     "files": 6,
     "fine_tuning": 8,
+    "large_data": 3,
     "pictures": 3,
 }
 # Those that a test of their own reads.

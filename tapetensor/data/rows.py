@@ -213,10 +213,12 @@ def rows_taken(
     found = []
     for tensor in tensors:
         array = tensor.array
-        array = array[rows] if isinstance(rows, slice) else np.take(array, rows, axis=0)
+        # numpy's `take` would copy all rows of an array that does not lie in order.
+        is_apart = type(array) is np.ndarray and not array.flags.c_contiguous
+        array = array[rows] if isinstance(rows, slice) or is_apart else np.take(array, rows, axis=0)
         found.append(rewrap(tensor, array, next_id(), None))
         if tensor.history is not None and tensor.history is not OWN:
             # What was computed comes of what it was computed from; data does not.
-            origins = tensor._id, tensor.history
-            found[-1].history = gap_step(found[-1]._id, rows_taken, origins, size_of(origins))
+            origins = tensor.id, tensor.history
+            found[-1].history = gap_step(found[-1].id, rows_taken, origins, size_of(origins))
     return tuple(found) if len(found) > 1 else found[0]

@@ -199,8 +199,7 @@ def _plain_gradients(
     for x, of_x in zip(inputs, traced, strict=True):
         array = gradients.array(of_x.id)
         results.append(x.wrap_gradient(np.zeros_like(x.array) if array is None else array))
-        unique_id = results[-1]._id
-        results[-1].history = gap_step(unique_id, grad, origins, size_of(origins))
+        results[-1].history = gap_step(results[-1].id, grad, origins, size_of(origins))
     return tuple(results)
 
 

@@ -205,7 +205,8 @@ class Optimizer(ABC):
 
         Gradients are values that `backward` returns, so there is none to set to zero here (for a
         store that a loop carries from step to step there is ``grads.zero()``). Call it after
-        `step`, if at all: what was recorded is freed with the tensors, so that nothing grows without it.
+        `step`, if at all: what was recorded is freed with the tensors, and nothing grows without
+        it.
         """
         active_context().close_tapes(
             f"{self._op}.zero_grad() was called (which belongs after step(), not between the "

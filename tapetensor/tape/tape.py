@@ -11,7 +11,7 @@ from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Level, run_check
 from tapetensor.errors import TapeClosedError, UntracedTensorError
-from tapetensor.pictures import Place, notebook_cell, to_html, tree, users_place
+from tapetensor.pictures import notebook_cell, to_html, tree, users_place
 from tapetensor.tape.context import GradientContext, active_context
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike

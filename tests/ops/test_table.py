@@ -8,12 +8,12 @@ import pkgutil
 from types import ModuleType
 
 import pytest
+from tapetensor.tape.recorder import op_name
 
 import tapetensor as tt
 from tapetensor import kernels
 from tapetensor.arguments.spellings import OF_TENSORS
 from tapetensor.tape import Kernel
-from tapetensor.tape.recorder import op_name
 from tests.ops.calling import result_of, tensors_of, traced_at
 from tests.ops.rows import Op
 from tests.ops.samples import CASES, OPS

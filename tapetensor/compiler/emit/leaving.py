@@ -19,7 +19,7 @@ from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.ufuncs import computed_like
 from tapetensor.compiler.trace.walking import Walker
 from tapetensor.tape.gaps import Gap
-from tapetensor.tape.history import BackwardPass, Step, gathered
+from tapetensor.tape.history import BackwardPass, gathered
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.replay import replay
 

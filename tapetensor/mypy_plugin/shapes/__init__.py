@@ -187,6 +187,7 @@ _METHODS: Final[dict[str, Hook]] = (
 _NAMED: Final[dict[str, Rule]] = (
     {
         "tensor.creation.from_numpy": creation.from_numpy,
+        "tensor.mapped.from_memmap": creation.made,
         "tensor.joining.concat": joining.concat,
         "tensor.joining.stack": joining.stack,
         "tensor.segments.segment_sum": joining.segment_sum,
@@ -233,7 +234,11 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
 }
 
 _FROM_NUMPY: Final = f"{TENSOR_ROOMS}creation.from_numpy"
-for _name in (_FROM_NUMPY, f"{TENSOR_ROOMS}creation.from_array"):
+for _name in (
+    _FROM_NUMPY,
+    f"{TENSOR_ROOMS}creation.from_array",
+    f"{TENSOR_ROOMS}mapped.from_memmap",
+):
     _FUNCTIONS[_name] = creation.of_own_dtype(_FUNCTIONS[_name])
 
 # Where plain typing leaves dims open, a name may have others in the next turn of a loop.
