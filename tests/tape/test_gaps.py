@@ -79,12 +79,17 @@ def test_the_error_names_the_op_the_parameters_and_the_cures() -> None:
     match = (
         r"^{}: a part of the gradients of hidden.weight, hidden.bias is missing: linear made a "
         r"plain value .*of it, and ops on plain values that come of data are not recorded; .* "
-        r"weight.retaped\(x.tape_type\) or x.trace\(\), or detach\(\) .*nn.inference\(model\)"
+        r"weight.retaped\(x.tape_type\) or x.trace\(\), or detach\(\) it where it is a constant"
     )
     with pytest.raises(tt.MissingGradientError, match=match.format("backward")):
         LOSING["before_the_trace"](model).backward(wrt=model)
     with pytest.raises(tt.MissingGradientError, match=match.format("Sgd.step")):
         step(model, LOSING["before_the_trace"](model).backward())
+    # Of a value of many ops a teacher is more likely to be meant.
+    with pytest.raises(
+        tt.MissingGradientError, match=r"recorded; detach\(\) .*nn.inference\(model\)"
+    ):
+        LOSING["one branch"](model).backward(wrt=model)
 
 
 def carried_with_leafs(model: Model, grads: tt.Gradients) -> None:
