@@ -62,14 +62,9 @@ class Gap:
         """Return the gap at a value, of a shape if that is known, whose step has no pullbacks."""
         op = op_name(step[1])
         of_shape = "" if shape is None else f" of shape {shape}"
-        if step[1] is gradient_of_pass:
-            return cls(
-                f"a gradient{of_shape} that another backward pass gave takes part, and no gradient "
-                "flows through that",
-                "write tt.grad(...), which is recorded, or detach() it where it is a constant",
-                step[1],
-                step,
-            )
+        for kernel, what, cure in _WHAT_ELSE:
+            if step[1] is kernel:
+                return cls(what.format(of_shape), f"{cure}, or {_CONSTANT}", kernel, step)
         if isinstance(step[1], UsedUp):
             return cls(
                 f"{op} made a plain value{of_shape} of it that backward(){_at(step[1].done)} has "
@@ -137,6 +132,25 @@ class Gap:
 
 def gradient_of_pass() -> None:
     """Stand in a step for what made a gradient that is computed with."""
+
+
+def computed_outside() -> None:
+    """Stand in a step for what made a value that comes into a compiled function."""
+
+
+# What a gap is that no op made, with the shape to be filled in; and the cure.
+_WHAT_ELSE: tuple[tuple[Callable[..., object], str, str], ...] = (
+    (
+        gradient_of_pass,
+        "a gradient{} that another backward pass gave takes part, and no gradient flows through it",
+        "write tt.grad(...), which is recorded",
+    ),
+    (
+        computed_outside,
+        "a plain value{} was computed of it before a compiled function got it",
+        "compute it inside",
+    ),
+)
 
 
 def name_of(wanted: Any) -> str:

@@ -120,7 +120,7 @@ class OwnedTape:
         contexts = self.contexts + tuple(
             [one for one in other.contexts if one not in self.contexts]
         )
-        return special._twin(contexts, self.stores | other.stores)
+        return special._twin(contexts, self.stores | other.stores)  # noqa: SLF001  # of this class
 
     def apart(self, history: History) -> OwnedTape:
         """Return this tape as one that is apart from its tensor, with the history of that."""
