@@ -20,6 +20,7 @@ from tapetensor.optim.trial import try_update
 from tapetensor.tape import NoneTape
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.history import comes_of_parameters, own
 from tapetensor.tensor.base import check_floating, check_plain
 from tapetensor.tensor.ownership import HasParameters
 from tapetensor.tensor.tensor import Tensor
@@ -337,6 +338,9 @@ def _named_parameters(op: str, model: Parameters) -> dict[Names, Tensor[Any, Any
         names[tensor.id] = (*names.get(tensor.id, ()), name)
     if not tensors:
         raise ArgumentValueError(f"{op}: the model has no parameters to optimize")
+    for tensor in tensors.values():
+        if not comes_of_parameters(tensor.history):
+            own(tensor, is_trained=True)
     return {names[unique_id]: tensor for unique_id, tensor in tensors.items()}
 
 

@@ -187,7 +187,9 @@ def where(
     check_tensor("where", "the mask", mask)
     chosen: Any = mask
     if chosen._array.dtype != np.bool_:
-        raise DTypeError(f"where: the mask must be bool, got {chosen._array.dtype}; compare (x > 0)")
+        raise DTypeError(
+            f"where: the mask must be bool, got {chosen._array.dtype}; compare (x > 0)"
+        )
     if isinstance(lhs, TensorBase) and isinstance(rhs, TensorBase):
         check_same_dtype("where", (lhs, rhs))
         return apply(indexing.where, (lhs, rhs, chosen), keeps_dtype=False)
