@@ -43,7 +43,7 @@ class Dropout(Module):
     >>> drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
     >>> drop.forward(tt.ones((4,)))
     Tensor([1., 1., 1., 1.], shape=(4,), dtype=float32, NoneTape)
-    >>> drop.forward(tt.ones((4,)).trace()).numpy()
+    >>> drop.forward(tt.ones((4,)).trace()).detach().numpy()
     array([2., 2., 2., 0.], dtype=float32)
     """
 

@@ -170,7 +170,7 @@ class BatchNorm1d(BatchNorm[N, W]):
     >>> from tapetensor import nn
     >>> norm = nn.BatchNorm1d(1)
     >>> x = tt.from_numpy([[1.0], [3.0]], shape=(2, 1))
-    >>> norm.forward(x.trace()).numpy().round(3)
+    >>> norm.forward(x.trace()).detach().numpy().round(3)
     array([[-1.],
            [ 1.]], dtype=float32)
     >>> norm.running_mean
@@ -238,7 +238,7 @@ class BatchNorm2d(BatchNorm[N, W]):
     >>> from tapetensor import nn
     >>> norm = nn.BatchNorm2d(1)
     >>> x = tt.from_numpy([[[1.0, 3.0]]], shape=(1, 1, 2))
-    >>> norm.forward(x.trace()).numpy().round(3)
+    >>> norm.forward(x.trace()).detach().numpy().round(3)
     array([[[-1.,  1.]]], dtype=float32)
     """
 

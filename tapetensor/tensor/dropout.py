@@ -66,7 +66,7 @@ class Dropout(TensorBase[S, T, D]):
         >>> import numpy as np
         >>> import tapetensor as tt
         >>> x = tt.ones((4,))
-        >>> x.trace().dropout(0.5, rng=np.random.default_rng(0)).numpy()
+        >>> x.trace().dropout(0.5, rng=np.random.default_rng(0)).detach().numpy()
         array([2., 2., 2., 0.], dtype=float32)
         >>> x.dropout(0.5, rng=np.random.default_rng(0)) is x
         True

@@ -191,7 +191,7 @@ class Ownership(TensorBase[S, T, D]):
     # Of a plain tensor: nobody has the argument, whose name is in the checkers' messages.
     @overload
     def backward(
-        self: TensorBase[S, NoneTape, D], write_trace_on_an_input_of_the_loss: Never
+        self: TensorBase[S, NoneTape, D], write_trace_on_an_input_of_the_loss: Never, **_: object
     ) -> Gradients: ...
     def backward(  # type: ignore[misc]  # the last overload cannot be called
         self,
