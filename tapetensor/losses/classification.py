@@ -67,15 +67,15 @@ def cross_entropy(
     reduction: Literal["none"],
 ) -> Tensor[tuple[B, *Ds], T, F]: ...
 def cross_entropy(
-    logits: Any,
-    labels: Any,
+    logits: Tensor[Any, Any, Any],
+    labels: Tensor[Any, Any, Any],
     *,
     axis: int = -1,
-    class_weights: Any = None,
-    label_smoothing: Any = 0.0,
-    ignore_index: Any = None,
-    reduction: Any = "mean",
-) -> Any:
+    class_weights: Tensor[Any, Any, Any] | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int | None = None,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cross entropy between class labels and the softmax of logits.
 
         mean(-log_softmax(logits)[label]),  or with weights w, smoothing s and N classes
@@ -170,14 +170,14 @@ def nll(
     reduction: Literal["none"],
 ) -> Tensor[tuple[B, *Ds], T, F]: ...
 def nll(
-    log_probabilities: Any,
-    labels: Any,
+    log_probabilities: Tensor[Any, Any, Any],
+    labels: Tensor[Any, Any, Any],
     *,
     axis: int = -1,
-    class_weights: Any = None,
-    ignore_index: Any = None,
-    reduction: Any = "mean",
-) -> Any:
+    class_weights: Tensor[Any, Any, Any] | None = None,
+    ignore_index: int | None = None,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the negative log-likelihood of class labels.
 
         mean(-log_probabilities[label]),  or with weights w
@@ -232,7 +232,7 @@ def nll(
 
 def _weights_of(op: str, scores: Any, place: int, class_weights: Any) -> Tensor[Any, Any, Any]:
     """Return the weights of the classes, 1 for each where none are given."""
-    classes = (scores.array.shape[place],)
+    classes = (scores._array.shape[place],)
     weights = zeros_beside(scores, classes) + 1 if class_weights is None else class_weights
     check_weights(op, "class_weights", weights, scores, classes)
     return weights
@@ -253,8 +253,11 @@ def cross_entropy_with_probabilities(
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
 def cross_entropy_with_probabilities(
-    logits: Any, probabilities: Any, *, reduction: Any = "mean"
-) -> Any:
+    logits: Tensor[Any, Any, Any],
+    probabilities: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cross entropy between distributions and the softmax of logits.
 
         mean over rows of -sum(p * log_softmax(logits))
@@ -300,7 +303,12 @@ def binary_cross_entropy(
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
+def binary_cross_entropy(
+    predictions: Tensor[Any, Any, Any],
+    probabilities: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cross entropy between probabilities of yes and predicted ones.
 
         mean(-p * log(q) - (1 - p) * log(1 - q)),  logarithms at least -100
@@ -351,8 +359,12 @@ def binary_cross_entropy_with_logits(
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def binary_cross_entropy_with_logits(
-    logits: Any, probabilities: Any, *, pos_weight: Any = None, reduction: Any = "mean"
-) -> Any:
+    logits: Tensor[Any, Any, Any],
+    probabilities: Tensor[Any, Any, Any],
+    *,
+    pos_weight: Tensor[Any, Any, Any] | None = None,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cross entropy between probabilities of yes and the sigmoid of logits.
 
         mean(-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l)))
@@ -385,7 +397,7 @@ def binary_cross_entropy_with_logits(
     options = (as_reduction(op, reduction),)
     if pos_weight is None:
         return apply(losses.binary_cross_entropy_with_logits, (logits, probabilities), options)
-    check_weights(op, "pos_weight", pos_weight, logits, logits.array.shape[-1:])
+    check_weights(op, "pos_weight", pos_weight, logits, logits._array.shape[-1:])
     operands = logits, probabilities, pos_weight
     return apply(losses.weighted_binary_cross_entropy, operands, options)
 
@@ -404,7 +416,12 @@ def kl_div(
     *,
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
-def kl_div(logits: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
+def kl_div(
+    logits: Tensor[Any, Any, Any],
+    probabilities: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the Kullback-Leibler divergence of the softmax of logits from distributions.
 
         mean over rows of sum(p * (log(p) - log_softmax(logits))),  0 * log(0) = 0

@@ -34,14 +34,14 @@ def gaussian_nll(
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def gaussian_nll(
-    prediction: Any,
-    target: Any,
-    variance: Any,
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    variance: Tensor[Any, Any, Any],
     *,
     full: bool = False,
     eps: float = 1e-6,
-    reduction: Any = "mean",
-) -> Any:
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the negative log-likelihood of numbers by normal distributions.
 
         mean((log(v) + (prediction - target)**2 / v) / 2),  v = max(variance, eps)
@@ -100,13 +100,13 @@ def poisson_nll(
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def poisson_nll(
-    log_rates: Any,
-    counts: Any,
+    log_rates: Tensor[Any, Any, Any],
+    counts: Tensor[Any, Any, Any],
     *,
     log_input: bool = True,
     full: bool = False,
-    reduction: Any = "mean",
-) -> Any:
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the negative log-likelihood of counts by Poisson distributions.
 
         mean(exp(log_rate) - count * log_rate),  or with log_input=False

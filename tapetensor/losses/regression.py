@@ -26,7 +26,12 @@ def mse(
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def mse(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
+def mse(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the mean squared error.
 
         mean((prediction - target)**2)
@@ -91,7 +96,12 @@ def mae(
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def mae(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
+def mae(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the mean absolute error.
 
         mean(abs(prediction - target))
@@ -134,7 +144,13 @@ def huber(
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def huber(prediction: Any, target: Any, delta: float = 1.0, *, reduction: Any = "mean") -> Any:
+def huber(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    delta: float = 1.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the Huber loss: squared for small errors, linear for large ones.
 
         mean(d**2 / 2 where abs(d) <= delta else delta * (abs(d) - delta / 2)),
@@ -184,7 +200,13 @@ def smooth_l1(
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def smooth_l1(prediction: Any, target: Any, beta: float = 1.0, *, reduction: Any = "mean") -> Any:
+def smooth_l1(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    beta: float = 1.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the smooth L1 loss: `huber` over `beta`, whose linear part has slope 1.
 
         mean(d**2 / (2 * beta) where abs(d) <= beta else abs(d) - beta / 2),

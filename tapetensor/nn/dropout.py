@@ -28,7 +28,8 @@ class Dropout(Module):
 
     Args:
         p: the probability of a zero, in [0, 1].
-        rng: where the masks come from.
+        rng: where the masks come from. Processes that are forked have copies of it in one state
+            and draw the same masks: give each a child, ``drop.rng = rng.spawn(workers)[number]``.
 
     Raises:
         ArgumentValueError: if `p` lies outside [0, 1].

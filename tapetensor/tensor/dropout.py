@@ -77,6 +77,6 @@ class Dropout(TensorBase[S, T, D]):
         if self.tape is None or not getattr(rng, "drops", True):
             result: Any = self
             return result  # type: ignore[no-any-return]  # a tensor is what TensorBase stands for
-        data = self.array
+        data = self._array
         mask = masks.scaled_mask(data.shape, probability, data.dtype, rng)
         return apply(kernels.dropout, (self,), (mask,))

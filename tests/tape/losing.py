@@ -177,9 +177,6 @@ def teacher_by_hand(model: Model) -> Any:
 # Nobody asks for what a value that is not recorded came of.
 COMPLETE: dict[str, Callable[[Model], Any]] = {
     "a frozen part": lambda m: losses.mse(m.forward(Model().forward(X).trace()), Y),
-    "the same model without derivatives": lambda m: (
-        (m.forward(X.trace()) - nn.inference(m).forward(Y)).square().mean()
-    ),
     "a detached branch": lambda m: (m.forward(X.trace()) - m.forward(Y).detach()).square().mean(),
     "a copied parameter, which is another": lambda m: (
         m.forward(X.trace()).sum() + copy.copy(m.hidden.weight).exp().sum()
