@@ -117,7 +117,7 @@ def test_either_output_alone_owns_the_whole_record(kind: str, rng: np.random.Gen
     outputs, last = one.forward(x.trace())
     end = last[0] if kind == "LSTM" else last
 
-    np.testing.assert_array_equal(end.numpy(), outputs.numpy()[:, -1])
+    np.testing.assert_array_equal(end.detach().numpy(), outputs.detach().numpy()[:, -1])
     by_end = end.sum().backward()
     by_outputs = outputs[:, -1].sum().backward()
     for tensor in (x, *one.parameters().values()):
@@ -159,10 +159,10 @@ def test_a_stack_is_its_layers_in_turn(kind: str, rng: np.random.Generator) -> N
     np.testing.assert_array_equal(outputs.numpy(), wanted.numpy())
     for found, *ends in zip(*(_ends(kind, one) for one in (last, below, above)), strict=True):
         np.testing.assert_array_equal(found.numpy(), [end.numpy() for end in ends])
-    dropping = stack.forward(x.trace())[0].numpy()
+    dropping = stack.forward(x.trace())[0].detach().numpy()
     assert not np.allclose(dropping, wanted.numpy())
     inferred = nn.inference(stack).forward(x.trace())[0]
-    np.testing.assert_array_equal(inferred.numpy(), wanted.numpy())
+    np.testing.assert_array_equal(inferred.detach().numpy(), wanted.detach().numpy())
 
 
 @pytest.mark.parametrize("kind", KINDS)
