@@ -248,7 +248,7 @@ def test_a_function_that_calls_itself_drops_nothing_at_any_depth() -> None:
 class Counting(nn.Module):
     """A module of a user's own that does something in training."""
 
-    total: tt.Tensor1D[L[1]]
+    total: tt.Tensor1D[L[1]] = nn.buffer(nn.init.zeros)
 
     def forward(self, x: Any) -> Any:
         if nn.is_training(self, x):

@@ -45,7 +45,7 @@ def descend(model: nn.Module, grads: Gradients, rate: float) -> None:
     for name, parameter in model.parameters().items():
         path, _, field = name.rpartition(".")
         owner = model.modules()[path] if path else model
-        setattr(owner, field, parameter - grads[parameter] * rate)
+        setattr(owner, field, (parameter - grads[parameter] * rate).detach())
 
 
 def xor(rng: np.random.Generator) -> tuple[Tensor2D[Batch, L[2]], Tensor2D[Batch, L[1]]]:

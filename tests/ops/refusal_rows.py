@@ -201,7 +201,7 @@ TAPES = (
         "put_tape",
         no(
             tt.TapeTensorError,
-            "owns OwnedTape|the argument must be a tape, got",
+            "has OwnedTape|the argument must be a tape, got",
             None,
             1,
             tt.OwnedTape,

@@ -33,7 +33,7 @@ def test_values_and_gradients_are_those_of_the_plain_form(
 
     tolerance = 1e-5 if dtype is np.float32 else 1e-13
     np.testing.assert_allclose(
-        fused.detach().numpy(), plain.numpy(), rtol=tolerance, atol=tolerance
+        fused.detach().numpy(), plain.detach().numpy(), rtol=tolerance, atol=tolerance
     )
     found, wanted = fused.backward(cotangent), plain.backward(cotangent)
     for tensor in (query, key, value):
