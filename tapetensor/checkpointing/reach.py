@@ -52,7 +52,7 @@ _METHOD_LIKE = (
     cached_property,
     partialmethod,
 )
-_ARRAY = vars(TensorBase)["array"]
+_ARRAY = vars(TensorBase)["_array"]
 
 
 class Reach:

@@ -33,7 +33,7 @@ class Surroundings:
     @property
     def arrays(self) -> list[Array]:
         """The arrays of all tensors that were found, as they are now."""
-        return [tensor.array for tensor in self._tensors]
+        return [tensor._array for tensor in self._tensors]
 
     @contextmanager
     def as_before(self) -> Iterator[None]:

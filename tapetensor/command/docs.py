@@ -254,6 +254,8 @@ def _signature(found: Any) -> str:
     parameters = [
         one.replace(annotation=_Text(one.annotation)) if isinstance(one.annotation, str) else one
         for one in signature.parameters.values()
+        # What only catches the arguments of other libraries is none.
+        if one.annotation != "Never"
     ]
     result = signature.return_annotation
     result = _Text(result) if isinstance(result, str) else result

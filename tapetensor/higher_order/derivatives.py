@@ -219,7 +219,7 @@ def hessian_vector_product(
     """
     check_tensor("hessian_vector_product", "x", x)
     check_plain("hessian_vector_product", "v", v, "write v.detach()")
-    check_matching("hessian_vector_product", "x", x.array, "v", v.array)
+    check_matching("hessian_vector_product", "x", x._array, "v", v._array)
 
     def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
         return (grad(f, x) * v).sum()
@@ -270,21 +270,21 @@ class _Derivative(NamedTuple):
         with GradientContext() as inside:
             # On the way to a derivative of higher order a plain value is part of it if it came of
             # what is, and a constant otherwise.
-            arrays: list[Any] = [x.array for x in self.inputs]
+            arrays: list[Any] = [x._array for x in self.inputs]
             levels = [array.level for array in arrays if isinstance(array, Recorded)]
             inside.level = max(levels, key=lambda level: level.depth, default=None)
-            traced = [_fresh(x, x.array) for x in self.inputs]
+            traced = [_fresh(x, x._array) for x in self.inputs]
             output = self._checked(self.f(*traced), inside)
-            ones = rewrap(output, np.ones_like(output.array), next_id(), None)
+            ones = rewrap(output, np.ones_like(output._array), next_id(), None)
             gradients = output.backward(ones, wrt=traced)
         # All that the function has used is before its gradient, with the past of the inputs.
         origins = gradients.origins
         for x in self.inputs:
             origins += (x.id,) if x.history is None else (x.id, x.history)
-        found = [output.array]
+        found = [output._array]
         for x, of_x in zip(self.inputs, traced, strict=True):
             array = gradients.array(of_x.id)
-            found.append(np.zeros_like(x.array) if array is None else array)
+            found.append(np.zeros_like(x._array) if array is None else array)
         results = [rewrap(self.inputs[0], array, next_id(), None) for array in found]
         for result in results:
             result.history = gap_step(result.id, grad, origins, size_of(origins))
@@ -298,7 +298,7 @@ class _Derivative(NamedTuple):
             inside.level = level
             traced = [_fresh(x, point) for x, point in zip(self.inputs, points, strict=True)]
             output = self._checked(self.f(*traced), inside)
-            value: Any = level.lift(output.array)
+            value: Any = level.lift(output._array)
             seed = level.array(np.ones_like(value.value))
             wanted: dict[int, Any] = {x.id: x for x in traced}
             steps, _ = gathered(output.history)
@@ -329,9 +329,9 @@ class _Derivative(NamedTuple):
     ) -> Tensor[Any, OwnedTape, Any]:
         op = self.op
         check_tensor(op, "the result of f", output)
-        if self.is_scalar and output.array.shape != ():
+        if self.is_scalar and output._array.shape != ():
             raise ShapeError(
-                f"{op}: f must return a scalar, its result has shape {output.array.shape}; "
+                f"{op}: f must return a scalar, its result has shape {output._array.shape}; "
                 "reduce it (mean(), sum()), or write value_and_grad"
             )
         check_floating(op, output)

@@ -98,7 +98,7 @@ def _constants(result: Any, given: tuple[Any, ...]) -> Any:
         is_computed = result.tape is None and result.history is not None
         if not is_computed or result.history is OWN or any(result is one for one in given):
             return result
-        return rewrap(result, result.array, result.id, None)
+        return rewrap(result, result._array, result.id, None)
     if isinstance(result, tuple | list):
         constants = [_constants(one, given) for one in result]
         make: Any = getattr(result, "_make", type(result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from sys import getrefcount
@@ -12,7 +13,8 @@ from typing_extensions import TypeIs
 
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import CapturedArray, run_check
+from tapetensor.errors import NumericalInstabilityError
 from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import plain_ids
@@ -96,7 +98,7 @@ class Group:
         self._names = tuple([names for names, _ in parameters])
         self.tensors = tensors = tuple([tensor for _, tensor in parameters])
         self.kernel = kernel
-        self._shapes = tuple([tensor.array.shape for tensor in tensors])
+        self._shapes = tuple([tensor._array.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
         size, dtype = ends[-1], tensors[0].dtype
@@ -130,11 +132,11 @@ class Group:
             # The quick questions first: what else there is may be wrong, or only rare.
             if (
                 type(gradient) is not np.ndarray
-                or type(tensor.array) is not np.ndarray
+                or type(tensor._array) is not np.ndarray
                 or gradient.dtype is not dtype
                 or gradient.shape != shape
             ):
-                reason = _misfit(gradient, tensor.array, shape, dtype)
+                reason = _misfit(gradient, tensor._array, shape, dtype)
                 if reason:
                     unused.append((names, reason))
         return gradients
@@ -173,19 +175,27 @@ class Group:
         given = [one for one in gradients if one is not None]
         arrays = captured.capture_update(update, given)
         for tensor, array in zip(update.tensors, arrays, strict=True):
-            tensor.array = array
+            tensor._array = array
+
+    def check_finite(self, op: str, gradients: list[Any]) -> None:
+        """Raise NumericalInstabilityError if a gradient is not finite; a plan does so each time."""
+        for names, gradient in zip(self._names, gradients, strict=True):
+            if type(gradient) is np.ndarray:
+                _refuse_not_finite(gradient, op, names)
+            elif gradient is not None:
+                run_check(_refuse_not_finite, gradient, op, names)
 
     def captured(self) -> CapturedArray | None:
         """Return an array that a step is captured by, which changes nothing yet; None without."""
-        data: Any = self.tensors[0].array
+        data: Any = self.tensors[0]._array
         return data if isinstance(data, CapturedArray) else None
 
     def is_flat(self) -> bool:
         """Bring values and state into the flat arrays; False if values are not numpy's."""
         for tensor, view in zip(self.tensors, self._views, strict=True):
-            if tensor.array is not view:
+            if tensor._array is not view:
                 # The first step, or someone gave the tensor other values since the last one.
-                arrays = [tensor.array for tensor in self.tensors]
+                arrays = [tensor._array for tensor in self.tensors]
                 if not all(map(_is_numpy, arrays)):
                     return False
                 # Nothing has ever been a part of the values, so they may be written over.
@@ -231,7 +241,7 @@ class Group:
         self._values, self.spare = out, self._values
         self._views = new = self.parts(out) if views is None else views
         for tensor, view in zip(self.tensors, new, strict=True):
-            tensor.array = view
+            tensor._array = view
 
     def _run_parts(
         self,
@@ -282,7 +292,7 @@ class Group:
         """Return what puts parameters and state back to what they are now."""
         held = {name: getattr(self, name) for name in ("_values", "spare", "steps")}
         missed = list(self.missed)
-        arrays = [tensor.array for tensor in self.tensors]
+        arrays = [tensor._array for tensor in self.tensors]
         views, apart = list(self._views), dict(self._apart)
         state = [flat.copy() for flat in self._state]
 
@@ -290,7 +300,7 @@ class Group:
             for name, value in held.items():
                 setattr(self, name, value)
             for tensor, array in zip(self.tensors, arrays, strict=True):
-                tensor.array = array
+                tensor._array = array
             self._views, self._apart, self.missed = views, apart, missed
             for flat, before in zip(self._state, state, strict=True):
                 flat[:] = before
@@ -337,12 +347,12 @@ class Group:
                 self.missed[position] += 1
                 continue
             # To where the parameter is: it may have been moved since the last step.
-            values = tensor.array
+            values = tensor._array
             state = [beside(array, values).copy() for array in self._state_of(position)]
             out, *scratch = [np.empty_like(values) for _ in range(3)]
             taken = options(self.steps - self.missed[position])
             self.kernel(out, values, gradients[position], *state, scratch, *taken)
-            tensor.array, self._apart[position] = out, state
+            tensor._array, self._apart[position] = out, state
 
     def _state_of(self, position: int) -> list[Array]:
         """Return the arrays of state of one parameter."""
@@ -460,6 +470,20 @@ def _misfit(gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dty
         return ""
     theirs, ours = library_of(gradient), library_of(parameter)
     return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
+
+
+def _refuse_not_finite(gradient: Array, op: str, names: Names) -> None:
+    # The sum of squares takes half the time; one that overflows says nothing.
+    if type(gradient) is np.ndarray and math.isfinite(np.vdot(gradient, gradient)):
+        return
+    finite = np.isfinite(gradient)
+    if not finite.all():
+        name, count = " = ".join(names), int(finite.size - finite.sum())
+        raise NumericalInstabilityError(
+            f"{op}: nothing was updated, for the gradient of {name} is not finite: {count} of "
+            f"{finite.size} elements are NaN or infinite; loss.backward(check_finite=True) names "
+            "the op that makes them"
+        )
 
 
 def _places_of(gradients: Sequence[Any]) -> tuple[int, ...] | None:

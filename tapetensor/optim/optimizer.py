@@ -65,6 +65,7 @@ class Optimizer(ABC):
             their own; ``step`` is taken.
         weight_decay: how strong the decay is, for `_decay`.
         decoupled_weight_decay: whether it acts on the parameter directly.
+        check_finite: whether a step refuses gradients that are not finite.
 
     >>> import numpy as np
     >>> import tapetensor as tt
@@ -91,11 +92,14 @@ class Optimizer(ABC):
         states: Sequence[State],
         weight_decay: float,
         decoupled_weight_decay: bool,
+        *,
+        check_finite: bool = False,
     ) -> None:
         self._op = op = type(self).__name__
         self._weight_decay = as_number(op, "weight_decay", weight_decay, at_least=0)
         self._is_decoupled = as_flag(op, "decoupled_weight_decay", decoupled_weight_decay)
         self._lr = _as_lr(op, lr)
+        self._check_finite = as_flag(op, "check_finite", check_finite)
         self._parameters = parameters = _named_parameters(op, model)
         self._count = len(parameters)
         # An update of one's own is tried before the first step.
@@ -167,6 +171,8 @@ class Optimizer(ABC):
                 ops that no tape recorded; nothing is updated then.
             UnusedParametersError: if parameters have no gradient, unless they are skipped, or one
                 of another shape, dtype or library of arrays; nothing is updated then.
+            NumericalInstabilityError: if a gradient is not finite and the optimizer was made with
+                ``check_finite=True``; nothing is updated then.
             ArgumentTypeError: if `grads` are not Gradients; at the first step of an optimizer of
                 one's own, if its update takes other arguments or returns something.
             ArgumentValueError: if `unused` is neither; at that step, if its update writes nothing
@@ -198,6 +204,9 @@ class Optimizer(ABC):
                 'step(grads, unused="skip") leaves them as they are.',
                 [name for names, _ in refused for name in names],
             )
+        if self._check_finite:
+            for group, gradients in updates:
+                group.check_finite(f"{self._op}.step", gradients)
         for group, gradients in updates:
             group.step(gradients, self._options, not lacking)
 

@@ -455,7 +455,7 @@ def array_of(op: str, gradient: object) -> Array:
             raise UntracedTensorError(
                 f"{op}: the gradient owns a tape, which would be lost; write gradient.detach()"
             )
-        gradient = gradient.detach().array
+        gradient = gradient.detach()._array
     if not is_array(gradient):
         raise ArgumentTypeError(
             f"{op}: expected a tensor or a numpy array, got {type(gradient).__name__}"

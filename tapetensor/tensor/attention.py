@@ -127,15 +127,15 @@ def scaled_dot_product_attention(
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor[Any, Any, Any],
+    key: Tensor[Any, Any, Any],
+    value: Tensor[Any, Any, Any],
     *,
-    mask: Any = None,
-    bias: Any = None,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, Any, Any] | None = None,
     causal: bool = False,
     scale: float | None = None,
-) -> Any:
+) -> Tensor[Any, Any, Any]:
     """Return the values averaged with weights that say how well their keys go with each query.
 
         softmax(query @ key.T * scale + bias) @ value
@@ -175,14 +175,14 @@ def scaled_dot_product_attention(
         check_tensor(_OP, name, operand)
     check_floating(_OP, query)
     check_same_dtype(_OP, (query, key, value))
-    scores = scores_shape(_OP, query.array.shape, key.array.shape, value.array.shape)
+    scores = scores_shape(_OP, query._array.shape, key._array.shape, value._array.shape)
     seen = mask_array(_OP, mask, causal, scores)
     operands: tuple[Any, ...] = (query, key, value)
     if bias is not None:
         check_bias(_OP, bias, query, scores)
         operands = (*operands, bias)
     factor = (
-        1.0 / math.sqrt(query.array.shape[-1] or 1)
+        1.0 / math.sqrt(query._array.shape[-1] or 1)
         if scale is None
         else as_number(_OP, "scale", scale)
     )
@@ -246,7 +246,7 @@ def truths(op: str, name: str, what: str, mask: TensorBase[Any, Any, Any]) -> Ar
         DTypeError: if it is not bool.
     """
     check_tensor(op, f"the {name}", mask)
-    array = mask.array
+    array = mask._array
     if array.dtype != np.bool_:
         raise DTypeError(f"{op}: the {name} must be bool, True {what}, got {array.dtype}")
     return array
@@ -268,7 +268,7 @@ def check_bias(
     if bias is not None:
         check_tensor(op, "the bias", bias)
         check_same_dtype(op, (query, bias))
-        check_broadcasts(op, "bias", bias.array.shape, scores)
+        check_broadcasts(op, "bias", bias._array.shape, scores)
 
 
 def check_broadcasts(op: str, name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.arguments import as_shape
 from tapetensor.arrays.array import check_shape
 from tapetensor.arrays.dtypes import as_dtype
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import wrap
@@ -40,7 +40,7 @@ def from_memmap(array: Any, shape: Any = None) -> Any:
         ArgumentTypeError: if it is no such array.
         ArgumentValueError: if it can be written through.
         ShapeError: if the array does not have that shape.
-        DTypeError: if a tensor cannot have its dtype.
+        DTypeError: if a tensor cannot have its dtype, or it has another order of bytes.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -56,7 +56,12 @@ def from_memmap(array: Any, shape: Any = None) -> Any:
             f"from_memmap: expected a numpy.memmap, got {type(array).__name__}; write "
             'tt.from_memmap(np.load(path, mmap_mode="r")), or tt.from_numpy(...), which copies'
         )
-    as_dtype("from_memmap", array.dtype)
+    dtype = as_dtype("from_memmap", array.dtype)
+    if dtype != array.dtype:
+        raise DTypeError(
+            f"from_memmap: the file has {array.dtype}, in another order of bytes than this machine "
+            f"has; write it anew as {dtype}, or copy it with tt.from_numpy(...)"
+        )
     file = array.base
     while isinstance(file, np.ndarray):
         file = file.base

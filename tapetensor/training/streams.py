@@ -439,7 +439,7 @@ def print_of(batch: object) -> int | None:
         return None if None in prints else zlib.crc32(repr(prints).encode())
     if isinstance(batch, int | float | str | bytes | None):
         return zlib.crc32(repr(batch).encode())
-    array = to_numpy(batch.array) if isinstance(batch, Tensor) else batch
+    array = to_numpy(batch._array) if isinstance(batch, Tensor) else batch
     if not isinstance(array, np.ndarray) or array.dtype.hasobject:
         return None
     return zlib.crc32(array.tobytes())

@@ -58,6 +58,7 @@ def test_every_layer_is_compared_or_has_a_reason_for_not_being() -> None:
     assert not PAIRS.keys() & OTHERS.keys()
 
 
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "pair",

@@ -87,7 +87,10 @@ def test_build_reads_the_numbers_from_the_annotation(rng: np.random.Generator) -
     assert (net.to_size.height, net.to_size.width, net.to_size.mode) == (9, 7, "nearest")
     assert (net.double.factor, net.double.mode) == (2, "bilinear")
     assert net.norm.running_var.shape == (3,)
-    assert repr(net.overlap) == "AvgPool2d(kernel_size=3, stride=2, padding=1)"
+    assert repr(nn.MaxPool2d((2, 1))) == (
+        "MaxPool2d(kernel_size=(2, 1), stride=(2, 1), padding=0, dilation=1)"
+    )
+    assert repr(net.overlap) == "AvgPool2d(kernel_size=3, stride=2, padding=1, dilation=1)"
 
 
 @pytest.mark.parametrize("cls", [nn.AvgPool2d, nn.MaxPool2d, nn.MinPool2d])

@@ -221,7 +221,7 @@ class Planner:
         (whole,) = node.args
         if whole.kind is Kind.UPDATE:
             tensor = self.code.bind(whole.function.tensors[node.detail])
-            self.code.assign(node, f"{tensor}.array")
+            self.code.assign(node, f"{tensor}._array")
         else:
             self.code.assign(node, f"{self.code.operand(whole).source}[{node.detail}]")
 

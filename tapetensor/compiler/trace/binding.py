@@ -239,12 +239,12 @@ class Binding(Namespaces):
             return (_REPLAY_UNSEEN if are_known else _REPLAY)(steps, *args, **options)
 
         try:
-            type.__setattr__(TensorBase, "array", property(read, ARRAY.__set__, ARRAY.__delete__))
+            type.__setattr__(TensorBase, "_array", property(read, ARRAY.__set__, ARRAY.__delete__))
             vars(replaying)["replay"] = replay
             yield
         finally:
             vars(replaying)["replay"] = _REPLAY
-            type.__setattr__(TensorBase, "array", ARRAY)
+            type.__setattr__(TensorBase, "_array", ARRAY)
 
     def _enter(self, frame: types.FrameType, file: str) -> None:
         """Walk what the code of a frame may read."""

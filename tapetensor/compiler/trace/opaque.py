@@ -140,7 +140,7 @@ def clear_of_tracers(cache: Any, known: list[Any]) -> bool:
     waiting, seen = [cache], {id(cache), *map(id, known)}
     while waiting:
         one = waiting.pop()
-        array = one.array if isinstance(one, TensorBase) else one
+        array = one._array if isinstance(one, TensorBase) else one
         if isinstance(array, ArrayTracer | NumberTracer):
             cache.cache_clear()
             return True
