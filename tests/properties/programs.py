@@ -177,50 +177,46 @@ class Program:
         traced = [one for one in self.values if one.tensor.owns_tape]
         y = traced[-1 - min(self.rng.integers(len(traced)), self.rng.integers(len(traced)))]
         retain = bool(self.rng.random() < 0.5)
-        wanted = [place for place in range(len(self.leafs)) if self.rng.random() < 0.4]
-        asks = bool(self.rng.random() < 0.5)
-        self.log.append(f"backward of {y.place}, {retain=}, wrt={wanted if asks else None}")
+        leafs = range(len(self.leafs))
+        asked = [place for place in leafs if self.rng.random() < 0.4]
+        wrt = [self.values[place].tensor for place in asked] if self.rng.random() < 0.5 else None
+        self.log.append(f"backward of {y.place}, {retain=}, wrt={None if wrt is None else asked}")
         cotangent = self.rng.standard_normal(y.tensor.shape)
-        found, lost, ends_at_used = _followed(y)
-        assert self.derivative is not None
-        expected = self.derivative(self, y.place, cotangent)
-        leafs = [one.tensor for one in self.values[: len(self.leafs)]]
-
-        wrt = [leafs[place] for place in wanted] if asks else None
+        book = Book(y)
         self.passes += 1
+
+        # What a pass has used up is behind its steps all together.
+        is_lost = bool(book.lost.intersection(leafs if wrt is None else asked))
         try:
             grads = y.tensor.backward(tt.from_numpy(cotangent), wrt=wrt, retain=retain)
-        except (tt.TapeUsedError, tt.MissingGradientError) as error:
+        except tt.TapeUsedError:
+            self._check(book.ends_at_used, "nothing was used up")
             self.refused += 1
-            if asks:
-                # What a pass has used up is behind its steps all together.
-                assert ends_at_used or lost.intersection(wanted), self.told(error)
-            else:
-                assert ends_at_used, self.told(error)
-                assert isinstance(error, tt.TapeUsedError), self.told(error)
             return
-        assert asks or not ends_at_used, self.told("a used step was passed over")
-        for place in wanted if asks else range(len(leafs)):
-            if place in lost:
-                assert not asks, self.told(f"{place} lacks a part")
-                try:
-                    grads.get(leafs[place])
-                except tt.MissingGradientError:
-                    self.refused += 1
-                else:
-                    raise AssertionError(self.told(f"{place} lacks a part"))
+        except tt.MissingGradientError:
+            self._check(wrt is not None and (is_lost or book.is_vague), "nothing is missing")
+            self.refused += 1
+            return
+        self._check(not (is_lost and wrt) and (wrt is not None or not book.ends_at_used), "lost")
+        assert self.derivative is not None
+        expected = self.derivative(self, y.place, cotangent)
+        for place in leafs if wrt is None else asked:
+            leaf = self.values[place].tensor
+            try:
+                gradient = grads.get(leaf)
+            except tt.MissingGradientError:
+                self._check(place in book.lost or book.is_vague, f"{place} lacks nothing")
+                self.refused += 1
                 continue
-            gradient = grads.get(leafs[place])
-            array = np.zeros(leafs[place].shape) if gradient is None else gradient.numpy()
-            np.testing.assert_allclose(
-                array, expected[place], rtol=1e-8, atol=1e-8, err_msg=self.told(f"leaf {place}")
-            )
+            self._check(place not in book.lost, f"{place} lacks a part")
+            array = np.zeros(leaf.shape) if gradient is None else gradient.numpy()
+            is_right = np.allclose(array, expected[place], rtol=1e-8, atol=1e-8)
+            self._check(is_right, f"{place} is {array}, and not {expected[place]}")
         if not retain:
-            for node in found:
-                if node.kind == "kept":
-                    node.kind = "gap"
-                elif node.kind == "recorded":
-                    node.is_used = True
+            book.use_up()
+
+    def _check(self, holds: bool, otherwise: str) -> None:
+        assert holds, self.told(otherwise)
 
     def told(self, what: object) -> str:
         """Return the program, and what is wrong with it."""
@@ -263,26 +259,43 @@ def _real_part(xp: Any, x: Any) -> Any:
     return x.real.astype(np.complex128) if xp is np else x.detach()
 
 
-def _followed(y: Value) -> tuple[list[Node], set[int], bool]:
-    """Follow the gradient of a value.
+class Book:
+    """What is known of a backward pass from a value before it runs.
 
-    Returns:
-        The nodes before it, the keys of leafs that lie behind gaps and used nodes which a gradient
-        comes to, and whether it comes to a used one.
+    Attributes:
+        lost: the keys of all that lies behind gaps and used nodes which a gradient comes to.
+        ends_at_used: whether it comes to a used one.
+        is_vague: whether a used one lies behind a gap that it comes to.
     """
-    found: dict[int, Node] = {}
-    for node in _before(y.nodes, lambda node: node.kind != "gap" and not node.is_used):
-        found[node.key] = node
-    reached, lost, ends_at_used = {y.key}, set[int](), False
-    for key in sorted(found, reverse=True):
-        node = found[key]
-        if key in reached and (node.kind == "gap" or node.is_used):
-            ends_at_used |= node.is_used
+
+    def __init__(self, y: Value) -> None:
+        self._nodes = {
+            node.key: node
+            for node in _before(y.nodes, lambda node: node.kind != "gap" and not node.is_used)
+        }
+        self.lost: set[int] = set()
+        self.ends_at_used = self.is_vague = False
+        reached = {y.key}
+        for key in sorted(self._nodes, reverse=True):
+            node = self._nodes[key]
+            operands = [one.key for one in node.operands]
+            if key not in reached:
+                continue
+            if node.kind != "gap" and not node.is_used:
+                reached.update(operands)
+                continue
+            self.ends_at_used |= node.is_used
             for one in _before([node], lambda node: True):
-                lost.update([operand.key for operand in one.operands])
-        elif key in reached:
-            reached.update([operand.key for operand in node.operands])
-    return [*found.values()], lost, ends_at_used
+                self.is_vague |= one.is_used
+                self.lost.update([operand.key for operand in one.operands])
+
+    def use_up(self) -> None:
+        """Note that the pass has used up what is before it."""
+        for node in self._nodes.values():
+            if node.kind == "kept":
+                node.kind = "gap"
+            elif node.kind == "recorded":
+                node.is_used = True
 
 
 def _before(nodes: Iterable[Node], goes_on: Callable[[Node], bool]) -> Iterator[Node]:

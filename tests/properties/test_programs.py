@@ -1,13 +1,13 @@
-"""Random programs: each gradient is that of the same program on arrays, or is refused for a reason."""
+"""Random programs: each gradient is that of the program on arrays, or is refused for a reason."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.properties.programs import Program, by_complex_steps, by_torch
+from tests.properties.programs import Derivative, Program, by_complex_steps, by_torch
 
 
-def run(seeds: range, derivative: object) -> tuple[int, int]:
+def run(seeds: range, derivative: Derivative) -> tuple[int, int]:
     """Run programs of up to sixty steps; return how many passes there were, and refusals."""
     passes = refused = 0
     for seed in seeds:
