@@ -60,7 +60,7 @@ def test_the_value_is_that_of_windows_one_by_one(
     assert list(layer.parameters()) == ["weight", "bias"][: 1 + bias]
     assert y.shape == wanted.shape
     np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(layer.forward(x.trace()).numpy(), y.numpy())
+    np.testing.assert_array_equal(layer.forward(x.trace()).detach().numpy(), y.detach().numpy())
 
 
 @pytest.mark.parametrize(("cls", "plain", "shape", "numbers"), LAYERS)

@@ -90,13 +90,15 @@ def test_blocks_that_normalize_first_do_so_before_each_branch(rng: np.random.Gen
 def test_a_block_drops_in_training_alone_and_by_its_own_rate(rng: np.random.Generator) -> None:
     block, x = encoder(rng), values(rng, 2, 3, 4)
     whole = block.forward(x).numpy()
-    np.testing.assert_array_equal(block.forward(x.trace()).numpy(), whole)
+    np.testing.assert_array_equal(block.forward(x.trace()).detach().numpy(), whole)
 
     block.drop.p = 1.0
     np.testing.assert_array_equal(block.forward(x).numpy(), whole)
     # Without its branches a block normalizes its input twice.
     wanted = normalized(normalized(x.numpy()))
-    np.testing.assert_allclose(block.forward(x.trace()).numpy(), wanted, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        block.forward(x.trace()).detach().numpy(), wanted, rtol=1e-10, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
