@@ -110,9 +110,8 @@ class Windows(nn.Module):
     kept: nn.Conv2d[L[4], L[6], tuple[L[3], L[1]], L[1], L["same"]]
     # E: Windows.strided: padding="same" keeps the size of the input, which a stride of (1, 2) does
     strided: nn.Conv2d[L[4], L[6], L[3], tuple[L[1], L[2]], L["same"]]
-    negative: nn.MaxPool2d[
-        L[2], L[2], tuple[L[0], L[-1]]
-    ]  # E: padding must not be negative, got -1
+    # E: Windows.negative: padding must not be negative, got -1
+    negative: nn.MaxPool2d[L[2], L[2], tuple[L[0], L[-1]]]
 
 
 class Contradiction(nn.Module):
