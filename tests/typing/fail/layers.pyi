@@ -61,6 +61,8 @@ encoder.forward(tokens, keys_mask=there)  # type: ignore[misc]  # six keys, not 
 attention.forward(v)  # type: ignore[arg-type]  # a vector is no sequence
 encoder.forward(z)  # type: ignore[arg-type]  # 3 features, not 8
 encoder.forward(tokens.astype(np.float64))  # type: ignore[arg-type]  # another dtype
+encoder.activation = "swoosh"  # type: ignore[assignment]  # no such activation
+encoder.activation = 1  # type: ignore[assignment]  # no name and no function
 decoder.forward(tokens)  # type: ignore[call-overload]  # a memory is missing
 decoder.forward(tokens, z)  # type: ignore[arg-type, misc]  # a memory of 3 features
 gru.forward(rows)  # type: ignore[arg-type]  # no sequences
