@@ -12,6 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, onnx
+from tapetensor.kernels.numerics import columns, tiles
 from tests.onnx.running import assert_same, example, exported
 
 
@@ -229,3 +230,20 @@ def test_the_mixture_of_experts_is_refused_for_it_asks_for_values(tmp_path: Path
     model = tt.build(example("models.mixture_of_experts").Model, rng=np.random.default_rng(0))
     with pytest.raises(tt.TraceError, match=r"mixture_of_experts\.py:\d+: "):
         onnx.export(tmp_path / "m.onnx", model.forward, rows(4, 16))
+
+
+def test_what_goes_by_tiles_and_blocks_elsewhere_is_written_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiles, "_FEWEST", 1)
+    monkeypatch.setattr(columns, "_MANY", 0)
+    rng = np.random.default_rng(0)
+    weight: Any = tt.normal((4, 3, 3, 3), rng=rng)
+
+    def seen(x: Any) -> Any:
+        y = tt.conv2d(x, weight, padding=1)
+        return tt.scaled_dot_product_attention(y, y, y, causal=True)
+
+    x: Any = tt.normal((2, 3, 6, 5), rng=rng)
+    session = exported(tmp_path / "m.onnx", seen, x)
+    assert_same(session.run(x), seen(x))
