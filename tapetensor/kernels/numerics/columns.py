@@ -15,9 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.steps import runs_steps, single_step
+from tapetensor.kernels.numerics.steps import may_hide_parts, single_step
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.kernels.numerics.windows import Sizes, Window, overlap
 
@@ -44,10 +43,7 @@ def are_many(x: Array, weight: Array, window: Window, count: Sizes, channels: in
         and not window.is_element
         and x.dtype == weight.dtype
         and x.dtype in PRODUCT_DTYPES
-        and all(
-            runs_steps(one) and not (isinstance(one, CapturedArray) and one.prefers_steps)
-            for one in (x, weight)
-        )
+        and may_hide_parts(x, weight)
     )
 
 
