@@ -44,6 +44,8 @@ class NoneTape:
         return "NoneTape"
 
 
+# To users there is one class: final, so that checkers tell by `x.tape_type` which tape `x` has.
+@final
 class OwnedTape:
     """The tape state of a tensor that has a tape: what the results of one recording have in common.
 
@@ -355,7 +357,7 @@ class OwnedTape:
 
 
 @final
-class ClosedTape(OwnedTape):
+class ClosedTape(OwnedTape):  # type: ignore[misc]  # final to users alone
     """A tape that a context has closed.
 
     A context changes the class of a tape for it, so that an open one costs an op nothing.
@@ -376,7 +378,7 @@ class ClosedTape(OwnedTape):
 
 
 @final
-class _WithLines(OwnedTape):
+class _WithLines(OwnedTape):  # type: ignore[misc]  # final to users alone
     """A tape that remembers which line ran each op."""
 
     __slots__ = ()

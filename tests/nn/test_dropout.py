@@ -32,7 +32,7 @@ def test_what_is_kept_is_scaled_and_the_rest_zero(
     y = drop.forward(tt.full((100, 100), 3.0, dtype).trace()).detach().numpy()
 
     assert y.dtype == dtype
-    assert set(y.ravel().tolist()) == {0.0, dtype(3.0) * dtype(1.0 / (1.0 - p))}
+    assert set(y.ravel().detach().tolist()) == {0.0, dtype(3.0) * dtype(1.0 / (1.0 - p))}
     np.testing.assert_allclose((y == 0.0).mean(), p, atol=0.02)
     np.testing.assert_allclose(y.mean(), 3.0, rtol=0.1)
 
@@ -46,7 +46,7 @@ def test_the_gradient_uses_the_mask_of_the_forward_pass(rng: np.random.Generator
     drop.forward(x.trace())
     values = y.detach().numpy().copy()
 
-    assert np.array_equal(y.sum().backward()[x].numpy(), values)
+    assert np.array_equal(y.sum().backward()[x].detach().numpy(), values)
 
 
 def test_the_gradient_agrees_with_differences(rng: np.random.Generator) -> None:
@@ -64,7 +64,7 @@ def test_nothing_is_dropped_at_0_and_everything_at_1(rng: np.random.Generator) -
 
     for p in (0.0, 0, 1.0, 1):
         y = nn.Dropout(p, rng=rng).forward(x.trace())
-        assert np.array_equal(y.detach().numpy(), x.numpy() * (1.0 - p))
+        assert np.array_equal(y.detach().numpy(), x.detach().numpy() * (1.0 - p))
         grads = y.sum().backward()
         assert np.array_equal(grads[x].numpy(), np.full((4, 5), 1.0 - p))
 

@@ -54,7 +54,7 @@ def test_it_gives_under_a_tape_what_the_model_infers_without_one(model: Net, x: 
 
     for _ in range(2):
         np.testing.assert_array_equal(
-            frozen.forward(x.trace()).detach().numpy(), model.forward(x).numpy()
+            frozen.forward(x.trace()).detach().numpy(), model.forward(x).detach().numpy()
         )
     assert state(model) == before
     assert model.rng.bit_generator.state == rng.bit_generator.state
@@ -101,13 +101,13 @@ def test_what_the_model_learns_and_observes_later_is_seen(model: Net, x: Any) ->
 
     assert state(frozen) == state(model)
     np.testing.assert_array_equal(
-        frozen.forward(x.trace()).detach().numpy(), model.forward(x).numpy()
+        frozen.forward(x.trace()).detach().numpy(), model.forward(x).detach().numpy()
     )
 
 
 def test_the_model_goes_on_training(model: Net, x: Any) -> None:
     nn.inference(model)
-    before = model.norm.running_mean.numpy().copy()
+    before = model.norm.running_mean.detach().numpy().copy()
 
     assert not np.array_equal(model.forward(x.trace()).detach().numpy(), model.forward(x).numpy())
     assert not np.array_equal(model.norm.running_mean.numpy(), before)
@@ -287,7 +287,7 @@ def test_a_copy_of_it_infers_too(copied: Any, model: Net, x: Any) -> None:
     twin = copied(nn.inference(model))
 
     np.testing.assert_array_equal(
-        twin.forward(x.trace()).detach().numpy(), model.forward(x).numpy()
+        twin.forward(x.trace()).detach().numpy(), model.forward(x).detach().numpy()
     )
 
 

@@ -113,4 +113,4 @@ def test_one_forward_serves_both_tapes(rng: np.random.Generator) -> None:
 
     assert np.array_equal(first, second)
     assert not np.array_equal(first, trained)
-    assert not np.array_equal(first, model.forward(x).numpy())
+    assert not np.array_equal(first, model.forward(x).detach().numpy())

@@ -121,7 +121,7 @@ def test_either_output_alone_leads_back_to_all(kind: str, rng: np.random.Generat
     by_end = end.sum().backward(retain=True)
     by_outputs = outputs[:, -1].sum().backward()
     for tensor in (x, *one.parameters().values()):
-        np.testing.assert_array_equal(by_end[tensor].numpy(), by_outputs[tensor].numpy())
+        np.testing.assert_array_equal(by_end[tensor].detach().numpy(), by_outputs[tensor].detach().numpy())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +160,7 @@ def test_a_stack_is_its_layers_in_turn(kind: str, rng: np.random.Generator) -> N
     for found, *ends in zip(*(_ends(kind, one) for one in (last, below, above)), strict=True):
         np.testing.assert_array_equal(found.numpy(), [end.numpy() for end in ends])
     dropping = stack.forward(x.trace())[0].detach().numpy()
-    assert not np.allclose(dropping, wanted.numpy())
+    assert not np.allclose(dropping, wanted.detach().numpy())
     inferred = nn.inference(stack).forward(x.trace())[0]
     np.testing.assert_array_equal(inferred.detach().numpy(), wanted.detach().numpy())
 
