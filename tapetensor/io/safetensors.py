@@ -74,7 +74,9 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
                 sums[name] = zlib.crc32(part, sums[name])
                 file.write(part)
         file.seek(8 + header.index(_UNKNOWN.encode()))
-        file.write(_check_sum({name: (sums[name], _length(arrays[name])) for name in names}).encode())
+        file.write(
+            _check_sum({name: (sums[name], _length(arrays[name])) for name in names}).encode()
+        )
 
 
 def _length(array: Array) -> int:
