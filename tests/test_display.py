@@ -52,5 +52,5 @@ def test_a_scalar_takes_the_format_of_a_number() -> None:
 
 
 def test_a_number_format_for_several_elements_is_refused() -> None:
-    with pytest.raises(tt.ShapeError, match=r"item: a tensor of shape \(2,\) has 2 elements"):
+    with pytest.raises(tt.ShapeError, match=r"format: a tensor of shape \(2,\) has 2 elements"):
         f"{tt.ones((2,)):.2f}"  # formatting is the case
