@@ -17,6 +17,7 @@ from tapetensor.kernels.numerics.extremes import largest, largest_or_minus_infin
 from tapetensor.kernels.numerics.mean import mean_over
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.rows import as_rows
+from tapetensor.kernels.numerics.steps import whole_kernel
 from tapetensor.kernels.numerics.sums import sum_over
 from tapetensor.tape import Pullback, Pullbacks
 
@@ -170,6 +171,7 @@ def logsumexp(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     return _squeezed(y, axis, keepdims), (lambda g: spread(g) * (shifted_exp / total),)
 
 
+@whole_kernel(lambda x, _: x.shape, for_models=True)
 @native_from(MANY_STEPS)
 def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """``exp(x) / sum(exp(x))``.
@@ -190,6 +192,7 @@ def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     return y, (pullback,)
 
 
+@whole_kernel(lambda x, _: x.shape, for_models=True)
 @native_from(MANY_STEPS)
 def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """``x - logsumexp(x)``.

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from typing_extensions import ParamSpec, TypeVar
 
-from tapetensor.arrays.stand_ins import CapturedArray, StandIn, captured_among
+from tapetensor.arrays.stand_ins import CapturedArray, Recorded, StandIn, captured_among
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Kernel_ = TypeVar("Kernel_", bound=Callable[..., Any])
 
 
 def runs_steps(x: Any) -> bool:
@@ -47,6 +48,38 @@ def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
         return function(*args, **options)
 
     return run
+
+
+def whole_kernel(
+    shape_of: Callable[..., tuple[int, ...]], *, for_models: bool = False
+) -> Callable[[Kernel_], Kernel_]:
+    """Return what lets captured arrays capture a kernel whole: one step, and one for its pullbacks.
+
+    That is for loops in Python, whose every turn would be steps of its own.
+
+    Args:
+        shape_of: takes the kernel's arguments and returns the shape of its output.
+        for_models: whether only where the program becomes a model in a format that has an op for
+            it; a plan runs its parts in groups with what is before and after them.
+    """
+
+    def decorate(kernel: Kernel_) -> Kernel_:
+        @wraps(kernel)
+        def run(*args: Any) -> Any:
+            captured = captured_among(args)
+            if (
+                captured is None
+                or (for_models and not captured.prefers_steps)
+                or any(isinstance(one, Recorded) for one in args)
+            ):
+                return kernel(*args)
+            return captured.capture_kernel(kernel, args, shape_of(*args))
+
+        chosen: Any = run
+        result: Kernel_ = chosen
+        return result
+
+    return decorate
 
 
 def native_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
