@@ -50,7 +50,8 @@ def attend(
         values = tt.concat((seen.values, values), axis=2)
     # A new position sees all before it, itself and none after it.
     known = keys.shape[2]
-    mask = tt.arange(known) <= (tt.arange(m) + (known - m)).expand_dims(-1)
+    is_seen = np.arange(known) <= np.arange(known - m, known)[:, np.newaxis]
+    mask = tt.from_numpy(is_seen, (m, known))
     found = tt.scaled_dot_product_attention(query, keys, values, mask=mask)
     joined = found.permute_dims((0, 2, 1, 3)).reshape((b, m, width))
     return attention.projection.forward(joined), Seen(keys, values)
