@@ -121,7 +121,9 @@ def test_either_output_alone_leads_back_to_all(kind: str, rng: np.random.Generat
     by_end = end.sum().backward(retain=True)
     by_outputs = outputs[:, -1].sum().backward()
     for tensor in (x, *one.parameters().values()):
-        np.testing.assert_array_equal(by_end[tensor].detach().numpy(), by_outputs[tensor].detach().numpy())
+        np.testing.assert_array_equal(
+            by_end[tensor].detach().numpy(), by_outputs[tensor].detach().numpy()
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
