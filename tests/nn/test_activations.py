@@ -119,7 +119,7 @@ def test_composed_activations_pass_a_nan_and_are_finite_at_any_size() -> None:
     for layer in (nn.Mish(), nn.Hardshrink(), nn.Threshold(0.0, 1.0), nn.LogSigmoid(), nn.ReLU6()):
         found = layer.forward(x.trace())
         gradient = found.sum().backward()[x].numpy()
-        assert np.isnan(found.detach().numpy()).detach().tolist() == [True, False, False]
+        assert np.isnan(found.detach().numpy()).tolist() == [True, False, False]
         assert np.isfinite(gradient[1:]).all()
 
 

@@ -10,12 +10,12 @@ from tapetensor.typing import T
 from tests.typing.operands import m, mask, md, positions, s, si, v
 
 # backward() belongs to a traced scalar, or to anything traced with its cotangent.
-m.sum().backward()  # type: ignore[misc]  # no tape: nothing was recorded
-s.backward()  # type: ignore[misc]  # no tape: nothing was recorded
+m.sum().backward()  # type: ignore[call-arg]  # no tape: nothing was recorded
+s.backward()  # type: ignore[call-arg]  # no tape: nothing was recorded
 m.trace().backward()  # type: ignore[call-arg]  # no scalar: which cotangent?
 m.trace().exp().backward(wrt=m)  # type: ignore[call-arg]  # no scalar, with wrt
 v.trace().sum(axis=0, keepdims=True).backward()  # type: ignore[call-arg]  # (1,) is no scalar
-m.backward(m)  # type: ignore[misc]  # a cotangent and no tape
+m.backward(m)  # type: ignore[arg-type]  # a cotangent and no tape
 m.trace().backward(v)  # type: ignore[arg-type]  # a cotangent of another shape
 m.trace().backward(m.trace())  # type: ignore[arg-type]  # the cotangent is a plain value
 m.trace().backward(md)  # type: ignore[arg-type]  # the cotangent has another dtype
@@ -33,7 +33,7 @@ m.retaped(np.float32)  # type: ignore[type-var]  # no tape type
 
 # Whether the history stays is a flag; a tensor may be used twice, so there is nothing to share.
 m.trace().sum().backward(retain="yes")  # type: ignore[call-overload]  # True or False
-m.sum().backward(retain=True)  # type: ignore[misc]  # no tape: nothing was recorded
+m.sum().backward(retain=True)  # type: ignore[call-arg]  # no tape: nothing was recorded
 m.trace().backward(retain=True)  # type: ignore[call-arg]  # no scalar: which cotangent?
 m.trace().share()  # type: ignore[attr-defined]  # use the tensor itself
 m.put_tape(m.split_tape()[0])  # type: ignore[type-var]  # the value, and not the tape
