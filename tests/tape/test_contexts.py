@@ -245,7 +245,7 @@ def test_what_was_recorded_in_a_context_is_freed_with_the_tensors_that_hold_it()
     try:
         with tt.GradientContext() as context:
             middle = traced().exp()
-            recorded = weakref.ref(middle.array)
+            recorded = weakref.ref(middle._array)
             z = middle.sin().sum()
             del middle
             # Only the step of exp holds on to its result.
