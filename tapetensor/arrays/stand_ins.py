@@ -158,6 +158,21 @@ class CapturedArray(StandIn, Captured):
         """Capture a call of `function` as one step, whatever it does inside."""
 
     @abstractmethod
+    def capture_kernel(
+        self, kernel: Callable[..., Any], args: tuple[Any, ...], shape: tuple[int, ...]
+    ) -> Any:
+        """Capture a kernel as one step, and all of its pullbacks as another.
+
+        Args:
+            kernel: takes `args`: arrays, and then options.
+            args: its arguments.
+            shape: that of its output, whose dtype is that of the first argument.
+
+        Returns:
+            What the kernel does: the output, and one pullback per floating array.
+        """
+
+    @abstractmethod
     def capture_elementwise(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Capture a call of ``function(*arrays, out)``, which works element by element."""
 

@@ -12,11 +12,18 @@ from tapetensor.arrays.libraries import beside_captured, like
 from tapetensor.kernels.numerics import tiles
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.extremes import largest_or_minus_infinity
+from tapetensor.kernels.numerics.steps import whole_kernel
 from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 
 
+def _shape_of_attended(query: Array, key: Array, value: Array, *_: Any) -> tuple[int, ...]:
+    leading = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    return *leading, query.shape[-2], value.shape[-1]
+
+
+@whole_kernel(_shape_of_attended, for_models=True)
 def scaled_dot_product_attention(
     query: Array, key: Array, value: Array, *others: Any
 ) -> tuple[Array, Pullbacks]:

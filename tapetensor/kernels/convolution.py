@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tapetensor.arrays.stand_ins import is_captured
 from tapetensor.kernels.numerics import columns as blocks
 from tapetensor.kernels.numerics.grouped import are_small, convolved, spread, summed_products
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
+from tapetensor.kernels.numerics.steps import whole_kernel
 from tapetensor.kernels.numerics.sums import is_in_order, sum_over
 from tapetensor.kernels.numerics.windows import (
     Sizes,
@@ -40,6 +42,14 @@ _SMALL_PRODUCT = 1 << 18
 Convolved = tuple[Array, Pullback, Pullback]
 
 
+def _shape_of_convolved(x: Array, weight: Array, *options: Any) -> tuple[int, ...]:
+    *_, window, _ = options
+    spatial = len(window.kernel)
+    count = window.counts(x.shape[-spatial:])
+    return *x.shape[: -1 - spatial], weight.shape[0], *count
+
+
+@whole_kernel(_shape_of_convolved, for_models=True)
 @native_from(MANY_STEPS)
 def conv1d(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int
@@ -48,6 +58,7 @@ def conv1d(
     return _convolution(x, weight, bias, window, groups)
 
 
+@whole_kernel(_shape_of_convolved, for_models=True)
 @native_from(MANY_STEPS)
 def conv2d(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int

@@ -13,11 +13,13 @@ from tapetensor.kernels.numerics import normalized as rows
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.mean import mean_over
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
+from tapetensor.kernels.numerics.steps import whole_kernel
 from tapetensor.kernels.numerics.sums import products_over, row_products, row_sums, sum_over
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 
 
+@whole_kernel(lambda x, *_: x.shape, for_models=True)
 @native_from(MANY_STEPS)
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
     """Normalize the last axis, then scale and shift."""
@@ -123,6 +125,7 @@ def batch_norm(
     )
 
 
+@whole_kernel(lambda x, *_: x.shape, for_models=True)
 @native_from(MANY_STEPS)
 def batch_norm_inference(
     x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float

@@ -6,7 +6,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import runs_steps, single_step
+from tapetensor.kernels.numerics.steps import runs_steps, single_step, whole_kernel
 from tapetensor.kernels.numerics.windows import (
     Sizes,
     Window,
@@ -19,6 +19,11 @@ from tapetensor.kernels.numerics.windows import (
 from tapetensor.tape import Pullbacks
 
 
+def _shape_of_pooled(x: Array, window: Window) -> Sizes:
+    return *x.shape[:-2], *window.counts(x.shape[-2:])
+
+
+@whole_kernel(_shape_of_pooled, for_models=True)
 def avg_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
     """The sum over a window, the zeros of the padding included, divided by its area."""
     leading, count = x.shape[:-3], window.counts(x.shape[-2:])
@@ -42,12 +47,14 @@ def avg_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
     return batch_first(total / window.area, leading), (pullback,)
 
 
+@whole_kernel(_shape_of_pooled, for_models=True)
 @native_from(MANY_STEPS)
 def max_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
     """The largest element of a window; ties share the cotangent equally."""
     return _extreme(x, window, np.maximum, np.less, -np.inf)
 
 
+@whole_kernel(_shape_of_pooled, for_models=True)
 @native_from(MANY_STEPS)
 def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
     """The smallest element of a window; ties share the cotangent equally."""

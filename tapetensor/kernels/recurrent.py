@@ -14,6 +14,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
+from tapetensor.kernels.numerics.steps import whole_kernel
 from tapetensor.kernels.numerics.sums import sum_of_rows
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import computed_once
@@ -22,6 +23,12 @@ from tapetensor.tape.pullbacks import computed_once
 _MANY = 4
 
 
+def _shape_of_states(gates: Array, weight: Array, bias: Array, *states: Array) -> tuple[int, ...]:
+    """Return the shape of the states after every step, one beside another."""
+    return *gates.shape[:2], len(states) * states[0].shape[1]
+
+
+@whole_kernel(_shape_of_states)
 def rnn(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, Pullbacks]:
     """``h[t] = tanh(gates[t] + weight @ h[t - 1] + bias)``; the output is ``h``."""
     states = [state]
@@ -51,6 +58,7 @@ def rnn(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
     )
 
 
+@whole_kernel(_shape_of_states)
 @native_from(MANY_STEPS)
 def lstm(
     gates: Array, weight: Array, bias: Array, state: Array, cell: Array
@@ -122,6 +130,7 @@ def lstm(
     )
 
 
+@whole_kernel(_shape_of_states)
 @native_from(MANY_STEPS)
 def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, Pullbacks]:
     """A gated recurrent unit; the output is ``h``.

@@ -210,35 +210,6 @@ def _segment_sum(on: Operands, value: Value) -> str:
     return str(on.graph.add("ScatterND", zeros, places, on.name(rows), reduction="add"))
 
 
-# The kernels have the batch last; ONNX has it first.
-_BATCH_FIRST, _BATCH_LAST = [3, 0, 1, 2], [1, 2, 3, 0]
-
-
-def _convolved(on: Operands, value: Value) -> tuple[str, None]:
-    images, weight, window, _, groups, _ = value.args
-    turned = on.graph.add("Transpose", on.name(images), perm=_BATCH_FIRST)
-    found = on.graph.add(
-        "Conv", turned, on.name(weight), kernel_shape=list(window.kernel),
-        strides=list(window.stride), dilations=list(window.dilation), group=groups,
-        pads=list(window.padding) * 2,
-    )  # fmt: skip
-    return str(on.graph.add("Transpose", found, perm=_BATCH_LAST)), None
-
-
-def _pooled(on: Operands, value: Value) -> tuple[None, str]:
-    # These images are padded already.
-    images, extreme, window, _, _ = value.args
-    name = on.graph.add("Transpose", on.name(images), perm=_BATCH_FIRST)
-    lowest = extreme is np.minimum
-    found = on.graph.add(
-        "MaxPool", on.graph.add("Neg", name) if lowest else name,
-        kernel_shape=list(window.kernel), strides=list(window.stride),
-        dilations=list(window.dilation),
-    )  # fmt: skip
-    found = on.graph.add("Neg", found) if lowest else found
-    return None, str(on.graph.add("Transpose", found, perm=_BATCH_LAST))
-
-
 _HERE = "tapetensor.kernels"
 RULES: dict[str, Callable[[Operands, Value], Any]] = {
     "np.take": _take,
@@ -257,6 +228,4 @@ RULES: dict[str, Callable[[Operands, Value], Any]] = {
     "np.linalg.det": _det,
     "tapetensor.compiler.trace.operations.read_index": _read_index,
     f"{_HERE}.numerics.segments.segment_sum": _segment_sum,
-    f"{_HERE}.numerics.grouped.convolved": _convolved,
-    f"{_HERE}.pooling._found_in_two_steps": _pooled,
 }

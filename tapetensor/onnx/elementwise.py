@@ -199,11 +199,6 @@ def _normal_cdf(graph: Graph, dtype: DType, x: str) -> str:
     return result
 
 
-def _positive_part(graph: Graph, dtype: DType, x: str) -> str:
-    result: str = graph.add("Max", x, graph.constant(0, dtype))
-    return result
-
-
 _HERE = "tapetensor.kernels"
 RULES: dict[str, Rule] = {
     "np.add": _op("Add", on_bools="Or"),
@@ -259,7 +254,7 @@ RULES: dict[str, Rule] = {
     "np.bitwise_xor": _op("BitwiseXor", on_bools="Xor"),
     "np.invert": _op("BitwiseNot", on_bools="Not"),
     f"{_HERE}.numerics.special.normal_cdf_of_single": _normal_cdf,
-    f"{_HERE}.elementwise._positive_part": _positive_part,
+    f"{_HERE}.elementwise._positive_part": _op("Relu"),
     f"{_HERE}.elementwise._logistic_that_overflows": _op("Sigmoid"),
 }
 

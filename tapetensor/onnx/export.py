@@ -27,7 +27,7 @@ from tapetensor.tensor.base import TensorBase
 from tapetensor.tensor.creation import from_numpy
 
 # Which version of the set of ops is written, and which of the format goes with it.
-_OPSET, _FORMAT = 18, 8
+_OPSET, _FORMAT = 19, 9
 # Sizes that no axis of a model is likely to have. Where a kernel goes another way for one of them
 # than for the next, three others are tried.
 _SIZES = ((17, 19, 23), (3, 5, 7), (101, 103, 107))
@@ -107,6 +107,7 @@ def export(
         results.append(_info(onnx, name, value.dtype, _spelled(value.shape)))
     if sum([one.nbytes for one in graph.arrays.values()]) > _MOST_BYTES:
         raise ArgumentValueError("export: the model takes more than 2 GiB, which no ONNX file can")
+    graph.drop_unread([one.name for one in results])
     arrays = [onnx.numpy_helper.from_array(one, name) for name, one in graph.arrays.items()]
     made = onnx.helper.make_graph(graph.nodes, "tapetensor", infos, results, arrays)
     model = onnx.helper.make_model(

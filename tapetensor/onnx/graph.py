@@ -61,6 +61,16 @@ class Graph:
             self._known.setdefault(key, name)
         return name
 
+    def drop_unread(self, results: Sequence[str]) -> None:
+        """Leave out nodes and arrays that lead to none of the results."""
+        read, kept = set(results), []
+        for node in reversed(self.nodes):
+            if not read.isdisjoint(node.output):
+                kept.append(node)
+                read.update(node.input)
+        self.nodes = kept[::-1]
+        self.arrays = {name: one for name, one in self.arrays.items() if name in read}
+
     def numbers(self, dims: Sequence[Dim]) -> str:
         """Return the name of integers, some of which may follow the batch size."""
         known = [dim for dim in dims if not isinstance(dim, Open)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tapetensor.compiler.trace.node import Keywords, Kind
 from tapetensor.compiler.trace.operations import into, write_all
-from tapetensor.onnx import calls, elementwise
+from tapetensor.onnx import calls, elementwise, layers
 from tapetensor.onnx.elementwise import BOOL
 from tapetensor.onnx.graph import END, Graph
 from tapetensor.onnx.merging import Counted, Open, Uniform, Value
@@ -51,12 +51,21 @@ class Writer:
             if before:
                 waiting.extend(before)
                 continue
+            if value.kind is not Kind.VIEW:
+                self._check_whole(_operands(value.args))
             self._names[value] = self._written(value)
             waiting.pop()
+        self._check_whole([result])
         name = self._names[result]
         if not isinstance(name, str):
             raise _no_form(result)
         return name
+
+    def _check_whole(self, values: list[Value]) -> None:
+        """Refuse what ONNX gives in parts only."""
+        for value in values:
+            if isinstance(self._names[value], layers.Memories):
+                raise self._names[value].refusal()
 
     def _written(self, value: Value) -> Any:
         kind = value.kind
@@ -71,21 +80,30 @@ class Writer:
             return self._elementwise(value, list(value.args))
         if kind is Kind.VIEW:
             (base,) = value.args
+            if isinstance(self._names[base], layers.Memories):
+                return self._names[base].seen(self.graph, value, base.shape)
             return seen(self.graph, value.function, self._names[base], base.shape, value.shape)
         if kind is Kind.MATMUL:
             operands = [self._in(one, value.dtype) for one in value.args]
             return self.graph.add("MatMul", *operands)
         if kind is Kind.REDUCE:
             return self._reduced(value)
+        if kind is Kind.CALL and value.called in layers.RULES:
+            # What it is becomes clear with the shape of its output.
+            return None
         if kind is Kind.CALL:
             rule = calls.RULES.get(value.called)
             if rule is None:
                 raise _no_form(value)
             return rule(calls.Operands(self.graph, self._names, value), value)
         if kind is Kind.PART:
-            found = self._names[value.args[0]][value.detail]
+            (whole,) = value.args
+            if whole.called in layers.RULES:
+                on = calls.Operands(self.graph, self._names, whole)
+                return layers.RULES[whole.called](on, whole, value)
+            found = self._names[whole][value.detail]
             if found is None:
-                raise _no_form(value.args[0])
+                raise _no_form(whole)
             return found
         if kind is Kind.WRITE:
             return self._write(value)
@@ -137,6 +155,9 @@ class Writer:
         dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in operands]
         loop = elementwise.loop_of(function, dtypes, result)
         names = [self._in(one, dtype) for one, dtype in zip(operands, loop, strict=True)]
+        if called == "np.maximum" and loop[0].kind == "f" and _is_zero(operands[1]):
+            # That is what those who run models look for.
+            return str(self.graph.add("Relu", names[0]))
         return rule(self.graph, loop[0], *names)
 
     def _reduced(self, value: Value) -> str:
@@ -223,6 +244,11 @@ def _operands(nest: Any) -> list[Value]:
     if isinstance(nest, tuple | list):
         return [one for part in nest for one in _operands(part)]
     return []
+
+
+def _is_zero(operand: Any) -> bool:
+    known = operand.detail if isinstance(operand, Value) else operand
+    return isinstance(known, np.ndarray) and known.ndim == 0 and not known.any()
 
 
 def _no_form(value: Value) -> Exception:

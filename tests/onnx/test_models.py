@@ -184,3 +184,27 @@ def test_a_function_computes_the_same_at_any_batch_size(name: str, tmp_path: Pat
     for size in (1, 4, 9):
         given = inputs(size)
         assert_same(session.run(*given), function(*given))
+
+
+def test_layers_are_the_ops_that_are_made_for_them(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+
+    def ops(function: Callable[..., Any], *shape: int) -> list[str]:
+        path = tmp_path / "model.onnx"
+        exported(path, function, *floats(*shape)(2))
+        return [one.op_type for one in onnx.load(path).graph.node]
+
+    recurrent = nn.Sequential(nn.LSTM(3, 4, rng=RNG)), nn.Sequential(nn.GRU(3, 4, rng=RNG))
+    for layer, op in zip(recurrent, ("LSTM", "GRU"), strict=True):
+        short, long = [
+            ops(lambda x, layer=layer: layer.forward(x)[0], steps, 3) for steps in (3, 60)
+        ]
+        assert short == long
+        assert short.count(op) == 1
+        assert "MatMul" not in short
+    images = nn.Sequential(
+        nn.Conv2d(3, 4, 3, rng=RNG), nn.BatchNorm2d(4), nn.MaxPool2d(2), nn.AvgPool2d(2)
+    )
+    assert ops(images.forward, 3, 12, 12) == [
+        "Conv", "BatchNormalization", "MaxPool", "AveragePool", "Identity",
+    ]  # fmt: skip

@@ -12,6 +12,8 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import DType, Node
 from tapetensor.kernels.numerics.choice import blend, can_blend
+from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 
 # By the class of a dtype, too: ``longlong`` equals ``int64``, but has other scalars.
@@ -144,6 +146,24 @@ def copied(function: Callable[..., Any]) -> Callable[..., Any]:
     # A method of a ufunc does not say where it is from.
     run.__module__ = getattr(function, "__module__", "")
     return run
+
+
+def run_pullbacks(made: tuple[Array, Pullbacks], g: Array, needed: Needed, *_: Any) -> list[Array]:
+    """Return the cotangents that are needed, given what a kernel has returned, in C order.
+
+    What follows are the operands, which the pullbacks may hold.
+    """
+    _, pullbacks = made
+    if isinstance(pullbacks, JointPullbacks):
+        pullbacks = pullbacks.narrow(needed)
+    # Pullbacks know a cotangent that they have seen by its identity, and a plan has its memory
+    # written again.
+    g = g[...]
+    return [
+        np.ascontiguousarray(pullback(g))
+        for pullback, is_needed in zip(pullbacks, needed, strict=True)
+        if pullback is not None and is_needed
+    ]
 
 
 def looks(results: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from inspect import unwrap
 from operator import attrgetter
 from types import FrameType
 from typing import Any
@@ -34,6 +35,7 @@ from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
     read_index,
+    run_pullbacks,
     write_all,
     write_index,
     write_scalar,
@@ -53,6 +55,7 @@ from tapetensor.compiler.trace.view import (
     seen_order,
 )
 from tapetensor.errors import TraceError
+from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 
 class ArrayTracer(Operands):
@@ -370,6 +373,37 @@ class ArrayTracer(Operands):
         strides = array.strides if function is read_index and not is_in_order else None
         whole = self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype, strides)
         return self.wrap(whole, results)
+
+    @override
+    @unseen
+    def capture_kernel(
+        self, kernel: Callable[..., Any], args: tuple[Any, ...], shape: Shape
+    ) -> tuple[ArrayTracer, JointPullbacks]:
+        add, truth = self.program.add, np.dtype(np.bool_)
+        nodes = replaced(args, self.unwrapped)
+        operands = [one for one in args if isinstance(one, ArrayTracer | np.ndarray)]
+        arrays = [one for one in operands if one.dtype.kind == "f"]
+        # What a kernel returns is no array, and goes on to its pullbacks as it is.
+        whole = add(Kind.CALL, unwrap(kernel), (*nodes, Keywords()), (), truth)
+        (output,) = self._parts(whole, [lying(shape, arrays[0].dtype, None)])
+
+        def cotangents(needed: Needed, g: Any) -> list[Any]:
+            if not isinstance(g, ArrayTracer) or self.prefers_steps:
+                # A derivative of higher order needs to see what the kernel does, and formats have
+                # no ops for derivatives.
+                _, pullbacks = kernel(*args)
+                return [
+                    one(g) if is_needed and one is not None else None
+                    for one, is_needed in zip(pullbacks, needed, strict=True)
+                ]
+            # Pullbacks hold operands, which have to stay where they are until then.
+            held = whole, self.unwrapped(g), needed, *nodes, Keywords()
+            found = add(Kind.CALL, run_pullbacks, held, (), truth)
+            wanted = [one for one, is_needed in zip(arrays, needed, strict=True) if is_needed]
+            parts = iter(self._parts(found, [lying(x.shape, x.dtype, None) for x in wanted]))
+            return [next(parts) if is_needed else None for is_needed in needed]
+
+        return output, JointPullbacks((True,) * len(arrays), cotangents)
 
     def lies_as(self, array: Array) -> None:
         """Lie in memory in the order of another array."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.kernels.numerics.steps import runs_steps, single_step
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.kernels.numerics.windows import Sizes, Window, overlap
@@ -29,8 +28,6 @@ _FEW = 4
 
 def are_small(x: Array, weight: Array, groups: int) -> bool:
     """Tell whether the functions here are faster for ``(channels, *spatial, batch)``."""
-    if isinstance(x, CapturedArray) and x.prefers_steps:
-        return x.dtype in PRODUCT_DTYPES and min(x.size, weight.size) > 0
     rows = x.shape[-2] * x.shape[-1]
     return (
         groups > 1

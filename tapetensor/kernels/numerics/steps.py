@@ -13,15 +13,27 @@ from typing import Any
 import numpy as np
 from typing_extensions import ParamSpec, TypeVar
 
-from tapetensor.arrays.stand_ins import CapturedArray, StandIn, captured_among
+from tapetensor.arrays.stand_ins import CapturedArray, Recorded, StandIn, captured_among
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Kernel_ = TypeVar("Kernel_", bound=Callable[..., Any])
 
 
 def runs_steps(x: Any) -> bool:
     """Tell whether an array, or a number, is one of numpy's own, or captures a step whole."""
     return isinstance(x, np.generic) or type(x) is np.ndarray or isinstance(x, CapturedArray)
+
+
+def may_hide_parts(*arrays: Any) -> bool:
+    """Tell whether on these arrays a function may be one step, whose parts nobody else knows.
+
+    Not where what is captured is written down by the names of its parts, as for ONNX.
+    """
+    return all(
+        runs_steps(one) and not (isinstance(one, CapturedArray) and one.prefers_steps)
+        for one in arrays
+    )
 
 
 def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -36,6 +48,38 @@ def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
         return function(*args, **options)
 
     return run
+
+
+def whole_kernel(
+    shape_of: Callable[..., tuple[int, ...]], *, for_models: bool = False
+) -> Callable[[Kernel_], Kernel_]:
+    """Return what lets captured arrays capture a kernel whole: one step, and one for its pullbacks.
+
+    That is for loops in Python, whose every turn would be steps of its own.
+
+    Args:
+        shape_of: takes the kernel's arguments and returns the shape of its output.
+        for_models: whether only where the program becomes a model in a format that has an op for
+            it; a plan runs its parts in groups with what is before and after them.
+    """
+
+    def decorate(kernel: Kernel_) -> Kernel_:
+        @wraps(kernel)
+        def run(*args: Any) -> Any:
+            captured = captured_among(args)
+            if (
+                captured is None
+                or (for_models and not captured.prefers_steps)
+                or any(isinstance(one, Recorded) for one in args)
+            ):
+                return kernel(*args)
+            return captured.capture_kernel(kernel, args, shape_of(*args))
+
+        chosen: Any = run
+        result: Kernel_ = chosen
+        return result
+
+    return decorate
 
 
 def native_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
