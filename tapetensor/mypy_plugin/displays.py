@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from mypy.checker import TypeChecker
 from mypy.nodes import (
+    ARG_STAR,
+    CallExpr,
     ConditionalExpr,
     Context,
     DictExpr,
@@ -43,8 +45,17 @@ def is_displayed(node: Context, api: TypeChecker) -> bool:
 
 def _items(tree: MypyFile) -> set[Context]:
     found: set[Context] = set()
-    for one in get_subexpressions(tree):
-        if isinstance(one, ListExpr | SetExpr):
+    used = get_subexpressions(tree)
+    calls = [one for one in used if isinstance(one, CallExpr)]
+    # What is unpacked where it is written, ``Sequential(*[...])``, is given one by one.
+    unpacked = {
+        given
+        for call in calls
+        for given, kind in zip(call.args, call.arg_kinds, strict=True)
+        if kind is ARG_STAR
+    }
+    for one in used:
+        if isinstance(one, ListExpr | SetExpr) and one not in unpacked:
             _add(found, one.items)
         elif isinstance(one, DictExpr):
             _add(found, [part for pair in one.items for part in pair if part is not None])

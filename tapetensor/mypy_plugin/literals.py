@@ -29,6 +29,7 @@ from mypy.types import (
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int
 from tapetensor.mypy_plugin.names import ELSEWHERE
+from tapetensor.mypy_plugin.shapes.reading import read_int
 from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 
 
@@ -56,15 +57,20 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
     """Return the signature with literals for the type variables that stand for a size alone."""
     item = _opened(settle_dropped(context))
     result = get_proper_type(item.ret_type)
-    if not item.variables or not isinstance(result, Instance) or not has_dims(result):
+    if not item.variables or not _holds_dims(result):
         return item
     sizes: dict[TypeVarId, Type] = {}
-    for formal, arguments in zip(item.arg_types, context.args, strict=True):
+    members: dict[int, Type] = {}
+    for index, (formal, arguments) in enumerate(zip(item.arg_types, context.args, strict=True)):
         variable = get_proper_type(formal)
         if len(arguments) == 1 and isinstance(variable, TypeVarType):
             literal = _literal(arguments[0], context)
             if literal is not None and is_int(variable.upper_bound):
                 sizes[variable.id] = literal
+                found = context.api.get_expression_type(arguments[0])
+                if not is_int(found) and not isinstance(get_proper_type(found), LiteralType):
+                    # A member of an `IntEnum` is an int, and no literal one.
+                    members[index] = found
     assert isinstance(context.api, TypeChecker)
     wanted = context.api.expr_checker.type_context[-1]
     wants_ints = wanted is not None and _says_int(wanted)
@@ -75,7 +81,9 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
         only = {variable_id: sizes[variable_id]}
         if sum(expand_type(formal, only) != formal for formal in item.arg_types) > 1:
             del sizes[variable_id]
-    return settled(item, sizes)
+    narrowed = settled(item, sizes)
+    formals = [members.get(index, one) for index, one in enumerate(narrowed.arg_types)]
+    return narrowed.copy_modified(arg_types=formals)
 
 
 def keep_sizes(context: FunctionContext) -> Type:
@@ -87,6 +95,17 @@ def keep_sizes(context: FunctionContext) -> Type:
     if is_displayed(context.context, context.api):
         return context.default_return_type
     return result.copy_modified(args=[_with_ints(one, _remembered) for one in result.args])
+
+
+def _holds_dims(found: Type) -> bool:
+    """Tell whether a type is that of a tensor or a module, or of a tuple or an iterable of such."""
+    proper = get_proper_type(found)
+    if has_dims(proper):
+        return True
+    if isinstance(proper, TupleType):
+        return any(map(_holds_dims, proper.items))
+    is_ours = isinstance(proper, Instance) and proper.type.module_name.startswith("tapetensor.")
+    return is_ours and isinstance(proper, Instance) and any(map(_holds_dims, proper.args))
 
 
 def _opened(item: CallableType) -> CallableType:
@@ -119,9 +138,10 @@ def _literal(expression: Expression, context: FunctionSigContext) -> LiteralType
     if not isinstance(expression, IntExpr | RefExpr):
         return None
     found = get_proper_type(context.api.get_expression_type(expression))
-    if isinstance(found, Instance) and found.last_known_value is not None:
-        found = found.last_known_value
-    return found if isinstance(found, LiteralType) and type(found.value) is int else None
+    number = read_int(found)
+    if number is None:
+        return None
+    return LiteralType(number, context.api.named_generic_type("builtins.int", []))
 
 
 def _says_int(wanted: Type) -> bool:
@@ -145,10 +165,16 @@ def _with_ints(argument: Type, replace: Callable[[Instance], Type]) -> Type:
     proper = get_proper_type(argument)
     if isinstance(proper, TupleType):
         return proper.copy_modified(items=[_with_ints(item, replace) for item in proper.items])
-    return replace(proper) if isinstance(proper, Instance) and is_int(proper) else argument
+    if not isinstance(proper, Instance):
+        return argument
+    is_number = is_int(proper) or proper.type.has_base("enum.IntEnum")
+    return replace(proper) if is_number else argument
 
 
 def _remembered(number: Instance) -> Type:
     """Return the literal that mypy remembers of an int, or the int."""
-    value = number.last_known_value
-    return number if value is None else LiteralType(value.value, value.fallback)
+    value = read_int(number)
+    if value is None or number.last_known_value is None:
+        return number
+    integers = [one for one in number.type.mro if one.fullname == "builtins.int"]
+    return LiteralType(value, Instance(integers[0], []))

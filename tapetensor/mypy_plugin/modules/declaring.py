@@ -22,6 +22,7 @@ from mypy.nodes import (
     Context,
     Decorator,
     Expression,
+    FloatExpr,
     FuncDef,
     IntExpr,
     ListComprehension,
@@ -31,8 +32,10 @@ from mypy.nodes import (
     OverloadedFuncDef,
     ReturnStmt,
     Statement,
+    StrExpr,
     TupleExpr,
     TypeInfo,
+    UnaryExpr,
     Var,
 )
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
@@ -42,20 +45,24 @@ from mypy.types import (
     Instance,
     LiteralType,
     Type,
+    TypeVarType,
     UnboundType,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
-from tapetensor.mypy_plugin.kinds import is_module
+from tapetensor.mypy_plugin.kinds import is_module, members
 from tapetensor.mypy_plugin.modules.classes import with_constructor
 from tapetensor.mypy_plugin.modules.fields import assignments, declared, kinds_of_fields, type_in
 from tapetensor.mypy_plugin.modules.sizes import LIBRARY
 from tapetensor.mypy_plugin.names import MODULE, TENSOR
 from tapetensor.mypy_plugin.shapes.computed import respelled
+from tapetensor.mypy_plugin.shapes.reading import read_int
 from tapetensor.mypy_plugin.symbols import member_of
 
+# Options that are a share of something.
+_SHARES: Final = ("p", "dropout", "momentum")
 _LISTS: Final = ("builtins.list", "builtins.tuple")
 # A class that uses one of these may read any of its fields.
 _READ_ALL: Final = frozenset(
@@ -127,12 +134,43 @@ def _check_options(
             statement,
             code=MODULE_DIMS,
         )
+    for option, complaint in _refused_values(layer, statement.rvalue):
+        context.api.fail(
+            f"{info.name}: {path}.{option} must be {complaint}", statement, code=MODULE_DIMS
+        )
     for option, value, said in _contradictions(layer, statement.rvalue):
         context.api.fail(
-            f"{info.name}: {path}.{option} is {value}, the annotation of {name} says {said}",
+            f"{info.name}: {path}.{option} is {value}, the annotation of {name} says {said}; write "
+            f"{_annotation(layer, option, value)}",
             statement,
             code=MODULE_DIMS,
         )
+
+
+def _refused_values(layer: Instance, call: Expression) -> Iterator[tuple[str, str]]:
+    """Yield what a call gives for a field that takes no such value, and what it takes."""
+    if not isinstance(call, CallExpr):
+        return
+    for option, value in zip(call.arg_names, call.args, strict=True):
+        node = None if option is None else member_of(layer.type, option)
+        declared = members(node.type) if isinstance(node, Var) else []
+        choices = [one.value for one in declared if isinstance(one, LiteralType)]
+        number = _number(value)
+        if option is None:
+            continue
+        if isinstance(value, StrExpr) and choices and value.value not in choices:
+            yield option, f"{' or '.join(map(repr, choices))}, got {value.value!r}"
+        elif option == "eps" and number is not None and number < 0:
+            yield option, f">= 0, got {number}"
+        elif option in _SHARES and number is not None and not 0 <= number <= 1:
+            yield option, f"from 0 to 1, got {number}"
+
+
+def _number(value: Expression) -> float | None:
+    if isinstance(value, UnaryExpr) and value.op == "-":
+        number = _number(value.expr)
+        return None if number is None else -number
+    return value.value if isinstance(value, IntExpr | FloatExpr) else None
 
 
 def _contradictions(layer: Instance, call: Expression) -> Iterator[tuple[str, int, object]]:
@@ -146,6 +184,18 @@ def _contradictions(layer: Instance, call: Expression) -> Iterator[tuple[str, in
         said = type_in(layer, node)
         if isinstance(said, LiteralType) and said.value != value.value:
             yield option, value.value, said.value
+
+
+def _annotation(layer: Instance, option: str, value: int) -> str:
+    """Return the annotation of a layer with another value for an option, up to that."""
+    field = member_of(layer.type, option)
+    variable = get_proper_type(field.type) if isinstance(field, Var) else None
+    names = [one.name for one in layer.type.defn.type_vars]
+    name = variable.name if isinstance(variable, TypeVarType) else ""
+    place = names.index(name) if name in names else len(names)
+    sizes = [read_int(one) for one in layer.args[:place]]
+    before = [f"L[{size}]" if size is not None else "..." for size in sizes]
+    return f"nn.{layer.type.name}[{', '.join([*before, f'L[{value}]'])}]"
 
 
 def _arguments(info: TypeInfo) -> list[str] | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from mypy.checker import TypeChecker
 from mypy.checkmember import analyze_member_access
 from mypy.errors import ErrorWatcher
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import ARG_POS, ARG_STAR, TempNode
+from mypy.nodes import ARG_POS, ARG_STAR, ListExpr, StarExpr, TempNode, TupleExpr
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import (
     AnyType,
@@ -25,6 +26,7 @@ from tapetensor.mypy_plugin.codes import MODULE_FORWARD, SHAPE_MISMATCH
 from tapetensor.mypy_plugin.kinds import ANYTHING, is_int
 from tapetensor.mypy_plugin.modules.calling import has_forward
 from tapetensor.mypy_plugin.modules.wording import module_in_words, tensor_in_words
+from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.symbols import member_of
 
 
@@ -35,13 +37,23 @@ def check_layers(context: FunctionContext) -> Type:
     kinds = [one for formal in context.arg_kinds for one in formal]
     if not layers:
         _fail(context, "Sequential: give one module or more")
+    listed = [one for formal in context.args for one in formal]
+    made = get_proper_type(context.default_return_type)
+    if kinds == [ARG_STAR] and isinstance(listed[0], ListExpr | TupleExpr):
+        # mypy joins what is listed in ``Sequential(*[...])``, and it is written down.
+        assert isinstance(context.api, TypeChecker)
+        layers = [type_of(one, context.api) for one in listed[0].items]
+        kinds = [ARG_POS] * len(layers)
+        is_whole = not any(isinstance(one, StarExpr) for one in listed[0].items)
+        if isinstance(made, Instance) and is_whole:
+            made = made.copy_modified(args=layers)
     for position, (layer, kind) in enumerate(zip(layers, kinds, strict=True)):
         if kind is ARG_STAR:
             break
         complaint = _complaint(layer)
         if complaint:
             _fail(context, f"Sequential: layer {position}{complaint}")
-    return context.default_return_type
+    return made
 
 
 def apply_layers(context: MethodContext) -> Type:

@@ -31,6 +31,7 @@ from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.reading import is_absent, read_dim, read_int
+from tapetensor.mypy_plugin.shapes.signatures import settled
 from tapetensor.rules.dims import Size
 
 # The layers of the library are defined here.
@@ -52,10 +53,28 @@ def check_constructed(context: FunctionSigContext) -> FunctionLike:
             context.api.fail(message, called, code=ARGUMENT_KIND)
             return taking_anything(item)
     if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
-        complaint = refused(_constructed(Call(context), item, owner))
+        call = Call(context)
+        complaint = refused(_constructed(call, item, owner))
         if complaint is not None:
             context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
+        return _with_defaults(call, item, owner)
     return item
+
+
+def _with_defaults(call: Call, item: CallableType, owner: TypeInfo) -> CallableType:
+    """Return the signature with the defaults of the sizes that are not given.
+
+    mypy would take them from the place of the call: ``padding`` from the annotation of a field.
+    """
+    known = {variable.id for variable in item.variables}
+    absent: dict[TypeVarId, Type] = {}
+    for name, variable in _arguments(owner):
+        default = get_proper_type(variable.default)
+        # That of a stride is the kernel, which mypy finds.
+        is_size = variable.id in known and isinstance(default, LiteralType)
+        if is_size and call.argument(name) is None:
+            absent[variable.id] = default
+    return settled(item, absent) if absent else item
 
 
 def _constructed(call: Call, item: CallableType, owner: TypeInfo) -> Instance:

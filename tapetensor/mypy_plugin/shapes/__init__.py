@@ -34,6 +34,7 @@ from tapetensor.mypy_plugin.shapes import (
 )
 from tapetensor.mypy_plugin.shapes.agreement import agreeing
 from tapetensor.mypy_plugin.shapes.broadcasting import (
+    beside_number,
     comparison,
     elementwise,
     extreme,
@@ -121,8 +122,8 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "images.PixelShuffle": ("pixel_shuffle", patches.pixel_shuffle),
     "images.PixelUnshuffle": ("pixel_unshuffle", patches.pixel_unshuffle),
     "images.Flatten": ("Flatten", images.flatten_layer),
-    "normalization.BatchNorm1d": ("BatchNorm1d", partial(layers.taking, rules.batch_norm_1d)),
-    "normalization.BatchNorm2d": ("BatchNorm2d", partial(layers.taking, rules.batch_norm_2d)),
+    "normalization.BatchNorm1d": ("BatchNorm1d", partial(layers.normalizing, rules.batch_norm_1d)),
+    "normalization.BatchNorm2d": ("BatchNorm2d", partial(layers.normalizing, rules.batch_norm_2d)),
     **{
         f"recurrent.{name}": (name, partial(layers.taking, rules.recurrent))
         for name in ("RNN", "GRU", "LSTM")
@@ -169,11 +170,14 @@ _METHODS: Final[dict[str, Hook]] = (
         for name, rule in rules.items()
     }
     | {
-        f"{TENSOR}.__r{name}__": reflected(name, rule)
+        f"{TENSOR}.__r{name}__": reflected(op_called(f"__{name}__"), rule)
         for name, rule in (
             ("matmul", contraction.rmatmul),
-            # Plain typing knows what a number on the left gives.
-            *[(name, None) for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")],
+            *[
+                (name, beside_number)
+                for name in ("add", "sub", "mul", "truediv", "floordiv", "mod")
+            ],
+            ("pow", beside_number),
         )
     }
     | {
@@ -290,6 +294,8 @@ def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext]
     """Return the hook for the result of a function."""
     if fullname in unions.WALKING:
         return unions.walked
+    if fullname == "builtins.sum":
+        return unions.summed
     return _untyped if fullname == _FROM_NUMPY else method_result(fullname)
 
 

@@ -19,6 +19,8 @@ from mypy.nodes import (
     ForStmt,
     MypyFile,
     NameExpr,
+    OperatorAssignmentStmt,
+    OpExpr,
     Statement,
     TupleExpr,
     Var,
@@ -49,6 +51,7 @@ class _Values:
         self.statements: list[Statement] | None = None
         self.names: dict[Context, NameExpr] = {}
         self.looped: set[Context] = set()
+        self.added_to: set[Context] = set()
 
 
 _found = _Values()
@@ -68,7 +71,7 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     assert isinstance(api, TypeChecker)
     if _found.statements is not api.tree.defs:
         _read(api.tree)
-    name = _found.names.get(context.context)
+    name = _name_of(context.context)
     node = None if name is None else name.node
     if name is None or not isinstance(node, Var) or node.is_final:
         return distributed(result)
@@ -77,6 +80,11 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     is_parameter = flow.is_parameter(api, node)
     declared = get_proper_type(node.type)
     may_change = node.is_inferred or is_parameter
+    if node.is_inferred and _is_number(declared) and not api.options.allow_redefinition:
+        # ``total = 0.0; total = total + loss``: it begins as a number, and is a tensor from here.
+        # mypy has read the type that it had, of which the result must be one.
+        flow.redeclare(api, name, result)
+        return ANYTHING
     if not may_change or not isinstance(declared, Instance) or declared.type is not result.type:
         return result
     if is_parameter and not grows:
@@ -87,6 +95,20 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         flow.redeclare(api, name, declared)
     shape = (grows and _opened(result.args[0], declared.args[0], grows=True)) or result.args[0]
     return _kept(api, name, declared, result.copy_modified(args=[shape, *result.args[1:]]))
+
+
+def _name_of(made: Context) -> NameExpr | None:
+    """Return the name that a value is given, be it by ``x += y``."""
+    match made:
+        case OpExpr(left=NameExpr() as name) if name in _found.added_to:
+            return name
+    return _found.names.get(made)
+
+
+def _is_number(found: Type | None) -> bool:
+    proper = get_proper_type(found)
+    names = ("builtins.int", "builtins.float")
+    return isinstance(proper, Instance) and proper.type.fullname in names
 
 
 def _kept(api: TypeChecker, name: NameExpr, declared: Instance, result: Instance) -> Instance:
@@ -122,11 +144,13 @@ def _is_open(known: Type, new: Type, *, grows: bool) -> bool:
 
 def _read(tree: MypyFile) -> None:
     _found.statements = tree.defs
-    _found.names, _found.looped = {}, set()
+    _found.names, _found.looped, _found.added_to = {}, set(), set()
     for statement in statements(tree.defs):
         if isinstance(statement, AssignmentStmt):
             for lvalue in statement.lvalues:
                 _add(lvalue, statement.rvalue)
+        elif isinstance(statement, OperatorAssignmentStmt):
+            _found.added_to.add(statement.lvalue)
         elif isinstance(statement, ForStmt | WhileStmt):
             for inner in statements(statement.body.body):
                 if isinstance(inner, AssignmentStmt):

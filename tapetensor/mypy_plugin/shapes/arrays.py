@@ -6,6 +6,7 @@ assigned once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from mypy.checker import TypeChecker
@@ -20,9 +21,11 @@ from mypy.nodes import (
     NameExpr,
     RefExpr,
     TupleExpr,
+    TypeAlias,
+    TypeInfo,
     UnaryExpr,
 )
-from mypy.types import Instance, get_proper_type
+from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin import flow
@@ -30,6 +33,7 @@ from tapetensor.mypy_plugin.assignments import assignments_of
 from tapetensor.mypy_plugin.shapes.calls import Call, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import value_of
+from tapetensor.mypy_plugin.symbols import node_of
 from tapetensor.rules.dims import Dims, Open, Size, are_other_numbers, written
 
 _MAKERS: Final = ("zeros", "ones", "empty", "full")
@@ -49,6 +53,31 @@ def check_values(call: Call) -> None:
             f"{call.op}: the array has shape {written(found)}, the annotation says "
             f"{written(target)}"
         )
+
+
+def dtype_of(values: Expression, api: TypeChecker) -> Type | None:
+    """Return the dtype of ``np.array([0, 1])``, which numpy's types leave open; None if it is."""
+    match value_of(values, api) or values:
+        case CallExpr(callee=RefExpr(fullname=name), args=[ListExpr() as listed], arg_names=[None]):
+            if name.rpartition(".")[2] in ("array", "asarray") and name.startswith("numpy."):
+                kinds = {*_kinds(listed)}
+                found = {"int": "int64", "float": "float64"}.get(max(kinds, key=len, default=""))
+                alias = node_of(f"numpy.{found}") if kinds <= {"int", "float"} else None
+                if isinstance(alias, TypeInfo):
+                    return Instance(alias, [])
+                return alias.target if isinstance(alias, TypeAlias) else None
+    return None
+
+
+def _kinds(values: Expression) -> Iterator[str]:
+    """Yield what the numbers of nested lists are: "int", "float", or "other"."""
+    for item in values.items if isinstance(values, ListExpr | TupleExpr) else []:
+        number = item.expr if isinstance(item, UnaryExpr) and item.op == "-" else item
+        if isinstance(number, ListExpr | TupleExpr):
+            yield from _kinds(number)
+        else:
+            is_float = isinstance(number, FloatExpr)
+            yield "float" if is_float else "int" if isinstance(number, IntExpr) else "other"
 
 
 def _shape_of(values: Expression, api: TypeChecker) -> Dims | None:

@@ -21,7 +21,7 @@ from mypy.types import Instance, LiteralType, Type, get_proper_type
 
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, type_of
-from tapetensor.mypy_plugin.shapes.dtypes import is_bool
+from tapetensor.mypy_plugin.shapes.dtypes import check_number, is_bool
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     common_dtype,
@@ -44,8 +44,20 @@ _MAKING_AXES: Final = ("expand_dims", "reshape", "broadcast_to")
 @of_all_shapes
 def elementwise(call: Call) -> Answer:
     """Return the result of an operator that has a result of the operands' dtype."""
+    other = call.argument(0)
+    if other is not None and read_tensor(other) is None:
+        check_number(call.op, call.receiver, other)
+        return None
     _check_ranks(call, call.owner, call.expression(0))
     return _merged(call, [call.receiver, call.operand(0)])
+
+
+def beside_number(call: Call) -> Answer:
+    """Refuse a number on the left of what is of integers, of whose result numpy makes floats."""
+    other = call.argument(0)
+    if other is not None:
+        check_number(call.op, call.receiver, other)
+    return None
 
 
 @of_all_shapes

@@ -21,7 +21,7 @@ from mypy.types import (
 from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin.kinds import ANYTHING, members
 from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.shapes.arrays import check_values
+from tapetensor.mypy_plugin.shapes.arrays import check_values, dtype_of
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Context, Hook, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions
 from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_shape
@@ -104,10 +104,13 @@ def of_unknown_dtype(context: FunctionContext | MethodContext) -> Type:
     result, dtypes = get_proper_type(context.default_return_type), context.arg_types[2:]
     if not isinstance(result, Instance) or result.type.fullname != TENSOR or any(dtypes):
         return context.default_return_type
-    is_unknown = all(isinstance(get_proper_type(one), AnyType) for one in context.arg_types[0])
+    found = [*context.arg_types[0], result.args[2]]
+    is_unknown = any(isinstance(get_proper_type(one), AnyType) for one in found)
     if not is_unknown and not _is_some_float(result.args[2]):
         return result
-    return result.copy_modified(args=[*result.args[:2], ANYTHING])
+    assert isinstance(context.api, TypeChecker)
+    dtype = dtype_of(context.args[0][0], context.api) if context.args[0] else None
+    return result.copy_modified(args=[*result.args[:2], dtype or ANYTHING])
 
 
 def _is_some_float(dtype: Type) -> bool:

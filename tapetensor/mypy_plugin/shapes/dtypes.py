@@ -8,7 +8,7 @@ from typing import Final
 from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.errors import DTypeError
-from tapetensor.mypy_plugin.shapes.reading import Operand
+from tapetensor.mypy_plugin.shapes.reading import Operand, read_int
 
 _KINDS: Final = {
     "numpy.floating": "float",
@@ -34,6 +34,23 @@ def check_floating(op: str, operand: Operand) -> None:
     if found is not None and not found.startswith("float"):
         raise DTypeError(
             f"{op}: not defined for dtype {found}; convert first with x.astype(np.float32)"
+        )
+
+
+def check_number(op: str, operand: Operand, number: Type) -> None:
+    """Raise DTypeError if a number beside integers or truth values would make another dtype."""
+    dtype, found = dtype_name(operand.dtype), get_proper_type(number)
+    kind = found.type.name if isinstance(found, Instance) else ""
+    if dtype is None or dtype.startswith("float") or kind not in ("int", "float"):
+        return
+    cure = "convert first with x.astype(np.float32)"
+    exponent = read_int(number)
+    if op == "power" and (kind == "float" or (exponent is not None and exponent < 0)):
+        raise DTypeError(f"{op}: not defined for dtype {dtype}; {cure}")
+    if kind == "float" or op == "divide" or dtype == "bool":
+        result = "int64" if (kind, dtype) == ("int", "bool") and op != "divide" else "float64"
+        raise DTypeError(
+            f"{op}: not defined for dtype {dtype}, the result would be {result}; {cure}"
         )
 
 

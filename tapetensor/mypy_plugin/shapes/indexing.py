@@ -18,6 +18,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
     read_int,
     read_tensor,
 )
+from tapetensor.mypy_plugin.shapes.sizes import size_of
 from tapetensor.rules import indexing as rules
 from tapetensor.rules.dims import ANY, Dim, Size
 from tapetensor.rules.indexing import Bounds, Index, Kind
@@ -48,7 +49,8 @@ def _read(call: Call, expression: Expression) -> Index:
     if is_absent(found):
         return Index(Kind.NEW_AXIS)
     if read_int(found) is not None or is_int(found):
-        return Index(Kind.POSITION, position=read_int(found))
+        size = size_of(expression, call.api)
+        return Index(Kind.POSITION, position=size.literal)
     if isinstance(found, Instance):
         if found.type.fullname in ("types.EllipsisType", "builtins.ellipsis"):
             return Index(Kind.REST)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from itertools import chain
 
-from mypy.nodes import ListExpr
+from mypy.nodes import ListExpr, TupleExpr
 from mypy.types import AnyType, Instance, Type, get_proper_type
 
 from tapetensor.arguments.shapes import normalize_axis
+from tapetensor.errors import ArgumentTypeError
 from tapetensor.mypy_plugin.shapes.axes import axis_of_receiver, given_axis
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening
 from tapetensor.mypy_plugin.shapes.dtypes import check_same
@@ -81,6 +82,8 @@ def _operands(call: Call) -> tuple[list[Dims], list[Dim], Type, Type]:
     else:
         items = call.items("tensors")
         counts = [ONE] * len(items)
+    if not items and isinstance(expression, ListExpr | TupleExpr):
+        raise ArgumentTypeError(f"{call.op}: expected one tensor or more in a tuple or list")
     operands = [known(read_tensor(item)) for item in items]
     shapes = [one.dims for one in operands]
     check_same(call.op, operands)

@@ -8,16 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mypy.types import Instance
+
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call
-from tapetensor.mypy_plugin.shapes.reading import common_dtype, read_dim
+from tapetensor.mypy_plugin.shapes.reading import common_dtype, is_plain, read_dim
 from tapetensor.rules.dims import ANY, Dim, Dims
-from tapetensor.rules.layers import check_features
+from tapetensor.rules.layers import check_features, check_variance
 
 
 def taking(rule: Callable[[str, Dims, Dim], None], call: Call) -> Answer:
     """Refuse an input of which a rule says that it does not fit the size of the layer."""
     size = read_dim(call.layer[0])
     rule(call.op, call.operand("x").dims, ANY if size is None else size)
+    return None
+
+
+def normalizing(rule: Callable[[str, Dims, Dim], None], call: Call) -> Answer:
+    """Refuse an input of the wrong size, and a training input of one value per channel."""
+    taking(rule, call)
+    x, size = call.operand("x"), read_dim(call.layer[0])
+    if not is_plain(x.tape) and isinstance(x.tape, Instance) and size is not None:
+        check_variance(call.op, x.dims, size)
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import TypeInfo
+from mypy.nodes import TypeInfo, Var
 from mypy.plugin import CheckerPluginInterface
 from mypy.subtypes import is_equivalent, is_same_type
 from mypy.types import (
@@ -139,7 +139,7 @@ def read_dim(found: Type) -> Dim | None:
     if isinstance(proper, TypeVarType):
         return Size.named(Atom((proper.id.raw_id, proper.id.namespace), proper.name, proper))
     if isinstance(proper, Instance):
-        if is_int(proper):
+        if is_int(proper) or proper.type.has_base("enum.IntEnum"):
             return INT
         if is_computed(proper):
             return _computed(proper)
@@ -178,6 +178,12 @@ def read_literal(found: Type | None, kind: type[ReadT]) -> ReadT | None:
     proper = get_proper_type(found)
     if isinstance(proper, Instance) and proper.last_known_value is not None:
         proper = proper.last_known_value
+    if isinstance(proper, LiteralType) and proper.is_enum_literal() and kind is int:
+        # The member of an `IntEnum` is the int that it is given.
+        member = proper.fallback.type.get(str(proper.value))
+        given = member.node.type if member is not None and isinstance(member.node, Var) else None
+        is_number = proper.fallback.type.has_base("enum.IntEnum")
+        return read_literal(given, kind) if is_number else None
     if not isinstance(proper, LiteralType) or not isinstance(proper.value, kind):
         return None
     # A bool is an int too, and the value of an enum is kept as a str.

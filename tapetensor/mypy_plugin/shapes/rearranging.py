@@ -13,7 +13,14 @@ from tapetensor.mypy_plugin.shapes.axes import (
 )
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
-from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_int, read_ints, read_shape
+from tapetensor.mypy_plugin.shapes.reading import (
+    known,
+    read_dim,
+    read_int,
+    read_ints,
+    read_literal,
+    read_shape,
+)
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
 from tapetensor.rules import broadcasting
 from tapetensor.rules import rearranging as rules
@@ -94,6 +101,10 @@ def pad(call: Call) -> Answer:
         return None
     widths = [known(read_ints(pair)) for pair in pairs.items]
     rules.check_widths(call.op, len(widths), x.dims)
+    mode = read_literal(call.argument("mode"), str) if call.argument("mode") else None
+    for dim, (before, after) in zip(x.dims, widths, strict=True):
+        if mode in ("reflect", "replicate", "circular") and dim.literal is not None:
+            rules.check_repeated(call.op, mode, (before, after), dim.literal, x.dims)
     sizes = [total((dim, *map(Size.of, pair))) for dim, pair in zip(x.dims, widths, strict=True)]
     return call.like(x, tuple(sizes))
 

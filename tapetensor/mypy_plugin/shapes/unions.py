@@ -10,9 +10,17 @@ from __future__ import annotations
 from typing import Final
 
 from mypy.plugin import FunctionContext, MethodContext
-from mypy.types import Instance, ProperType, TupleType, Type, UnionType, get_proper_type
+from mypy.types import (
+    Instance,
+    LiteralType,
+    ProperType,
+    TupleType,
+    Type,
+    UnionType,
+    get_proper_type,
+)
 
-from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless
+from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, members
 
 WALKING: Final = ("builtins.enumerate", "builtins.zip", "builtins.reversed")
 
@@ -29,6 +37,21 @@ def walked(context: FunctionContext | MethodContext) -> Type:
     # What follows is `strict`.
     each = map(_known, map(get_proper_type, inner.items), items)
     return result.copy_modified(args=[inner.copy_modified(items=list(each))])
+
+
+def summed(context: FunctionContext | MethodContext) -> Type:
+    """Return the result of `sum` of tensors: a tensor, where mypy adds the 0 of an empty list."""
+    items = [one for one in members(context.default_return_type) if not _is_zero(one)]
+    tensors = [one for one in items if has_dims(one)]
+    return (
+        UnionType.make_union(tensors)
+        if items and len(tensors) == len(items)
+        else (context.default_return_type)
+    )
+
+
+def _is_zero(found: ProperType) -> bool:
+    return isinstance(found, LiteralType) and found.value == 0
 
 
 def distributed(found: Instance) -> Type:
