@@ -31,6 +31,9 @@ from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int
 from tapetensor.mypy_plugin.names import ELSEWHERE
 from tapetensor.mypy_plugin.shapes.reading import read_int
 from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
+from tapetensor.mypy_plugin.shapes.sizes import size_of
+from tapetensor.mypy_plugin.shapes.spelling import write_known
+from tapetensor.rules.dims import INT, Size
 
 
 def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
@@ -60,17 +63,18 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
     if not item.variables or not _holds_dims(result):
         return item
     sizes: dict[TypeVarId, Type] = {}
-    members: dict[int, Type] = {}
+    given: dict[int, Type] = {}
     for index, (formal, arguments) in enumerate(zip(item.arg_types, context.args, strict=True)):
         variable = get_proper_type(formal)
-        if len(arguments) == 1 and isinstance(variable, TypeVarType):
-            literal = _literal(arguments[0], context)
-            if literal is not None and is_int(variable.upper_bound):
-                sizes[variable.id] = literal
-                found = context.api.get_expression_type(arguments[0])
-                if not is_int(found) and not isinstance(get_proper_type(found), LiteralType):
-                    # A member of an `IntEnum` is an int, and no literal one.
-                    members[index] = found
+        if len(arguments) != 1 or not isinstance(variable, TypeVarType):
+            continue
+        size = _size(arguments[0], context) if is_int(variable.upper_bound) else None
+        if size is not None:
+            sizes[variable.id] = size
+            found = context.api.get_expression_type(arguments[0])
+            if not isinstance(get_proper_type(found), LiteralType) and _literal(found) is None:
+                # It is an int for mypy: a member of an `IntEnum`, or computed from names.
+                given[index] = found
     assert isinstance(context.api, TypeChecker)
     wanted = context.api.expr_checker.type_context[-1]
     wants_ints = wanted is not None and _says_int(wanted)
@@ -82,7 +86,7 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
         if sum(expand_type(formal, only) != formal for formal in item.arg_types) > 1:
             del sizes[variable_id]
     narrowed = settled(item, sizes)
-    formals = [members.get(index, one) for index, one in enumerate(narrowed.arg_types)]
+    formals = [given.get(index, one) for index, one in enumerate(narrowed.arg_types)]
     return narrowed.copy_modified(arg_types=formals)
 
 
@@ -133,15 +137,22 @@ def _open_dims(formal: Type) -> Type:
     return proper.copy_modified(args=[_with_ints(one, lambda _: ANYTHING) for one in proper.args])
 
 
-def _literal(expression: Expression, context: FunctionSigContext) -> LiteralType | None:
-    """Return the literal type of a number, or of a name for one."""
-    if not isinstance(expression, IntExpr | RefExpr):
-        return None
-    found = get_proper_type(context.api.get_expression_type(expression))
+def _size(expression: Expression, context: FunctionSigContext) -> Type | None:
+    """Return the type of a size: of a number, a name for one, or what is computed from names."""
+    integer = context.api.named_generic_type("builtins.int", [])
+    found = context.api.get_expression_type(expression)
     number = read_int(found)
-    if number is None:
-        return None
-    return LiteralType(number, context.api.named_generic_type("builtins.int", []))
+    if number is not None:
+        return LiteralType(number, integer) if isinstance(expression, IntExpr | RefExpr) else None
+    assert isinstance(context.api, TypeChecker)
+    size = size_of(expression, context.api) if is_int(found) else INT
+    return write_known(size, integer) if isinstance(size, Size) else None
+
+
+def _literal(found: Type) -> LiteralType | None:
+    """Return what mypy remembers of an int, which fits a literal."""
+    proper = get_proper_type(found)
+    return proper.last_known_value if isinstance(proper, Instance) and is_int(proper) else None
 
 
 def _says_int(wanted: Type) -> bool:
