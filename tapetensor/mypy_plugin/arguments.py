@@ -37,12 +37,17 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
-from tapetensor.mypy_plugin.kinds import accepts, bounded, described, is_tensor, kinds_in_words
-from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
+from tapetensor.mypy_plugin.names import OPERATORS, TENSOR, node_of
+from tapetensor.mypy_plugin.reading import (
+    accepts,
+    bounded,
+    described,
+    is_tensor,
+    kinds_in_words,
+    read_int,
+)
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, OPERAND_KIND
 from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
-from tapetensor.mypy_plugin.shapes.reading import read_int
-from tapetensor.mypy_plugin.symbols import node_of
 
 _OURS: Final = "tapetensor."
 # Cures by the name of an argument, and by that of an op which others know with more arguments.

@@ -26,13 +26,18 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.displays import is_displayed
-from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int
 from tapetensor.mypy_plugin.names import ELSEWHERE
-from tapetensor.mypy_plugin.shapes.reading import read_int
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    has_dims,
+    is_endless,
+    is_int,
+    read_int,
+    write_known,
+)
 from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 from tapetensor.mypy_plugin.shapes.sizes import size_of
-from tapetensor.mypy_plugin.shapes.spelling import write_known
+from tapetensor.mypy_plugin.statements import is_displayed
 from tapetensor.rules.dims import INT, Size
 
 

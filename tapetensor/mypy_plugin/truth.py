@@ -38,12 +38,11 @@ from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, NoneType, TupleType, Type, get_proper_type
 
 from tapetensor.errors import ShapeError
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.assignments import assignments_of, function_of, statements
-from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
-from tapetensor.mypy_plugin.kinds import is_endless, members
+from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR
-from tapetensor.mypy_plugin.shapes.reading import read_tensor
+from tapetensor.mypy_plugin.reading import is_endless, members, read_tensor
+from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH
+from tapetensor.mypy_plugin.statements import assignments_of, function_of, statements
 from tapetensor.rules.dims import Dims
 from tapetensor.rules.indexing import check_single, check_truth, has_several
 
@@ -118,7 +117,7 @@ def compare_items(context: FunctionContext) -> Type:
 def compare_parts(context: MethodContext) -> Type:
     """Report ``==`` of data classes, tuples and lists that hold many elements."""
     sides = [context.type, *(one for each in context.arg_types for one in each)]
-    parts = [[*_compared(side, flow.tree(context.api))] for side in sides]
+    parts = [[*_compared(side, reporting.tree(context.api))] for side in sides]
     if all(parts):
         cure = "compare the parts one by one, with (x == y).all()"
         _report_parts(context.api, context.context, "==", parts[0], cure)
@@ -135,17 +134,17 @@ def look_for(context: MethodContext) -> Type:
 
 def ask_result(context: FunctionContext | MethodContext) -> Type:
     """Report the truth of a result, and of the parameters of the function around it."""
-    made, conditions = context.default_return_type, _conditions_of(flow.tree(context.api))
+    made, conditions = context.default_return_type, _conditions_of(reporting.tree(context.api))
     for condition in conditions.of_value(context.context):
         _report_truth(context.api, condition.node, condition.op, made)
-    for condition in conditions.of_parameters(flow.unit(context.api)):
+    for condition in conditions.of_parameters(reporting.unit(context.api)):
         _report_truth(context.api, condition.node, condition.op, condition.declared)
     return made
 
 
 def ask_attribute(context: AttributeContext) -> Type:
     """Report the truth of an attribute."""
-    for condition in _conditions_of(flow.tree(context.api)).of_value(context.context):
+    for condition in _conditions_of(reporting.tree(context.api)).of_value(context.context):
         found = context.default_attr_type
         _report_truth(context.api, condition.node, condition.op, found)
     return context.default_attr_type
@@ -335,4 +334,4 @@ def _report(api: CheckerPluginInterface, where: Context, check: Callable[[], Non
     try:
         check()
     except ShapeError as error:
-        flow.report(api, str(error), where, SHAPE_MISMATCH)
+        reporting.report(api, str(error), where, SHAPE_MISMATCH)

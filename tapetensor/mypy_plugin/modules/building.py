@@ -31,10 +31,14 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import flow, names
-from tapetensor.mypy_plugin.codes import MODULE_DIMS
-from tapetensor.mypy_plugin.kinds import is_int, is_module
-from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
+from tapetensor.mypy_plugin import names, reporting
+from tapetensor.mypy_plugin.modules.classes import (
+    Field,
+    fields_of,
+    part_in_words,
+    signature_of_constructor,
+    with_constructor,
+)
 from tapetensor.mypy_plugin.modules.defining import (
     DEEPEST,
     Files,
@@ -42,8 +46,8 @@ from tapetensor.mypy_plugin.modules.defining import (
     refused_tape,
     unsized,
 )
-from tapetensor.mypy_plugin.modules.fields import Field, fields_of
-from tapetensor.mypy_plugin.modules.wording import part_in_words
+from tapetensor.mypy_plugin.reading import is_int, is_module
+from tapetensor.mypy_plugin.reporting import MODULE_DIMS
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
@@ -71,7 +75,7 @@ def check_build(context: FunctionContext) -> Type:
         both = chain(_module(files, instance, frozenset(), path), impossible(files, instance, path))
         complaint = next(both, None)
     if complaint is not None:
-        flow.fail(context.api, f"build: {complaint}", expression, MODULE_DIMS)
+        reporting.fail(context.api, f"build: {complaint}", expression, MODULE_DIMS)
     return made
 
 

@@ -50,16 +50,19 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import MODULE_DIMS
-from tapetensor.mypy_plugin.kinds import is_module, members
-from tapetensor.mypy_plugin.modules.classes import with_constructor
-from tapetensor.mypy_plugin.modules.fields import assignments, declared, kinds_of_fields, type_in
-from tapetensor.mypy_plugin.modules.sizes import LIBRARY
-from tapetensor.mypy_plugin.names import MODULE, TENSOR
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.modules.classes import (
+    assignments,
+    declared,
+    kinds_of_fields,
+    type_in,
+    with_constructor,
+)
+from tapetensor.mypy_plugin.modules.defining import LIBRARY
+from tapetensor.mypy_plugin.names import MODULE, TENSOR, member_of
+from tapetensor.mypy_plugin.reading import is_module, members, read_int
+from tapetensor.mypy_plugin.reporting import MODULE_DIMS
 from tapetensor.mypy_plugin.shapes.computed import respelled
-from tapetensor.mypy_plugin.shapes.reading import read_int
-from tapetensor.mypy_plugin.symbols import member_of
 
 # Options that are a share of something.
 _SHARES: Final = ("p", "dropout", "momentum")
@@ -73,7 +76,7 @@ _READ_ALL: Final = frozenset(
 def check_made(context: FunctionContext | MethodContext) -> Type:
     """Report a tensor or a layer that an `__init__` makes and that is no field."""
     made, where = context.default_return_type, context.context
-    function = flow.function(context.api)
+    function = reporting.function(context.api)
     if not isinstance(function, FuncDef) or function.name != "__init__" or not function.info:
         return made
     info = function.info
@@ -88,7 +91,7 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
         if any(one is where for one in _made_by(value)):
             kind = get_proper_type(made)
             called = kind.type.name if isinstance(kind, Instance) else "..."
-            flow.report(
+            reporting.report(
                 context.api,
                 f"{info.name}.{name}: annotate {name} in the class body ({name}: {called}[...]), "
                 "so that parameters() and build() find it",
@@ -222,7 +225,7 @@ def _check_body(context: ClassDefContext, node: OverloadedFuncDef) -> None:
     signature = get_proper_type(body.type)
     takes = signature.arg_types[1:] if isinstance(signature, CallableType) else []
     if not takes or any(map(_is_any, takes)):
-        flow.note(
+        reporting.note(
             context.api,
             f"{context.cls.name}.forward: mypy does not check this body, which takes Any; annotate "
             "its input with the union of what the overloads take, and ask tt.owns_tape(x)",
@@ -274,7 +277,7 @@ def _check_read(context: ClassDefContext) -> None:
             "repeat",
         )
         if is_trained and name not in used:
-            flow.note(
+            reporting.note(
                 context.api,
                 f"{cls.name}.{name}: forward() does not read this field, nor does anything else in "
                 "this file: it is saved and counted, and gets no gradient",

@@ -1,28 +1,179 @@
-"""Fields that nothing can be: neither what `build` makes nor what a constructor is given.
-
-They are reported where the class is defined, for there is no way to make such a module. A class
-with a constructor of its own is not looked at, for nobody knows what that makes of the fields.
-"""
+"""Fields and layers that nothing can be: where a class is defined, and where a layer is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
+from mypy.checker import TypeChecker
+from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.plugin import ClassDefContext
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.nodes import ARG_POS, ARG_STAR, CallExpr, TypeInfo
+from mypy.plugin import ClassDefContext, FunctionSigContext
+from mypy.types import (
+    CallableType,
+    FunctionLike,
+    Instance,
+    LiteralType,
+    TupleType,
+    Type,
+    TypeVarId,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
 from mypy.typevars import fill_typevars
 
+from tapetensor.arguments.spellings import given_by_name
 from tapetensor.mypy_plugin import names
-from tapetensor.mypy_plugin.codes import MODULE_DIMS
-from tapetensor.mypy_plugin.kinds import is_module
-from tapetensor.mypy_plugin.modules.classes import with_constructor
-from tapetensor.mypy_plugin.modules.fields import assignments, declared, fields_of
-from tapetensor.mypy_plugin.modules.sizes import LIBRARY, refused
-from tapetensor.mypy_plugin.shapes.reading import read_shape
-from tapetensor.rules.dims import is_negative
+from tapetensor.mypy_plugin.modules.classes import (
+    assignments,
+    declared,
+    fields_of,
+    signature_of_constructor,
+    with_constructor,
+)
+from tapetensor.mypy_plugin.names import MAY_BE_0
+from tapetensor.mypy_plugin.reading import is_absent, is_module, read_dim, read_int, read_shape
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS
+from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
+from tapetensor.mypy_plugin.shapes.computed import respelled
+from tapetensor.mypy_plugin.shapes.signatures import settled
+from tapetensor.rules.dims import Size, is_negative
+
+# The layers of the library are defined here.
+LIBRARY = "tapetensor.nn."
+
+
+def check_constructed(context: FunctionSigContext) -> FunctionLike:
+    """Report a layer that is constructed with sizes that it refuses."""
+    item = context.default_signature
+    made = get_proper_type(item.ret_type)
+    owner = with_constructor(made.type) if isinstance(made, Instance) else None
+    called = context.context
+    if owner is None and isinstance(made, Instance) and isinstance(called, CallExpr):
+        assert isinstance(context.api, TypeChecker)
+        given = zip(called.args, called.arg_kinds, strict=True)
+        sizes = [read_int(type_of(one, context.api)) for one, kind in given if kind is ARG_POS]
+        if sizes:
+            message = given_by_name(made.type.name, sizes, bool(made.type.type_vars))
+            context.api.fail(message, called, code=ARGUMENT_KIND)
+            return taking_anything(item)
+    if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
+        call = Call(context)
+        complaint = refused(_constructed(call, item, owner))
+        if complaint is not None:
+            context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
+        return _with_defaults(call, item, owner)
+    return item
+
+
+def _with_defaults(call: Call, item: CallableType, owner: TypeInfo) -> CallableType:
+    """Return the signature with the defaults of the sizes that are not given.
+
+    mypy would take them from the place of the call: ``padding`` from the annotation of a field.
+    """
+    known = {variable.id for variable in item.variables}
+    absent: dict[TypeVarId, Type] = {}
+    for name, variable in _arguments(owner):
+        default = get_proper_type(variable.default)
+        # That of a stride is the kernel, which mypy finds.
+        is_size = variable.id in known and isinstance(default, LiteralType)
+        if is_size and call.argument(name) is None:
+            absent[variable.id] = default
+    return settled(item, absent) if absent else item
+
+
+def _constructed(call: Call, item: CallableType, owner: TypeInfo) -> Instance:
+    """Return what the arguments of a constructor say of the layer that it makes."""
+    if owner.has_type_var_tuple_type:
+        return Instance(owner, call.types(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
+    arguments = {one.id: name for name, one in _arguments(owner)}
+    found: dict[TypeVarId, Type] = {}
+    for variable in owner.defn.type_vars:
+        name = arguments.get(variable.id)
+        given = None if name is None else get_proper_type(call.argument(name))
+        if given is None or is_absent(given):
+            found[variable.id] = expand_type(variable.default, found)
+        else:
+            literal = given.last_known_value if isinstance(given, Instance) else None
+            found[variable.id] = literal or given
+    return Instance(owner, list(found.values()))
+
+
+def refused(layer: Instance) -> str | None:
+    """Return why there is no layer with these type arguments; None if there may be one."""
+    owner = with_constructor(layer.type)
+    if owner is None or not owner.module_name.startswith(LIBRARY):
+        return None
+    mapped = map_instance_to_supertype(layer, owner)
+    found = [
+        (name, get_proper_type(expand_type_by_instance(one, mapped)))
+        for name, one in _arguments(owner)
+    ]
+    for name, one in found:
+        if isinstance(one, LiteralType) and isinstance(one.value, bool):
+            return f"{name} must be an int, got {one.value}"
+    sizes = {name: size for name, one in found if (size := _size(one)) is not None}
+    for name, size in sizes.items():
+        if size < 0:
+            return f"{name} must not be negative, got {size}"
+        if size == 0 and name not in MAY_BE_0:
+            return f"{name} must be > 0, got 0"
+    if owner.name == "Reshape":
+        negative = [one for one in map(_size, mapped.args) if one is not None and one < 0]
+        return f"a size must not be negative, got {negative[0]}" if negative else None
+    return next(_misfits(owner, sizes), None)
+
+
+def _arguments(owner: TypeInfo) -> list[tuple[str, TypeVarType]]:
+    """Return the arguments of a constructor that a type variable stands for."""
+    signature = signature_of_constructor(owner)
+    if signature is None:
+        return []
+    found = []
+    for name, annotation in zip(signature.arg_names, signature.arg_types, strict=True):
+        proper = get_proper_type(annotation)
+        if isinstance(proper, UnionType):
+            # An argument that may be left out.
+            proper = get_proper_type(proper.items[0])
+        if name is not None and isinstance(proper, TypeVarType):
+            found.append((name, proper))
+    return found
+
+
+def _size(dim: Type) -> int | None:
+    size = read_dim(respelled(dim))
+    return size.literal if isinstance(size, Size) else None
+
+
+def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield what does not go together among the known sizes of a layer, by argument."""
+    heads = sizes.get("heads")
+    for name in ("key_features", "value_features"):
+        if heads is not None and name in sizes and sizes[name] % heads:
+            yield f"{heads} heads do not divide {name}={sizes[name]} evenly"
+    if sizes.get("num_channels", 0) % sizes.get("num_groups", 1):
+        groups, of = sizes["num_groups"], sizes["num_channels"]
+        yield f"{groups} groups do not divide num_channels {of} evenly"
+    groups = sizes.get("groups", 1)
+    channels = {name: sizes.get(name) for name in ("in_channels", "out_channels")}
+    if any(size is not None and size % groups for size in channels.values()):
+        said = [f"{name} {'?' if size is None else size}" for name, size in channels.items()]
+        yield f"{groups} groups do not divide {' and '.join(said)}"
+    if owner.name.endswith(("Pool1d", "Pool2d")) and sizes.keys() >= {"kernel_size", "padding"}:
+        kernel, padding = sizes["kernel_size"], sizes["padding"]
+        if 2 * padding > kernel:
+            yield f"padding must be at most half of the kernel_size {kernel}, got {padding}"
+    if sizes.keys() >= {"output_padding", "stride", "dilation"}:
+        more, stride, dilation = sizes["output_padding"], sizes["stride"], sizes["dilation"]
+        if more >= max(stride, dilation):
+            yield (
+                f"output_padding must be less than the stride {stride} or the dilation "
+                f"{dilation}, got {more}"
+            )
+
 
 # The plugin looks into the classes of these files. A change further away would go unnoticed, as
 # mypy would not check the class again.

@@ -32,14 +32,12 @@ from mypy.nodes import (
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import Instance, Type, get_proper_type
 
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.assignments import Assignments, assignments_of
-from tapetensor.mypy_plugin.codes import MODULE_GRADIENT
-from tapetensor.mypy_plugin.kinds import bounded, class_of
-from tapetensor.mypy_plugin.modules.classes import derives
-from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
-from tapetensor.mypy_plugin.names import BUILD, CREATED, OPERATORS, TENSOR_ROOMS
-from tapetensor.mypy_plugin.symbols import member_of
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.modules.classes import derives, kinds_of_fields
+from tapetensor.mypy_plugin.names import BUILD, CREATED, OPERATORS, TENSOR_ROOMS, member_of
+from tapetensor.mypy_plugin.reading import bounded, class_of
+from tapetensor.mypy_plugin.reporting import MODULE_GRADIENT
+from tapetensor.mypy_plugin.statements import Assignments, assignments_of
 
 _CONTEXT: Final = "tapetensor.tape.context.GradientContext"
 _PLAIN: Final = ("builtins.int", "builtins.float", "builtins.bool", "builtins.str", "numpy.")
@@ -67,7 +65,7 @@ def check_step(context: MethodContext) -> Type:
     """Report an optimizer that is given the gradients by what it does not train."""
     match context.context:
         case CallExpr(callee=MemberExpr(expr=receiver), args=[given]):
-            known = assignments_of(flow.tree(context.api))
+            known = assignments_of(reporting.tree(context.api))
             made, asked = known.value(receiver), _wanted(known.value(given))
             owner = get_proper_type(context.type)
             kind = owner.type.name if isinstance(owner, Instance) else ""
@@ -75,7 +73,7 @@ def check_step(context: MethodContext) -> Type:
                 case CallExpr(args=[trained, *_], arg_names=[None | "model", *_]) if asked:
                     complaint = _complaint(trained, asked, known)
                     if complaint is not None:
-                        flow.fail(
+                        reporting.fail(
                             context.api,
                             f"{kind}.step: these are the gradients by {_spelled(asked)}, "
                             f"{complaint}; write backward(wrt=...) with what {kind} was made for",
@@ -89,7 +87,7 @@ def check_wanted(context: MethodContext) -> Type:
     """Report a tensor that is made where the gradient by it is asked for."""
     wanted = _wanted(context.context)
     if isinstance(wanted, CallExpr) and _is_created(wanted):
-        flow.fail(
+        reporting.fail(
             context.api,
             "backward: wrt is a tensor that is made here, so that the loss cannot depend on it; "
             "give the tensor a name, compute the loss with it, and ask for it by that name",
@@ -103,10 +101,10 @@ def check_augmented(context: MethodContext) -> Type:
     """Report a loop that gives its own name a new tensor, which nobody reads."""
     found = context.context
     if isinstance(found, OpExpr) and isinstance(found.left, NameExpr):
-        statement = assignments_of(flow.tree(context.api)).in_vain.get(found.left)
+        statement = assignments_of(reporting.tree(context.api)).in_vain.get(found.left)
         if statement is not None:
             name, op = found.left.name, statement.op
-            flow.fail(
+            reporting.fail(
                 context.api,
                 f'"{name} {op}= ..." gives the name of the loop a new tensor, which nobody reads: '
                 "what the loop goes over stays as it is; an optimizer changes parameters: "
@@ -119,8 +117,8 @@ def check_augmented(context: MethodContext) -> Type:
 
 def check_entered(context: FunctionContext) -> Type:
     """Report a context that nothing can enter, for nobody reads the name it is given."""
-    if assignments_of(flow.tree(context.api)).is_dropped(context.context):
-        flow.fail(
+    if assignments_of(reporting.tree(context.api)).is_dropped(context.context):
+        reporting.fail(
             context.api,
             "GradientContext: this one is never entered, so no tape belongs to it; write "
             "`with tt.GradientContext():` around what it is for",

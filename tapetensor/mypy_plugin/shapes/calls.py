@@ -49,33 +49,29 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.errors import (
-    ArgumentTypeError,
-    AxisError,
-    DTypeError,
-    TapeTensorError,
+from tapetensor.errors import ArgumentTypeError, AxisError, DTypeError, TapeTensorError
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.names import TENSOR, class_named
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    Operand,
+    UndecidedError,
+    all_known,
+    is_computed,
+    is_int,
+    known,
+    may_have_any_shape,
+    members,
+    read_tensor,
+    write_tensor,
 )
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import (
+from tapetensor.mypy_plugin.reporting import (
     ARGUMENT_KIND,
     AXIS_RANGE,
     DTYPE_MISMATCH,
     SHAPE_MISMATCH,
 )
-from tapetensor.mypy_plugin.displays import is_displayed
-from tapetensor.mypy_plugin.kinds import ANYTHING, is_int, members
-from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.shapes.reading import (
-    Operand,
-    UndecidedError,
-    all_known,
-    is_computed,
-    known,
-    may_have_any_shape,
-    read_tensor,
-    write_tensor,
-)
-from tapetensor.mypy_plugin.symbols import class_of
+from tapetensor.mypy_plugin.statements import is_displayed
 from tapetensor.rules.dims import Dims
 
 _REFUSED: Final = AnyType(TypeOfAny.from_error)
@@ -273,7 +269,7 @@ class Call:
     @property
     def tensor_info(self) -> TypeInfo:
         """The class Tensor."""
-        return known(class_of(TENSOR))
+        return known(class_named(TENSOR))
 
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
@@ -299,7 +295,7 @@ class Call:
         """Report an error; return a signature that takes everything, so that it is the only one."""
         _last_refusal.call, _last_refusal.error = self, error
         code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-        flow.fail(self._context.api, str(error), self._context.context, code)
+        reporting.fail(self._context.api, str(error), self._context.context, code)
         return self._item.copy_modified(
             arg_types=[_REFUSED] * len(self._item.arg_types),
             arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
@@ -422,7 +418,7 @@ def reflected(op: str, rule: Rule | None) -> Hook:
         if call is None or error is None or call.node is not context.context:
             return context.default_signature if usual is None else usual(context)
         again = Call(context, call.op)
-        with flow.heard_around(again.api):
+        with reporting.heard_around(again.api):
             refusal = again.refused(error)
         return refusal.copy_modified(ret_type=call.refused_result)
 

@@ -28,12 +28,16 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.kinds import ANYTHING, is_endless
-from tapetensor.mypy_plugin.names import COMPUTED, TENSOR, TYPING
+from tapetensor.mypy_plugin.names import COMPUTED, TENSOR, TYPING, class_named, node_of
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    OPERATIONS,
+    is_computed,
+    is_endless,
+    read_dim,
+    write_known,
+)
 from tapetensor.mypy_plugin.shapes.calls import fitted
-from tapetensor.mypy_plugin.shapes.reading import OPERATIONS, is_computed, read_dim
-from tapetensor.mypy_plugin.shapes.spelling import write_known
-from tapetensor.mypy_plugin.symbols import class_of, node_of
 
 # Most names of annotations come from here, and no alias of dims: the library writes none either.
 _WITHOUT_ALIASES: Final = (
@@ -69,7 +73,7 @@ def _spelling(name: str) -> Callable[[AnalyzeTypeContext], Type]:
         if len(found.args) != 2:
             context.api.fail(f"{name} takes two dims: {name}[M, N]", context.context)
             return AnyType(TypeOfAny.from_error)
-        info = class_of(f"{COMPUTED}.{name}")
+        info = class_named(f"{COMPUTED}.{name}")
         if info is None:
             return ANYTHING
         dims = [context.api.analyze_type(one) for one in found.args]

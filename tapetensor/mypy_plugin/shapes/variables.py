@@ -1,9 +1,10 @@
-"""Names that are used again: ``h = strided(h)``, which has open dims where `h` had none.
+"""Names that are used again, ``h = strided(h)``, and tensors of several shapes.
 
 mypy infers the type of a variable from its first value. An open dim of a later value meets a known
 one there, and mypy takes the known one, which is a false claim. So what the variable is declared
 to be is opened, and the known dims of each value are left to mypy's narrowing. In a loop this is
-done for dims that differ, too: ``x = concat((x, row))`` grows.
+done for dims that differ, too: ``x = concat((x, row))`` grows. And of layers of two sizes in one
+tuple, which a loop takes one by one, mypy makes `object`, where here it is one of open sizes.
 """
 
 from __future__ import annotations
@@ -28,14 +29,21 @@ from mypy.nodes import (
 )
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.subtypes import is_subtype
-from mypy.types import AnyType, Instance, TupleType, Type, get_proper_type
+from mypy.types import (
+    AnyType,
+    Instance,
+    LiteralType,
+    ProperType,
+    TupleType,
+    Type,
+    UnionType,
+    get_proper_type,
+)
 
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.assignments import statements
-from tapetensor.mypy_plugin.kinds import ANYTHING
+from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.shapes.reading import read_dim
-from tapetensor.mypy_plugin.shapes.unions import distributed
+from tapetensor.mypy_plugin.reading import ANYTHING, has_dims, is_endless, members, read_dim
+from tapetensor.mypy_plugin.statements import statements
 from tapetensor.rules.dims import differ
 
 _SETTING: Final = (
@@ -77,13 +85,13 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         return distributed(result)
     grows = may_grow and context.context in _found.looped
     # What is annotated stays what that says; a parameter says what it is given.
-    is_parameter = flow.is_parameter(api, node)
+    is_parameter = reporting.is_parameter(api, node)
     declared = get_proper_type(node.type)
     may_change = node.is_inferred or is_parameter
     if node.is_inferred and _is_number(declared) and not api.options.allow_redefinition:
         # ``total = 0.0; total = total + loss``: it begins as a number, and is a tensor from here.
         # mypy has read the type that it had, of which the result must be one.
-        flow.redeclare(api, name, result)
+        reporting.redeclare(api, name, result)
         return ANYTHING
     if not may_change or not isinstance(declared, Instance) or declared.type is not result.type:
         return result
@@ -92,7 +100,7 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     opened = _opened(declared.args[0], result.args[0], grows=grows)
     if opened is not None:
         declared = declared.copy_modified(args=[opened, *declared.args[1:]])
-        flow.redeclare(api, name, declared)
+        reporting.redeclare(api, name, declared)
     shape = (grows and _opened(result.args[0], declared.args[0], grows=True)) or result.args[0]
     return _kept(api, name, declared, result.copy_modified(args=[shape, *result.args[1:]]))
 
@@ -114,7 +122,7 @@ def _is_number(found: Type | None) -> bool:
 def _kept(api: TypeChecker, name: NameExpr, declared: Instance, result: Instance) -> Instance:
     """Return the result; note which setting lets the name take it, where mypy will refuse it."""
     if not api.options.allow_redefinition and not is_subtype(result, declared):
-        flow.note_once(api, _SETTING, name)
+        reporting.note_once(api, _SETTING, name)
     return result
 
 
@@ -173,3 +181,72 @@ def _values(rvalue: Expression) -> list[Expression]:
     if isinstance(rvalue, TupleExpr):
         return [value for one in rvalue.items for value in _values(one)]
     return [rvalue]
+
+
+WALKING: Final = ("builtins.enumerate", "builtins.zip", "builtins.reversed")
+
+
+def walked(context: FunctionContext | MethodContext) -> Type:
+    """Return the result of `zip` or the like with open sizes for what mypy takes for objects."""
+    result = get_proper_type(context.default_return_type)
+    items = [_items(one) for given in context.arg_types for one in given]
+    if not isinstance(result, Instance) or len(result.args) != 1 or not any(items):
+        return context.default_return_type
+    inner = get_proper_type(result.args[0])
+    if not isinstance(inner, TupleType):
+        return result.copy_modified(args=[_known(inner, items[0])])
+    # What follows is `strict`.
+    each = map(_known, map(get_proper_type, inner.items), items)
+    return result.copy_modified(args=[inner.copy_modified(items=list(each))])
+
+
+def summed(context: FunctionContext | MethodContext) -> Type:
+    """Return the result of `sum` of tensors: a tensor, where mypy adds the 0 of an empty list."""
+    items = [one for one in members(context.default_return_type) if not _is_zero(one)]
+    tensors = [one for one in items if has_dims(one)]
+    return (
+        UnionType.make_union(tensors)
+        if items and len(tensors) == len(items)
+        else (context.default_return_type)
+    )
+
+
+def _is_zero(found: ProperType) -> bool:
+    return isinstance(found, LiteralType) and found.value == 0
+
+
+def distributed(found: Instance) -> Type:
+    """Return a tensor of one shape or another as one tensor or another."""
+    shape = get_proper_type(found.args[0])
+    if not isinstance(shape, UnionType):
+        return found
+    tensors = [found.copy_modified(args=[one, *found.args[1:]]) for one in shape.items]
+    return UnionType(tensors, found.line, found.column)
+
+
+def _items(found: Type) -> list[Instance]:
+    """Return the layers or tensors in a tuple; nothing where something else is in it."""
+    proper = get_proper_type(found)
+    if is_endless(found) or not isinstance(proper, TupleType):
+        return []
+    items = map(get_proper_type, proper.items)
+    found_items = [one for one in items if isinstance(one, Instance) and has_dims(one)]
+    return found_items if len(found_items) == len(proper.items) else []
+
+
+def _known(joined: ProperType, items: list[Instance]) -> Type:
+    if not isinstance(joined, Instance) or joined.type.fullname != "builtins.object" or not items:
+        return joined
+    by_class: dict[str, list[Instance]] = {}
+    for one in items:
+        by_class.setdefault(one.type.fullname, []).append(one)
+    return UnionType.make_union([_with_open_dims(*several) for several in by_class.values()])
+
+
+def _with_open_dims(first: Instance, *others: Instance) -> Instance:
+    """Return a type with open dims, and shapes, where those of one class differ."""
+    args = [
+        one if all(one == other.args[place] for other in others) else ANYTHING
+        for place, one in enumerate(first.args)
+    ]
+    return first.copy_modified(args=args)
