@@ -9,22 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mypy import types
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type
 from mypy.nodes import Expression, IntExpr, RefExpr
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodSigContext
-from mypy.types import (
-    CallableType,
-    FunctionLike,
-    Instance,
-    LiteralType,
-    TupleType,
-    Type,
-    TypeVarId,
-    TypeVarType,
-    UnionType,
-    get_proper_type,
-)
 
 from tapetensor.mypy_plugin.names import ELSEWHERE
 from tapetensor.mypy_plugin.reading import (
@@ -41,43 +30,46 @@ from tapetensor.mypy_plugin.statements import is_displayed
 from tapetensor.rules.dims import INT, Size
 
 
-def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
+def function_signature(fullname: str) -> Callable[[FunctionSigContext], types.FunctionLike] | None:
     """Return the hook for the signature of a function or a class."""
     return None if fullname.startswith(ELSEWHERE) else narrow_sizes
 
 
-def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+def function_result(fullname: str) -> Callable[[FunctionContext], types.Type] | None:
     """Return the hook for the result of a call of a function or a class."""
     return None if fullname.startswith(ELSEWHERE) else keep_sizes
 
 
-def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
+def method_signature(fullname: str) -> Callable[[MethodSigContext], types.FunctionLike] | None:
     """Return the hook for the signature of a method."""
     return None if fullname.startswith(ELSEWHERE) else open_method
 
 
-def open_method(context: MethodSigContext) -> FunctionLike:
+def open_method(context: MethodSigContext) -> types.FunctionLike:
     """Return the signature that takes known sizes where it says `int`."""
     return _opened(settle_dropped(context))
 
 
-def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
+def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
     """Return the signature with literals for the type variables that stand for a size alone."""
     item = _opened(settle_dropped(context))
-    result = get_proper_type(item.ret_type)
+    result = types.get_proper_type(item.ret_type)
     if not item.variables or not _holds_dims(result):
         return item
-    sizes: dict[TypeVarId, Type] = {}
-    given: dict[int, Type] = {}
+    sizes: dict[types.TypeVarId, types.Type] = {}
+    given: dict[int, types.Type] = {}
     for index, (formal, arguments) in enumerate(zip(item.arg_types, context.args, strict=True)):
-        variable = get_proper_type(formal)
-        if len(arguments) != 1 or not isinstance(variable, TypeVarType):
+        variable = types.get_proper_type(formal)
+        if len(arguments) != 1 or not isinstance(variable, types.TypeVarType):
             continue
         size = _size(arguments[0], context) if is_int(variable.upper_bound) else None
         if size is not None:
             sizes[variable.id] = size
             found = context.api.get_expression_type(arguments[0])
-            if not isinstance(get_proper_type(found), LiteralType) and _literal(found) is None:
+            if (
+                not isinstance(types.get_proper_type(found), types.LiteralType)
+                and _literal(found) is None
+            ):
                 # It is an int for mypy: a member of an `IntEnum`, or computed from names.
                 given[index] = found
     assert isinstance(context.api, TypeChecker)
@@ -95,10 +87,10 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
     return narrowed.copy_modified(arg_types=formals)
 
 
-def keep_sizes(context: FunctionContext) -> Type:
+def keep_sizes(context: FunctionContext) -> types.Type:
     """Return the result with the literals that its shape was inferred from."""
-    result = get_proper_type(context.default_return_type)
-    if not isinstance(result, Instance) or not has_dims(result):
+    result = types.get_proper_type(context.default_return_type)
+    if not isinstance(result, types.Instance) or not has_dims(result):
         return context.default_return_type
     assert isinstance(context.api, TypeChecker)
     if is_displayed(context.context, context.api):
@@ -106,18 +98,20 @@ def keep_sizes(context: FunctionContext) -> Type:
     return result.copy_modified(args=[_with_ints(one, _remembered) for one in result.args])
 
 
-def _holds_dims(found: Type) -> bool:
+def _holds_dims(found: types.Type) -> bool:
     """Tell whether a type is that of a tensor or a module, or of a tuple or an iterable of such."""
-    proper = get_proper_type(found)
+    proper = types.get_proper_type(found)
     if has_dims(proper):
         return True
-    if isinstance(proper, TupleType):
+    if isinstance(proper, types.TupleType):
         return any(map(_holds_dims, proper.items))
-    is_ours = isinstance(proper, Instance) and proper.type.module_name.startswith("tapetensor.")
-    return is_ours and isinstance(proper, Instance) and any(map(_holds_dims, proper.args))
+    is_ours = isinstance(proper, types.Instance) and proper.type.module_name.startswith(
+        "tapetensor."
+    )
+    return is_ours and isinstance(proper, types.Instance) and any(map(_holds_dims, proper.args))
 
 
-def _opened(item: CallableType) -> CallableType:
+def _opened(item: types.CallableType) -> types.CallableType:
     """Return a signature whose parameters have open dims where they say `int`.
 
     Without the plugin ``zeros((5,))`` is a ``Tensor1D[int]``, and may be passed as one. That it is
@@ -129,68 +123,74 @@ def _opened(item: CallableType) -> CallableType:
     return item.copy_modified(arg_types=formals)
 
 
-def _open_dims(formal: Type) -> Type:
+def _open_dims(formal: types.Type) -> types.Type:
     if is_endless(formal):
         return formal
-    proper = get_proper_type(formal)
-    if isinstance(proper, UnionType):
+    proper = types.get_proper_type(formal)
+    if isinstance(proper, types.UnionType):
         items = [_open_dims(item) for item in proper.items]
         same = all(one is two for one, two in zip(items, proper.items, strict=True))
-        return formal if same else UnionType(items, proper.line, proper.column)
-    if not isinstance(proper, Instance) or not has_dims(proper) or not _says_int(proper):
+        return formal if same else types.UnionType(items, proper.line, proper.column)
+    if not isinstance(proper, types.Instance) or not has_dims(proper) or not _says_int(proper):
         return formal
     return proper.copy_modified(args=[_with_ints(one, lambda _: ANYTHING) for one in proper.args])
 
 
-def _size(expression: Expression, context: FunctionSigContext) -> Type | None:
+def _size(expression: Expression, context: FunctionSigContext) -> types.Type | None:
     """Return the type of a size: of a number, a name for one, or what is computed from names."""
     integer = context.api.named_generic_type("builtins.int", [])
     found = context.api.get_expression_type(expression)
     number = read_int(found)
     if number is not None:
-        return LiteralType(number, integer) if isinstance(expression, IntExpr | RefExpr) else None
+        return (
+            types.LiteralType(number, integer)
+            if isinstance(expression, IntExpr | RefExpr)
+            else None
+        )
     assert isinstance(context.api, TypeChecker)
     size = size_of(expression, context.api) if is_int(found) else INT
     return write_known(size, integer) if isinstance(size, Size) else None
 
 
-def _literal(found: Type) -> LiteralType | None:
+def _literal(found: types.Type) -> types.LiteralType | None:
     """Return what mypy remembers of an int, which fits a literal."""
-    proper = get_proper_type(found)
-    return proper.last_known_value if isinstance(proper, Instance) and is_int(proper) else None
+    proper = types.get_proper_type(found)
+    return (
+        proper.last_known_value if isinstance(proper, types.Instance) and is_int(proper) else None
+    )
 
 
-def _says_int(wanted: Type) -> bool:
+def _says_int(wanted: types.Type) -> bool:
     """Tell whether a context asks for plain ints."""
     if is_endless(wanted):
         return False
-    proper = get_proper_type(wanted)
-    if isinstance(proper, UnionType | TupleType):
+    proper = types.get_proper_type(wanted)
+    if isinstance(proper, types.UnionType | types.TupleType):
         return any(_says_int(item) for item in proper.items)
-    if isinstance(proper, Instance):
+    if isinstance(proper, types.Instance):
         if is_int(proper):
             return proper.last_known_value is None
         return any(_says_int(item) for item in proper.args)
     return False
 
 
-def _with_ints(argument: Type, replace: Callable[[Instance], Type]) -> Type:
+def _with_ints(argument: types.Type, replace: Callable[[types.Instance], types.Type]) -> types.Type:
     """Return an argument of a tensor's, or a module's, type with its ints replaced."""
     if is_endless(argument):
         return argument
-    proper = get_proper_type(argument)
-    if isinstance(proper, TupleType):
+    proper = types.get_proper_type(argument)
+    if isinstance(proper, types.TupleType):
         return proper.copy_modified(items=[_with_ints(item, replace) for item in proper.items])
-    if not isinstance(proper, Instance):
+    if not isinstance(proper, types.Instance):
         return argument
     is_number = is_int(proper) or proper.type.has_base("enum.IntEnum")
     return replace(proper) if is_number else argument
 
 
-def _remembered(number: Instance) -> Type:
+def _remembered(number: types.Instance) -> types.Type:
     """Return the literal that mypy remembers of an int, or the int."""
     value = read_int(number)
     if value is None or number.last_known_value is None:
         return number
     integers = [one for one in number.type.mro if one.fullname == "builtins.int"]
-    return LiteralType(value, Instance(integers[0], []))
+    return types.LiteralType(value, types.Instance(integers[0], []))

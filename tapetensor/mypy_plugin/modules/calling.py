@@ -12,30 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mypy.nodes import (
-    MDEF,
-    AssignmentStmt,
-    Block,
-    CallExpr,
-    ComparisonExpr,
-    ConditionalExpr,
-    Decorator,
-    Expression,
-    FuncDef,
-    IfStmt,
-    MemberExpr,
-    NameExpr,
-    OverloadedFuncDef,
-    PlaceholderNode,
-    RefExpr,
-    ReturnStmt,
-    Statement,
-    SymbolTableNode,
-    TupleExpr,
-    TypeInfo,
-    UnaryExpr,
-    Var,
-)
+from mypy import nodes
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext, MethodSigContext
 from mypy.server.trigger import make_trigger
 from mypy.types import (
@@ -75,16 +52,16 @@ def add_call(context: ClassDefContext) -> None:
     """
     info = context.cls.info
     forward = info.get(_FORWARD)
-    if forward is None or forward.node is None or isinstance(forward.node, PlaceholderNode):
+    if forward is None or forward.node is None or isinstance(forward.node, nodes.PlaceholderNode):
         return
-    if isinstance(forward.node, Var) and not forward.node.is_inferred:
+    if isinstance(forward.node, nodes.Var) and not forward.node.is_inferred:
         # A field that holds a function has no `self` to bind, as `__call__` would.
         return
     called = member_of(info, _CALL)
     # The user's own __call__ is what runs.
     if called is not None and (called is forward.node or called.name != _FORWARD):
         return
-    info.names[_CALL] = SymbolTableNode(MDEF, forward.node)
+    info.names[_CALL] = nodes.SymbolTableNode(nodes.MDEF, forward.node)
     owner = info.get_containing_type_info(_FORWARD) or info
     context.api.add_plugin_dependency(
         make_trigger(f"{owner.fullname}.{_FORWARD}"), make_trigger(f"{info.fullname}.{_CALL}")
@@ -101,7 +78,9 @@ def check_spelling(context: ClassDefContext) -> None:
     if info.get(_FORWARD) is not None or info.get(_CALL) is not None:
         return
     for name, symbol in info.names.items():
-        if isinstance(symbol.node, FuncDef | OverloadedFuncDef | Decorator) and _is_misspelt(name):
+        if isinstance(
+            symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
+        ) and _is_misspelt(name):
             reporting.fail(
                 context.api,
                 f'{info.name}: a module is called by its forward(), and "{name}" is another name; '
@@ -137,10 +116,10 @@ def check_forward(context: ClassDefContext) -> None:
     )
 
 
-def _has_methods(info: TypeInfo) -> bool:
+def _has_methods(info: nodes.TypeInfo) -> bool:
     """Tell whether a class defines what may be called; not what sets up a module or displays it."""
     return any(
-        isinstance(symbol.node, FuncDef | OverloadedFuncDef | Decorator)
+        isinstance(symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator)
         and not (name.startswith("__") and name.endswith("__"))
         for name, symbol in info.names.items()
     )
@@ -167,7 +146,7 @@ def _names_used(path: str) -> set[str] | None:
     return used
 
 
-def has_forward(info: TypeInfo) -> bool:
+def has_forward(info: nodes.TypeInfo) -> bool:
     """Tell whether a class may have a `forward`, perhaps by means that mypy does not see."""
     return (
         info.fallback_to_any
@@ -201,7 +180,7 @@ def follow_tape(context: MethodSigContext) -> FunctionLike:
     item = context.default_signature
     info = class_of(context.type)
     node = None if info is None else member_of(info, _FORWARD)
-    if not isinstance(node, OverloadedFuncDef) or not context.args or not context.args[0]:
+    if not isinstance(node, nodes.OverloadedFuncDef) or not context.args or not context.args[0]:
         return item
     if _kept_tape(item) != NONE_TAPE or not _is_for_each_tape(node):
         return item
@@ -217,14 +196,14 @@ def check_returned(context: FunctionContext | MethodContext) -> Type:
     made, where = context.default_return_type, context.context
     function = reporting.function(context.api)
     if (
-        isinstance(function, FuncDef)
+        isinstance(function, nodes.FuncDef)
         and function.name == _FORWARD
         and _is_named(_tape(_first(made)), NONE_TAPE)
         and function.info
         and function.info.has_base(MODULE)
     ):
         node = member_of(function.info, _FORWARD)
-        if isinstance(node, OverloadedFuncDef) and _is_for_each_tape(node):
+        if isinstance(node, nodes.OverloadedFuncDef) and _is_for_each_tape(node):
             inputs = {one.variable.name for one in function.arguments[1:]}
             if any(one is where for one in _returned(function.body.body, inputs, owned=None)):
                 reporting.report(
@@ -238,7 +217,7 @@ def check_returned(context: FunctionContext | MethodContext) -> Type:
     return made
 
 
-def _is_for_each_tape(node: OverloadedFuncDef) -> bool:
+def _is_for_each_tape(node: nodes.OverloadedFuncDef) -> bool:
     """Tell whether there is one overload for each tape, which returns the tape that it takes."""
     declared = get_proper_type(node.type)
     items = declared.items if isinstance(declared, FunctionLike) else []
@@ -281,8 +260,8 @@ def _is_named(found: Type | None, name: str) -> bool:
 
 
 def _returned(
-    body: Sequence[Statement], inputs: set[str], *, owned: bool | None
-) -> Iterator[Expression]:
+    body: Sequence[nodes.Statement], inputs: set[str], *, owned: bool | None
+) -> Iterator[nodes.Expression]:
     """Yield what statements return where the input owns a tape.
 
     Args:
@@ -290,26 +269,29 @@ def _returned(
         inputs: the names of the inputs.
         owned: whether the input owns one there; None if that is not known.
     """
-    values: dict[str, Expression] = {}
+    values: dict[str, nodes.Expression] = {}
     for statement in body:
         match statement:
             # Of a pair (value and tape, from `split_tape`) the value comes first.
-            case AssignmentStmt(
-                lvalues=[NameExpr(name=name) | TupleExpr(items=[NameExpr(name=name), *_])],
+            case nodes.AssignmentStmt(
+                lvalues=[
+                    nodes.NameExpr(name=name)
+                    | nodes.TupleExpr(items=[nodes.NameExpr(name=name), *_])
+                ],
                 rvalue=value,
             ):
-                named = value.name if isinstance(value, NameExpr) else ""
+                named = value.name if isinstance(value, nodes.NameExpr) else ""
                 values[name] = values.get(named, value)
-            case ReturnStmt(expr=Expression() as value):
-                if isinstance(value, NameExpr):
+            case nodes.ReturnStmt(expr=nodes.Expression() as value):
+                if isinstance(value, nodes.NameExpr):
                     value = values.get(value.name, value)
-                if isinstance(value, ConditionalExpr):
+                if isinstance(value, nodes.ConditionalExpr):
                     asked = _asked(value.cond, inputs)
                     if asked is not None:
                         yield value.if_expr if asked else value.else_expr
                 elif owned:
                     yield value
-            case IfStmt(expr=[question], body=[then], else_body=otherwise):
+            case nodes.IfStmt(expr=[question], body=[then], else_body=otherwise):
                 asked = _asked(question, inputs)
                 inside = owned if asked is None else asked
                 yield from _returned(then.body, inputs, owned=inside)
@@ -322,26 +304,29 @@ def _returned(
                 pass
 
 
-def _leaves(block: Block) -> bool:
-    return bool(block.body) and isinstance(block.body[-1], ReturnStmt)
+def _leaves(block: nodes.Block) -> bool:
+    return bool(block.body) and isinstance(block.body[-1], nodes.ReturnStmt)
 
 
-def _asked(question: Expression, inputs: set[str]) -> bool | None:
+def _asked(question: nodes.Expression, inputs: set[str]) -> bool | None:
     """Tell whether a condition says that an input owns a tape; None if it asks something else."""
     match question:
-        case UnaryExpr(op="not", expr=inner):
+        case nodes.UnaryExpr(op="not", expr=inner):
             found = _asked(inner, inputs)
             return None if found is None else not found
-        case MemberExpr(name="owns_tape", expr=NameExpr(name=name)) if name in inputs:
+        case nodes.MemberExpr(name="owns_tape", expr=nodes.NameExpr(name=name)) if name in inputs:
             return True
-        case CallExpr(callee=RefExpr(fullname=called), args=[*_, NameExpr(name=name)]) if (
-            called in (ASKS_FOR_TAPE, IS_TRAINING) and name in inputs
-        ):
+        case nodes.CallExpr(
+            callee=nodes.RefExpr(fullname=called), args=[*_, nodes.NameExpr(name=name)]
+        ) if called in (ASKS_FOR_TAPE, IS_TRAINING) and name in inputs:
             # That a module does not train says nothing: it may infer from a traced input.
             return True if called == ASKS_FOR_TAPE else None
-        case ComparisonExpr(
+        case nodes.ComparisonExpr(
             operators=[("is" | "is not" | "==" | "!=") as operator],
-            operands=[MemberExpr(name="tape_type", expr=NameExpr(name=name)), RefExpr() as tape],
+            operands=[
+                nodes.MemberExpr(name="tape_type", expr=nodes.NameExpr(name=name)),
+                nodes.RefExpr() as tape,
+            ],
         ) if name in inputs and tape.fullname in (NONE_TAPE, OWNED_TAPE):
             return (tape.fullname == OWNED_TAPE) == (operator in ("is", "=="))
     return None

@@ -10,46 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from mypy import nodes, types
 from mypy.expandtype import expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import (
-    ARG_STAR2,
-    MDEF,
-    AssignmentStmt,
-    CallExpr,
-    ClassDef,
-    Decorator,
-    Expression,
-    ExpressionStmt,
-    FuncBase,
-    FuncDef,
-    NameExpr,
-    OverloadedFuncDef,
-    PassStmt,
-    RefExpr,
-    Statement,
-    StrExpr,
-    SymbolTableNode,
-    TempNode,
-    TypeInfo,
-    Var,
-)
 from mypy.plugin import ClassDefContext
 from mypy.server.trigger import make_trigger
-from mypy.types import (
-    AnyType,
-    CallableType,
-    Instance,
-    LiteralType,
-    ParamSpecType,
-    ProperType,
-    TupleType,
-    Type,
-    TypeVarLikeType,
-    TypeVarTupleType,
-    UnpackType,
-    get_proper_type,
-)
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.names import class_named, member_of
@@ -69,7 +34,7 @@ def derives(fullname: str, base: str) -> bool:
     return info is not None and info.has_base(base)
 
 
-def with_constructor(info: TypeInfo) -> TypeInfo | None:
+def with_constructor(info: nodes.TypeInfo) -> nodes.TypeInfo | None:
     """Return the class whose constructor, written by hand, makes a module; None for fields."""
     for base in info.mro:
         if base.fullname == names.MODULE:
@@ -80,15 +45,15 @@ def with_constructor(info: TypeInfo) -> TypeInfo | None:
     return None
 
 
-def signature_of_constructor(owner: TypeInfo) -> CallableType | None:
+def signature_of_constructor(owner: nodes.TypeInfo) -> types.CallableType | None:
     """Return the signature of a constructor as it is implemented, `self` included."""
     node: Any = owner.names["__init__"].node
-    if isinstance(node, OverloadedFuncDef):
+    if isinstance(node, nodes.OverloadedFuncDef):
         node = node.impl
-    if isinstance(node, Decorator):
+    if isinstance(node, nodes.Decorator):
         node = node.func
-    found = get_proper_type(node.type) if isinstance(node, FuncBase) else None
-    return found if isinstance(found, CallableType) else None
+    found = types.get_proper_type(node.type) if isinstance(node, nodes.FuncBase) else None
+    return found if isinstance(found, types.CallableType) else None
 
 
 _ATTRIBUTE = "__tapetensor_fields__"
@@ -99,10 +64,12 @@ _OPEN = "open"
 def keep_kinds(context: ClassDefContext) -> None:
     """Write down the kinds of the fields that a class body declares."""
     cls, info = context.cls, context.cls.info
-    variable = Var(_ATTRIBUTE, LiteralType(_kinds(cls), context.api.named_type("builtins.str")))
+    variable = nodes.Var(
+        _ATTRIBUTE, types.LiteralType(_kinds(cls), context.api.named_type("builtins.str"))
+    )
     variable.info = info
     variable._fullname = f"{info.fullname}.{_ATTRIBUTE}"
-    info.names[_ATTRIBUTE] = SymbolTableNode(MDEF, variable, plugin_generated=True)
+    info.names[_ATTRIBUTE] = nodes.SymbolTableNode(nodes.MDEF, variable, plugin_generated=True)
     for name in [_ATTRIBUTE, *assignments(cls)]:
         context.api.add_plugin_dependency(
             make_trigger(f"{info.fullname}.{name}"), make_trigger(info.fullname)
@@ -122,28 +89,28 @@ class Field(NamedTuple):
     name: str
     kind: str
     options: frozenset[str]
-    annotation: ProperType | None
+    annotation: types.ProperType | None
 
 
-def fields_of(module: Instance) -> Iterator[Field]:
+def fields_of(module: types.Instance) -> Iterator[Field]:
     """Yield the fields of a module that have no default; none if they are not all known."""
     for name, (kind, options) in (kinds_of_fields(module.type) or {}).items():
         if kind == _DEFAULT:
             continue
         node = member_of(module.type, name)
-        annotation = type_in(module, node) if isinstance(node, Var) else None
+        annotation = type_in(module, node) if isinstance(node, nodes.Var) else None
         yield Field(name, kind, options, annotation)
 
 
-def type_in(module: Instance, field: Var) -> ProperType | None:
+def type_in(module: types.Instance, field: nodes.Var) -> types.ProperType | None:
     """Return the type that a field has in a module; None if that is not known."""
     if field.type is None:
         return None
     holder = map_instance_to_supertype(module, field.info)
-    return get_proper_type(respelled(expand_type_by_instance(field.type, holder)))
+    return types.get_proper_type(respelled(expand_type_by_instance(field.type, holder)))
 
 
-def kinds_of_fields(info: TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
+def kinds_of_fields(info: nodes.TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
     """Return, by field, its kind and the names of its options; None if they are not all known.
 
     The kind is the name of a function of `tapetensor.nn.fields`, "default" for another value, and
@@ -164,14 +131,18 @@ def kinds_of_fields(info: TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | N
     return found
 
 
-def _written(info: TypeInfo) -> str | None:
+def _written(info: nodes.TypeInfo) -> str | None:
     symbol = info.names.get(_ATTRIBUTE)
     node: Any = None if symbol is None else symbol.node
-    kinds = None if node is None else get_proper_type(node.type)
-    return kinds.value if isinstance(kinds, LiteralType) and isinstance(kinds.value, str) else None
+    kinds = None if node is None else types.get_proper_type(node.type)
+    return (
+        kinds.value
+        if isinstance(kinds, types.LiteralType) and isinstance(kinds.value, str)
+        else None
+    )
 
 
-def _kinds(cls: ClassDef) -> str:
+def _kinds(cls: nodes.ClassDef) -> str:
     """Return ``name,kind,option,...`` of every field, or "open" if the body does more than that."""
     entries = [_kind(one) for one in cls.defs.body]
     if cls.decorators or None in entries:
@@ -179,56 +150,59 @@ def _kinds(cls: ClassDef) -> str:
     return ";".join(filter(None, entries))
 
 
-def _kind(statement: Statement) -> str | None:
+def _kind(statement: nodes.Statement) -> str | None:
     """Return the entry of a field, empty for a statement that declares none; None if it may."""
-    if not isinstance(statement, AssignmentStmt):
+    if not isinstance(statement, nodes.AssignmentStmt):
         return "" if _is_harmless(statement) else None
     target, value = statement.lvalues[0], statement.rvalue
-    if len(statement.lvalues) != 1 or not isinstance(target, NameExpr):
+    if len(statement.lvalues) != 1 or not isinstance(target, nodes.NameExpr):
         return None
-    if isinstance(target.node, Var) and target.node.is_classvar:
+    if isinstance(target.node, nodes.Var) and target.node.is_classvar:
         return ""
-    if isinstance(value, TempNode) and value.no_rhs:
+    if isinstance(value, nodes.TempNode) and value.no_rhs:
         return f"{target.name},"
     kind, options = declared(value)
     return ",".join([target.name, kind or _DEFAULT, *options])
 
 
-def declared(value: Expression) -> tuple[str, list[str]]:
+def declared(value: nodes.Expression) -> tuple[str, list[str]]:
     """Return the kind and the names of the options of ``parameter(...)`` and the like."""
-    if not (isinstance(value, CallExpr) and isinstance(value.callee, RefExpr)):
+    if not (isinstance(value, nodes.CallExpr) and isinstance(value.callee, nodes.RefExpr)):
         return "", []
     room, _, kind = value.callee.fullname.rpartition(".")
     if room != names.FIELDS:
         return "", []
     # By its place only `repeat` takes an argument, how many there are.
     given = zip(value.arg_names, value.arg_kinds, strict=True)
-    return kind, ["*" if how is ARG_STAR2 else name or "count" for name, how in given]
+    return kind, ["*" if how is nodes.ARG_STAR2 else name or "count" for name, how in given]
 
 
-def _is_harmless(statement: Statement) -> bool:
+def _is_harmless(statement: nodes.Statement) -> bool:
     """Tell whether a statement in a class body declares no field."""
-    if isinstance(statement, ExpressionStmt):
-        return isinstance(statement.expr, StrExpr)
-    return isinstance(statement, FuncDef | OverloadedFuncDef | Decorator | ClassDef | PassStmt)
+    if isinstance(statement, nodes.ExpressionStmt):
+        return isinstance(statement.expr, nodes.StrExpr)
+    return isinstance(
+        statement,
+        nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator | nodes.ClassDef | nodes.PassStmt,
+    )
 
 
-def assignments(cls: ClassDef) -> dict[str, AssignmentStmt]:
+def assignments(cls: nodes.ClassDef) -> dict[str, nodes.AssignmentStmt]:
     """Return the assignments of a class body, by the name that is assigned to first."""
     return {
         one.lvalues[0].name: one
         for one in cls.defs.body
-        if isinstance(one, AssignmentStmt) and isinstance(one.lvalues[0], NameExpr)
+        if isinstance(one, nodes.AssignmentStmt) and isinstance(one.lvalues[0], nodes.NameExpr)
     }
 
 
 _USUAL_DTYPE = "float32"
 
 
-def module_in_words(module: Type) -> str:
+def module_in_words(module: types.Type) -> str:
     """Return a module as ``Linear[784, 512]``; the usual dtype goes without saying."""
-    module = get_proper_type(module)
-    if not isinstance(module, Instance):
+    module = types.get_proper_type(module)
+    if not isinstance(module, types.Instance):
         return part_in_words(module)
     arguments = [
         module_in_words(one) if is_module(one) else part_in_words(one) for one in module.args
@@ -238,14 +212,14 @@ def module_in_words(module: Type) -> str:
     return f"{module.type.name}[{', '.join(arguments)}]" if arguments else module.type.name
 
 
-def tensor_in_words(tensor: Type, other: Type | None = None) -> str:
+def tensor_in_words(tensor: types.Type, other: types.Type | None = None) -> str:
     """Return a tensor by its shape, and by what else tells it from the other one, if any."""
-    tensor, other = get_proper_type(tensor), get_proper_type(other)
-    if not _is_tensor(tensor) or not isinstance(tensor, Instance):
+    tensor, other = types.get_proper_type(tensor), types.get_proper_type(other)
+    if not _is_tensor(tensor) or not isinstance(tensor, types.Instance):
         return f"a {part_in_words(tensor)}"
     shape, tape, dtype = tensor.args
     words = _shape_in_words(shape)
-    if isinstance(other, Instance) and _is_tensor(other):
+    if isinstance(other, types.Instance) and _is_tensor(other):
         if _differ(dtype, other.args[2]):
             words += f" {part_in_words(dtype)}"
         if _differ(tape, other.args[1]):
@@ -253,20 +227,20 @@ def tensor_in_words(tensor: Type, other: Type | None = None) -> str:
     return words
 
 
-def part_in_words(part: Type) -> str:
+def part_in_words(part: types.Type) -> str:
     """Return a dim, a tape state or a dtype."""
-    part = get_proper_type(part)
-    if isinstance(part, LiteralType):
+    part = types.get_proper_type(part)
+    if isinstance(part, types.LiteralType):
         return str(part.value)
-    if isinstance(part, TypeVarTupleType | UnpackType):
+    if isinstance(part, types.TypeVarTupleType | types.UnpackType):
         return "..."
-    if isinstance(part, TypeVarLikeType | ParamSpecType):
+    if isinstance(part, types.TypeVarLikeType | types.ParamSpecType):
         return part.name
-    if isinstance(part, AnyType):
+    if isinstance(part, types.AnyType):
         return "?"
-    if isinstance(part, CallableType):
+    if isinstance(part, types.CallableType):
         return f"the class {part.type_object().name}" if part.is_type_obj() else "function"
-    if isinstance(part, Instance):
+    if isinstance(part, types.Instance):
         if is_int(part):
             return "?"
         arguments = f"[{', '.join(map(_argument, part.args))}]" if part.args else ""
@@ -274,23 +248,23 @@ def part_in_words(part: Type) -> str:
     return str(part)
 
 
-def _shape_in_words(shape: Type) -> str:
-    shape = get_proper_type(shape)
-    if not isinstance(shape, TupleType):
+def _shape_in_words(shape: types.Type) -> str:
+    shape = types.get_proper_type(shape)
+    if not isinstance(shape, types.TupleType):
         return "any shape"
     dims = [part_in_words(one) for one in shape.items]
     return f"({dims[0]},)" if len(dims) == 1 and dims != ["..."] else f"({', '.join(dims)})"
 
 
-def _argument(argument: Type) -> str:
-    argument = get_proper_type(argument)
-    return argument.type.name if isinstance(argument, Instance) else part_in_words(argument)
+def _argument(argument: types.Type) -> str:
+    argument = types.get_proper_type(argument)
+    return argument.type.name if isinstance(argument, types.Instance) else part_in_words(argument)
 
 
 def _is_tensor(value: object) -> bool:
-    return isinstance(value, Instance) and value.type.fullname == names.TENSOR
+    return isinstance(value, types.Instance) and value.type.fullname == names.TENSOR
 
 
-def _differ(one: Type, other: Type) -> bool:
-    one, other = get_proper_type(one), get_proper_type(other)
-    return isinstance(one, Instance) and isinstance(other, Instance) and one != other
+def _differ(one: types.Type, other: types.Type) -> bool:
+    one, other = types.get_proper_type(one), types.get_proper_type(other)
+    return isinstance(one, types.Instance) and isinstance(other, types.Instance) and one != other

@@ -6,23 +6,12 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
+from mypy import types
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_POS, ARG_STAR, CallExpr, TypeInfo
 from mypy.plugin import ClassDefContext, FunctionSigContext
-from mypy.types import (
-    CallableType,
-    FunctionLike,
-    Instance,
-    LiteralType,
-    TupleType,
-    Type,
-    TypeVarId,
-    TypeVarType,
-    UnionType,
-    get_proper_type,
-)
 from mypy.typevars import fill_typevars
 
 from tapetensor.arguments.spellings import given_by_name
@@ -46,13 +35,13 @@ from tapetensor.rules.dims import Size, is_negative
 LIBRARY = "tapetensor.nn."
 
 
-def check_constructed(context: FunctionSigContext) -> FunctionLike:
+def check_constructed(context: FunctionSigContext) -> types.FunctionLike:
     """Report a layer that is constructed with sizes that it refuses."""
     item = context.default_signature
-    made = get_proper_type(item.ret_type)
-    owner = with_constructor(made.type) if isinstance(made, Instance) else None
+    made = types.get_proper_type(item.ret_type)
+    owner = with_constructor(made.type) if isinstance(made, types.Instance) else None
     called = context.context
-    if owner is None and isinstance(made, Instance) and isinstance(called, CallExpr):
+    if owner is None and isinstance(made, types.Instance) and isinstance(called, CallExpr):
         assert isinstance(context.api, TypeChecker)
         given = zip(called.args, called.arg_kinds, strict=True)
         sizes = [read_int(type_of(one, context.api)) for one, kind in given if kind is ARG_POS]
@@ -69,51 +58,51 @@ def check_constructed(context: FunctionSigContext) -> FunctionLike:
     return item
 
 
-def _with_defaults(call: Call, item: CallableType, owner: TypeInfo) -> CallableType:
+def _with_defaults(call: Call, item: types.CallableType, owner: TypeInfo) -> types.CallableType:
     """Return the signature with the defaults of the sizes that are not given.
 
     mypy would take them from the place of the call: ``padding`` from the annotation of a field.
     """
     known = {variable.id for variable in item.variables}
-    absent: dict[TypeVarId, Type] = {}
+    absent: dict[types.TypeVarId, types.Type] = {}
     for name, variable in _arguments(owner):
-        default = get_proper_type(variable.default)
+        default = types.get_proper_type(variable.default)
         # That of a stride is the kernel, which mypy finds.
-        is_size = variable.id in known and isinstance(default, LiteralType)
+        is_size = variable.id in known and isinstance(default, types.LiteralType)
         if is_size and call.argument(name) is None:
             absent[variable.id] = default
     return settled(item, absent) if absent else item
 
 
-def _constructed(call: Call, item: CallableType, owner: TypeInfo) -> Instance:
+def _constructed(call: Call, item: types.CallableType, owner: TypeInfo) -> types.Instance:
     """Return what the arguments of a constructor say of the layer that it makes."""
     if owner.has_type_var_tuple_type:
-        return Instance(owner, call.types(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
+        return types.Instance(owner, call.types(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
     arguments = {one.id: name for name, one in _arguments(owner)}
-    found: dict[TypeVarId, Type] = {}
+    found: dict[types.TypeVarId, types.Type] = {}
     for variable in owner.defn.type_vars:
         name = arguments.get(variable.id)
-        given = None if name is None else get_proper_type(call.argument(name))
+        given = None if name is None else types.get_proper_type(call.argument(name))
         if given is None or is_absent(given):
             found[variable.id] = expand_type(variable.default, found)
         else:
-            literal = given.last_known_value if isinstance(given, Instance) else None
+            literal = given.last_known_value if isinstance(given, types.Instance) else None
             found[variable.id] = literal or given
-    return Instance(owner, list(found.values()))
+    return types.Instance(owner, list(found.values()))
 
 
-def refused(layer: Instance) -> str | None:
+def refused(layer: types.Instance) -> str | None:
     """Return why there is no layer with these type arguments; None if there may be one."""
     owner = with_constructor(layer.type)
     if owner is None or not owner.module_name.startswith(LIBRARY):
         return None
     mapped = map_instance_to_supertype(layer, owner)
     found = [
-        (name, get_proper_type(expand_type_by_instance(one, mapped)))
+        (name, types.get_proper_type(expand_type_by_instance(one, mapped)))
         for name, one in _arguments(owner)
     ]
     for name, one in found:
-        if isinstance(one, LiteralType) and isinstance(one.value, bool):
+        if isinstance(one, types.LiteralType) and isinstance(one.value, bool):
             return f"{name} must be an int, got {one.value}"
     sizes = {name: size for name, one in found if (size := _size(one)) is not None}
     for name, size in sizes.items():
@@ -127,23 +116,23 @@ def refused(layer: Instance) -> str | None:
     return next(_misfits(owner, sizes), None)
 
 
-def _arguments(owner: TypeInfo) -> list[tuple[str, TypeVarType]]:
+def _arguments(owner: TypeInfo) -> list[tuple[str, types.TypeVarType]]:
     """Return the arguments of a constructor that a type variable stands for."""
     signature = signature_of_constructor(owner)
     if signature is None:
         return []
     found = []
     for name, annotation in zip(signature.arg_names, signature.arg_types, strict=True):
-        proper = get_proper_type(annotation)
-        if isinstance(proper, UnionType):
+        proper = types.get_proper_type(annotation)
+        if isinstance(proper, types.UnionType):
             # An argument that may be left out.
-            proper = get_proper_type(proper.items[0])
-        if name is not None and isinstance(proper, TypeVarType):
+            proper = types.get_proper_type(proper.items[0])
+        if name is not None and isinstance(proper, types.TypeVarType):
             found.append((name, proper))
     return found
 
 
-def _size(dim: Type) -> int | None:
+def _size(dim: types.Type) -> int | None:
     size = read_dim(respelled(dim))
     return size.literal if isinstance(size, Size) else None
 
@@ -188,7 +177,7 @@ def check_fields(context: ClassDefContext) -> None:
     """Report every field of a module class that nothing can be."""
     cls, info = context.cls, context.cls.info
     module = fill_typevars(info)
-    if not isinstance(module, Instance):
+    if not isinstance(module, types.Instance):
         return
     statements = assignments(cls)
     for name, statement in statements.items():
@@ -202,14 +191,14 @@ def check_fields(context: ClassDefContext) -> None:
             )
     files = frozenset(one.module_name for one in info.mro)
     # A base is reported by itself where it is wrong whatever its type arguments are.
-    bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), Instance)]
+    bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), types.Instance)]
     known = {field for base in bases for field, _ in _complaints(files, base, info.name)}
     for field, complaint in _complaints(files, module, info.name):
         if field in statements or field not in known:
             context.api.fail(complaint, statements.get(field, cls), code=MODULE_DIMS)
 
 
-def impossible(files: Files, annotation: Type, path: str) -> Iterator[str]:
+def impossible(files: Files, annotation: types.Type, path: str) -> Iterator[str]:
     """Yield why nothing can be of a type; nothing if something may be.
 
     Args:
@@ -217,22 +206,22 @@ def impossible(files: Files, annotation: Type, path: str) -> Iterator[str]:
         annotation: the type.
         path: how to call it.
     """
-    found = get_proper_type(annotation)
-    if isinstance(found, TupleType):
+    found = types.get_proper_type(annotation)
+    if isinstance(found, types.TupleType):
         for index, one in enumerate(found.items):
             yield from impossible(files, one, f"{path}.{index}")
-    elif isinstance(found, Instance) and found.type.fullname == names.TENSOR:
+    elif isinstance(found, types.Instance) and found.type.fullname == names.TENSOR:
         shape, tape, _ = found.args
         yield from refused_tape(tape, path)
         for dim in read_shape(shape) or ():
             if is_negative(dim):
                 yield unsized(path, f"Literal[{dim}]")
-    elif isinstance(found, Instance) and is_module(found) and path.count(".") <= DEEPEST:
+    elif isinstance(found, types.Instance) and is_module(found) and path.count(".") <= DEEPEST:
         for _, complaint in _complaints(files, found, path):
             yield complaint
 
 
-def _complaints(files: Files, module: Instance, path: str) -> Iterator[tuple[str, str]]:
+def _complaints(files: Files, module: types.Instance, path: str) -> Iterator[tuple[str, str]]:
     """Yield what of a module nothing can be: the field, empty for itself, and why."""
     info = module.type
     if info.module_name not in files and not info.module_name.startswith(LIBRARY):
@@ -246,7 +235,7 @@ def _complaints(files: Files, module: Instance, path: str) -> Iterator[tuple[str
             yield field, why
 
 
-def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
+def _parts(module: types.Instance) -> Iterator[tuple[str, str, types.Type]]:
     """Yield what a module is made of: the field, its name in a path, its type."""
     info = module.type
     owner = with_constructor(info)
@@ -257,7 +246,7 @@ def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
                 yield "", str(index) if several else "layer", one
         return
     for name, kind, _, annotation in fields_of(module):
-        if isinstance(annotation, Instance) and annotation.type.fullname in _LISTS:
+        if isinstance(annotation, types.Instance) and annotation.type.fullname in _LISTS:
             # Any other list may be empty.
             if kind == "repeat":
                 yield name, f"{name}.0", annotation.args[0]
@@ -265,10 +254,10 @@ def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
             yield name, name, annotation
 
 
-def refused_tape(tape: Type, path: str) -> Iterator[str]:
+def refused_tape(tape: types.Type, path: str) -> Iterator[str]:
     """Yield a complaint about a field that owns a tape."""
-    found = get_proper_type(tape)
-    if isinstance(found, Instance) and found.type.fullname == names.OWNED_TAPE:
+    found = types.get_proper_type(tape)
+    if isinstance(found, types.Instance) and found.type.fullname == names.OWNED_TAPE:
         yield (
             f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
             "it is the input of a model that is traced"

@@ -9,22 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from mypy import nodes
 from mypy.checker import TypeChecker
-from mypy.nodes import (
-    ARG_POS,
-    CallExpr,
-    Expression,
-    FloatExpr,
-    IntExpr,
-    ListExpr,
-    MemberExpr,
-    NameExpr,
-    RefExpr,
-    TupleExpr,
-    TypeAlias,
-    TypeInfo,
-    UnaryExpr,
-)
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.subtypes import is_subtype
 from mypy.types import (
@@ -67,50 +53,52 @@ def check_values(call: Call) -> None:
         )
 
 
-def dtype_of(values: Expression, api: TypeChecker) -> Type | None:
+def dtype_of(values: nodes.Expression, api: TypeChecker) -> Type | None:
     """Return the dtype of ``np.array([0, 1])``, which numpy's types leave open; None if it is."""
     match value_of(values, api) or values:
-        case CallExpr(callee=RefExpr(fullname=name), args=[ListExpr() as listed], arg_names=[None]):
+        case nodes.CallExpr(
+            callee=nodes.RefExpr(fullname=name), args=[nodes.ListExpr() as listed], arg_names=[None]
+        ):
             if name.rpartition(".")[2] in ("array", "asarray") and name.startswith("numpy."):
                 kinds = {*_kinds(listed)}
                 found = {"int": "int64", "float": "float64"}.get(max(kinds, key=len, default=""))
                 alias = node_of(f"numpy.{found}") if kinds <= {"int", "float"} else None
-                if isinstance(alias, TypeInfo):
+                if isinstance(alias, nodes.TypeInfo):
                     return Instance(alias, [])
-                return alias.target if isinstance(alias, TypeAlias) else None
+                return alias.target if isinstance(alias, nodes.TypeAlias) else None
     return None
 
 
-def _kinds(values: Expression) -> Iterator[str]:
+def _kinds(values: nodes.Expression) -> Iterator[str]:
     """Yield what the numbers of nested lists are: "int", "float", or "other"."""
-    for item in values.items if isinstance(values, ListExpr | TupleExpr) else []:
-        number = item.expr if isinstance(item, UnaryExpr) and item.op == "-" else item
-        if isinstance(number, ListExpr | TupleExpr):
+    for item in values.items if isinstance(values, nodes.ListExpr | nodes.TupleExpr) else []:
+        number = item.expr if isinstance(item, nodes.UnaryExpr) and item.op == "-" else item
+        if isinstance(number, nodes.ListExpr | nodes.TupleExpr):
             yield from _kinds(number)
         else:
-            is_float = isinstance(number, FloatExpr)
-            yield "float" if is_float else "int" if isinstance(number, IntExpr) else "other"
+            is_float = isinstance(number, nodes.FloatExpr)
+            yield "float" if is_float else "int" if isinstance(number, nodes.IntExpr) else "other"
 
 
-def _shape_of(values: Expression, api: TypeChecker) -> Dims | None:
+def _shape_of(values: nodes.Expression, api: TypeChecker) -> Dims | None:
     """Return the shape of an array or of nested lists; None where it is not written down."""
-    if isinstance(values, ListExpr | TupleExpr):
+    if isinstance(values, nodes.ListExpr | nodes.TupleExpr):
         return _shape_of_display(values)
-    if isinstance(values, CallExpr):
+    if isinstance(values, nodes.CallExpr):
         return _shape_of_call(values, api)
     made = value_of(values, api)
-    if not isinstance(values, NameExpr) or not isinstance(made, CallExpr):
+    if not isinstance(values, nodes.NameExpr) or not isinstance(made, nodes.CallExpr):
         # A list in a variable may grow.
         return None
     return None if _is_reshaped(values, api) else _shape_of_call(made, api)
 
 
-def _shape_of_display(values: Expression) -> Dims | None:
-    if isinstance(values, UnaryExpr):
+def _shape_of_display(values: nodes.Expression) -> Dims | None:
+    if isinstance(values, nodes.UnaryExpr):
         values = values.expr
-    if isinstance(values, IntExpr | FloatExpr):
+    if isinstance(values, nodes.IntExpr | nodes.FloatExpr):
         return ()
-    if not isinstance(values, ListExpr | TupleExpr) or not values.items:
+    if not isinstance(values, nodes.ListExpr | nodes.TupleExpr) or not values.items:
         return None
     shapes = [_shape_of_display(item) for item in values.items]
     first = shapes[0]
@@ -119,37 +107,39 @@ def _shape_of_display(values: Expression) -> Dims | None:
     return (Size.of(len(shapes)), *first)
 
 
-def _shape_of_call(call: CallExpr, api: TypeChecker) -> Dims | None:
+def _shape_of_call(call: nodes.CallExpr, api: TypeChecker) -> Dims | None:
     callee = call.callee
-    if isinstance(callee, MemberExpr) and callee.name == "astype":
+    if isinstance(callee, nodes.MemberExpr) and callee.name == "astype":
         return _shape_of(callee.expr, api)
-    if isinstance(callee, MemberExpr) and callee.name in _DRAWN:
+    if isinstance(callee, nodes.MemberExpr) and callee.name in _DRAWN:
         return _shape_of_drawn(call, callee, api)
-    if not isinstance(callee, RefExpr) or not callee.fullname.startswith("numpy."):
+    if not isinstance(callee, nodes.RefExpr) or not callee.fullname.startswith("numpy."):
         return None
     name = callee.fullname.rpartition(".")[2]
     if not call.args or call.arg_kinds[0].is_star():
         return None
-    if name in ("array", "asarray") and isinstance(call.args[0], ListExpr):
+    if name in ("array", "asarray") and isinstance(call.args[0], nodes.ListExpr):
         return None if "ndmin" in call.arg_names else _shape_of_display(call.args[0])
     if name not in _MAKERS or call.arg_names[0] not in (None, "shape"):
         return None
     return _asked(call.args[0], api)
 
 
-def _shape_of_drawn(call: CallExpr, method: MemberExpr, api: TypeChecker) -> Dims | None:
+def _shape_of_drawn(
+    call: nodes.CallExpr, method: nodes.MemberExpr, api: TypeChecker
+) -> Dims | None:
     generator = get_proper_type(type_of(method.expr, api))
     if not isinstance(generator, Instance) or generator.type.fullname != _GENERATOR:
         return None
     place = _DRAWN[method.name]
     named = dict(zip(call.arg_names, call.args, strict=True)).get("size")
     if named is None and len(call.args) > place:
-        is_plain = all(kind is ARG_POS for kind in call.arg_kinds[: place + 1])
+        is_plain = all(kind is nodes.ARG_POS for kind in call.arg_kinds[: place + 1])
         named = call.args[place] if is_plain else None
     return None if named is None else _asked(named, api)
 
 
-def _asked(size: Expression, api: TypeChecker) -> Dims | None:
+def _asked(size: nodes.Expression, api: TypeChecker) -> Dims | None:
     asked = type_of(size, api)
     one = read_dim(asked)
     if one is None:
@@ -157,7 +147,7 @@ def _asked(size: Expression, api: TypeChecker) -> Dims | None:
     return None if isinstance(one, Open) else (one,)
 
 
-def _is_reshaped(name: NameExpr, api: TypeChecker) -> bool:
+def _is_reshaped(name: nodes.NameExpr, api: TypeChecker) -> bool:
     """Tell whether something in the file may put another shape into an array."""
     known = assignments_of(reporting.tree(api))
     return known.is_changed(name.node) or (name.node, "resize") in known.asked
@@ -175,7 +165,7 @@ def from_numpy(call: Call) -> Answer:
 def made(call: Call) -> Answer:
     """Return what is made, with the sizes that are computed from names."""
     asked, listed = call.argument("shape"), call.expression("shape")
-    if isinstance(listed, ListExpr):
+    if isinstance(listed, nodes.ListExpr):
         items = [read_dim(type_of(one, call.api)) for one in listed.items]
         listed_dims = tuple([one for one in items if one is not None])
         return call.like(call.result, listed_dims) if len(listed_dims) == len(items) else None

@@ -8,19 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from mypy import nodes
 from mypy.checker import TypeChecker
-from mypy.nodes import (
-    CallExpr,
-    ConditionalExpr,
-    Expression,
-    IndexExpr,
-    MemberExpr,
-    NameExpr,
-    OpExpr,
-    SliceExpr,
-    TupleExpr,
-    UnaryExpr,
-)
 from mypy.types import Instance, LiteralType, Type, get_proper_type
 
 from tapetensor.errors import ArgumentTypeError, DTypeError
@@ -197,7 +186,7 @@ def _merged(call: Call, tensors: list[Operand], mask: Operand | None = None) -> 
     return call.tensor(known(broadcast(call.op, shapes)), tape, dtype)
 
 
-def _check_ranks(call: Call, *operands: Expression | None) -> None:
+def _check_ranks(call: Call, *operands: nodes.Expression | None) -> None:
     """Raise ShapeError if operands of different rank meet each of a dim with each by accident.
 
     It is none where the program says so: the axis of 1 was made on purpose, or the result is to
@@ -219,23 +208,23 @@ def _check_ranks(call: Call, *operands: Expression | None) -> None:
         check_ranks(call.op, shapes)
 
 
-def _has_made_axis(found: Expression, api: TypeChecker, names: int = 10) -> bool:
+def _has_made_axis(found: nodes.Expression, api: TypeChecker, names: int = 10) -> bool:
     """Tell whether an axis of 1 is made on purpose: by `expand_dims`, `keepdims=True`, `None`, ...
 
     Elementwise ops and methods that follow keep it; functions and modules make what they like.
     """
     match found:
-        case OpExpr(op="+" | "-" | "*" | "/" | "**" | "//" | "%", left=left, right=right):
+        case nodes.OpExpr(op="+" | "-" | "*" | "/" | "**" | "//" | "%", left=left, right=right):
             return any(_has_made_axis(one, api, names) for one in (left, right))
-        case UnaryExpr(expr=inner):
+        case nodes.UnaryExpr(expr=inner):
             return _has_made_axis(inner, api, names)
-        case ConditionalExpr(if_expr=then, else_expr=otherwise):
+        case nodes.ConditionalExpr(if_expr=then, else_expr=otherwise):
             return any(_has_made_axis(one, api, names) for one in (then, otherwise))
-        case IndexExpr(base=base, index=index):
-            parts = index.items if isinstance(index, TupleExpr) else [index]
-            is_made = any(isinstance(one, SliceExpr) or _is_none(one) for one in parts)
+        case nodes.IndexExpr(base=base, index=index):
+            parts = index.items if isinstance(index, nodes.TupleExpr) else [index]
+            is_made = any(isinstance(one, nodes.SliceExpr) or _is_none(one) for one in parts)
             return is_made or _has_made_axis(base, api, names)
-        case CallExpr(callee=MemberExpr(name=name, expr=receiver)) if name != "forward":
+        case nodes.CallExpr(callee=nodes.MemberExpr(name=name, expr=receiver)) if name != "forward":
             is_made = name in _MAKING_AXES or "keepdims" in found.arg_names
             is_method = read_tensor(type_of(receiver, api)) is not None
             return is_method and (is_made or _has_made_axis(receiver, api, names))
@@ -243,8 +232,8 @@ def _has_made_axis(found: Expression, api: TypeChecker, names: int = 10) -> bool
     return value is not None and _has_made_axis(value, api, names - 1)
 
 
-def _is_none(found: Expression) -> bool:
-    return isinstance(found, NameExpr) and found.fullname == "builtins.None"
+def _is_none(found: nodes.Expression) -> bool:
+    return isinstance(found, nodes.NameExpr) and found.fullname == "builtins.None"
 
 
 def _is_mask(operand: Operand) -> bool:

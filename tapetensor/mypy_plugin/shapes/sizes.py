@@ -11,35 +11,8 @@ import operator
 from collections.abc import Iterator
 from functools import reduce
 
+from mypy import nodes
 from mypy.checker import TypeChecker
-from mypy.nodes import (
-    ARG_POS,
-    LDEF,
-    AssignmentStmt,
-    Block,
-    BreakStmt,
-    CallExpr,
-    Context,
-    ContinueStmt,
-    DelStmt,
-    Expression,
-    ExpressionStmt,
-    ForStmt,
-    FuncItem,
-    GeneratorExpr,
-    IndexExpr,
-    ListComprehension,
-    ListExpr,
-    MemberExpr,
-    NameExpr,
-    OpExpr,
-    RefExpr,
-    RevealExpr,
-    SliceExpr,
-    StarExpr,
-    Statement,
-    TupleExpr,
-)
 from mypy.server.subexpr import get_subexpressions
 from mypy.types import TupleType, UnpackType, get_proper_type
 
@@ -53,14 +26,14 @@ from tapetensor.rules.dims import ANY, INT, Dim, Dims, Open, Size, computed, tot
 _MOST_NAMES = 10
 
 
-def sharpened(shape: Dims, asked: Expression | None, api: TypeChecker) -> Dims:
+def sharpened(shape: Dims, asked: nodes.Expression | None, api: TypeChecker) -> Dims:
     """Return a shape with sizes in the place of ints that are computed from known ones."""
     if INT not in shape or asked is None:
         return shape
     display = value_of(asked, api) or asked
-    if not isinstance(display, TupleExpr) or len(display.items) != len(shape):
+    if not isinstance(display, nodes.TupleExpr) or len(display.items) != len(shape):
         return shape
-    if any(isinstance(item, StarExpr) for item in display.items):
+    if any(isinstance(item, nodes.StarExpr) for item in display.items):
         return shape
     return tuple(
         size_of(item, api) if dim is INT else dim
@@ -68,16 +41,16 @@ def sharpened(shape: Dims, asked: Expression | None, api: TypeChecker) -> Dims:
     )
 
 
-def size_of(expression: Expression, api: TypeChecker) -> Dim:
+def size_of(expression: nodes.Expression, api: TypeChecker) -> Dim:
     """Return the size that an expression stands for; INT for one that is not known."""
     return _computed(expression, api, _MOST_NAMES)
 
 
-def _computed(expression: Expression, api: TypeChecker, names: int) -> Dim:
+def _computed(expression: nodes.Expression, api: TypeChecker, names: int) -> Dim:
     dim = read_dim(reporting.type_of(api, expression) or type_of(expression, api))
     if dim is not INT:
         return INT if dim is None or dim is ANY else dim
-    if isinstance(expression, OpExpr):
+    if isinstance(expression, nodes.OpExpr):
         lhs, rhs = [_computed(one, api, names) for one in (expression.left, expression.right)]
         if isinstance(lhs, Open) or isinstance(rhs, Open):
             return INT
@@ -100,7 +73,7 @@ def _result(op: str, lhs: Size, rhs: Size) -> Size | None:
     return lhs / rhs
 
 
-def value_of(expression: Expression, api: TypeChecker) -> Expression | None:
+def value_of(expression: nodes.Expression, api: TypeChecker) -> nodes.Expression | None:
     """Return what a name is assigned, if it is assigned once."""
     value = assignments_of(reporting.tree(api)).value(expression)
     return None if value is expression else value
@@ -113,7 +86,7 @@ _LOOKING = (
 )
 
 
-def length_of(found: Expression, used: Context, api: TypeChecker) -> Dim:
+def length_of(found: nodes.Expression, used: nodes.Context, api: TypeChecker) -> Dim:
     """Return how many items an iterable has; ANY where that is not known.
 
     Args:
@@ -126,21 +99,23 @@ def length_of(found: Expression, used: Context, api: TypeChecker) -> Dim:
     tensor = read_tensor(known)
     if tensor is not None and tensor.shape:
         return tensor.shape[0]
-    if isinstance(found, ListExpr):
-        is_open = any(isinstance(item, StarExpr) for item in found.items)
+    if isinstance(found, nodes.ListExpr):
+        is_open = any(isinstance(item, nodes.StarExpr) for item in found.items)
         return ANY if is_open else Size.of(len(found.items))
-    if isinstance(found, ListComprehension):
+    if isinstance(found, nodes.ListComprehension):
         generator = found.generator
         if len(generator.sequences) > 1 or any(generator.condlists) or any(generator.is_async):
             return ANY
         return length_of(generator.sequences[0], used, api)
-    if isinstance(found, CallExpr) and isinstance(found.callee, RefExpr):
+    if isinstance(found, nodes.CallExpr) and isinstance(found.callee, nodes.RefExpr):
         return _length_of_call(found, found.callee.fullname, used, api)
-    return _length_of_name(found, used, api) if isinstance(found, NameExpr) else ANY
+    return _length_of_name(found, used, api) if isinstance(found, nodes.NameExpr) else ANY
 
 
-def _length_of_call(call: CallExpr, called: str, used: Context, api: TypeChecker) -> Dim:
-    if not all(kind is ARG_POS for kind in call.arg_kinds if called != "builtins.zip"):
+def _length_of_call(
+    call: nodes.CallExpr, called: str, used: nodes.Context, api: TypeChecker
+) -> Dim:
+    if not all(kind is nodes.ARG_POS for kind in call.arg_kinds if called != "builtins.zip"):
         return ANY
     if called == "builtins.range" and len(call.args) < 3:
         ends = [size_of(one, api) for one in call.args]
@@ -151,16 +126,16 @@ def _length_of_call(call: CallExpr, called: str, used: Context, api: TypeChecker
         lengths = [
             length_of(one, used, api)
             for one, kind in zip(call.args, call.arg_kinds, strict=True)
-            if kind is ARG_POS
+            if kind is nodes.ARG_POS
         ]
         return lengths[0] if lengths and all(one == lengths[0] for one in lengths) else ANY
     return ANY
 
 
-def _length_of_name(name: NameExpr, used: Context, api: TypeChecker) -> Dim:
+def _length_of_name(name: nodes.NameExpr, used: nodes.Context, api: TypeChecker) -> Dim:
     """Return the length of a local list; ANY where more is done with it than to build it."""
     unit = reporting.unit(api)
-    if name.kind != LDEF or not isinstance(unit, FuncItem):
+    if name.kind != nodes.LDEF or not isinstance(unit, nodes.FuncItem):
         return ANY
     for block in _blocks_of(unit.body):
         for place, statement in enumerate(block.body):
@@ -169,7 +144,7 @@ def _length_of_name(name: NameExpr, used: Context, api: TypeChecker) -> Dim:
                 continue
             later = block.body[place + 1 :]
             ends = [at for at, one in enumerate(later) if used in get_subexpressions(one)]
-            if not ends or isinstance(made, NameExpr):
+            if not ends or isinstance(made, nodes.NameExpr):
                 return ANY
             appends = [_appended(one, name, used, api) for one in later[: ends[0]]]
             counts = [count for found, count in appends if found]
@@ -180,65 +155,70 @@ def _length_of_name(name: NameExpr, used: Context, api: TypeChecker) -> Dim:
     return ANY
 
 
-def _blocks_of(body: Block) -> Iterator[Block]:
+def _blocks_of(body: nodes.Block) -> Iterator[nodes.Block]:
     yield body
     for statement in statements(body.body):
-        if isinstance(statement, ForStmt):
+        if isinstance(statement, nodes.ForStmt):
             yield statement.body
 
 
-def _assigned(statement: Statement, name: NameExpr) -> Expression | None:
-    if isinstance(statement, AssignmentStmt) and len(statement.lvalues) == 1:
+def _assigned(statement: nodes.Statement, name: nodes.NameExpr) -> nodes.Expression | None:
+    if isinstance(statement, nodes.AssignmentStmt) and len(statement.lvalues) == 1:
         target = statement.lvalues[0]
-        if isinstance(target, NameExpr) and target.node is name.node:
+        if isinstance(target, nodes.NameExpr) and target.node is name.node:
             return statement.rvalue
     return None
 
 
 def _appended(
-    statement: Statement, name: NameExpr, used: Context, api: TypeChecker
+    statement: nodes.Statement, name: nodes.NameExpr, used: nodes.Context, api: TypeChecker
 ) -> tuple[int, Dim]:
     """Return how many appends a statement has, and how many items they add."""
-    if isinstance(statement, ExpressionStmt):
+    if isinstance(statement, nodes.ExpressionStmt):
         return (1, Size.of(1)) if _is_append(statement.expr, name) else (0, ANY)
-    if not isinstance(statement, ForStmt):
+    if not isinstance(statement, nodes.ForStmt):
         return 0, ANY
-    inner = [one.expr for one in statement.body.body if isinstance(one, ExpressionStmt)]
+    inner = [one.expr for one in statement.body.body if isinstance(one, nodes.ExpressionStmt)]
     appends = sum(_is_append(one, name) for one in inner)
     if not appends:
         return 0, ANY
     leaves = any(
-        isinstance(one, BreakStmt | ContinueStmt) for one in statements(statement.body.body)
+        isinstance(one, nodes.BreakStmt | nodes.ContinueStmt)
+        for one in statements(statement.body.body)
     )
     turns = ANY if leaves else length_of(statement.expr, used, api)
     return appends, computed(operator.mul, Size.of(appends), turns)
 
 
-def _is_append(expression: Expression, name: NameExpr) -> bool:
-    if not isinstance(expression, CallExpr) or not isinstance(expression.callee, MemberExpr):
+def _is_append(expression: nodes.Expression, name: nodes.NameExpr) -> bool:
+    if not isinstance(expression, nodes.CallExpr) or not isinstance(
+        expression.callee, nodes.MemberExpr
+    ):
         return False
     owner = expression.callee.expr
-    is_his = isinstance(owner, NameExpr) and owner.node is name.node
+    is_his = isinstance(owner, nodes.NameExpr) and owner.node is name.node
     return is_his and expression.callee.name == "append"
 
 
-def _count_uses(body: Block, name: NameExpr) -> int:
+def _count_uses(body: nodes.Block, name: nodes.NameExpr) -> int:
     """Return how often a function speaks of a list, other than to look at its items."""
-    looks: list[Expression] = [
-        one.expr for one in statements(body.body) if isinstance(one, ForStmt)
+    looks: list[nodes.Expression] = [
+        one.expr for one in statements(body.body) if isinstance(one, nodes.ForStmt)
     ]
     uses = 0
-    deletes = any(isinstance(one, DelStmt) for one in statements(body.body))
+    deletes = any(isinstance(one, nodes.DelStmt) for one in statements(body.body))
     for one in get_subexpressions(body):
         match one:
-            case NameExpr(node=node) if node is name.node:
+            case nodes.NameExpr(node=node) if node is name.node:
                 uses += 1
-            case CallExpr(callee=RefExpr(fullname=called), args=args) if called in _LOOKING:
+            case nodes.CallExpr(callee=nodes.RefExpr(fullname=called), args=args) if (
+                called in _LOOKING
+            ):
                 looks += args
-            case RevealExpr(expr=base) if base is not None:
+            case nodes.RevealExpr(expr=base) if base is not None:
                 looks.append(base)
-            case GeneratorExpr(sequences=sequences):
+            case nodes.GeneratorExpr(sequences=sequences):
                 looks += sequences
-            case IndexExpr(base=base, index=index) if not isinstance(index, SliceExpr):
+            case nodes.IndexExpr(base=base, index=index) if not isinstance(index, nodes.SliceExpr):
                 looks += [] if deletes else [base]
-    return uses - sum(isinstance(one, NameExpr) and one.node is name.node for one in looks)
+    return uses - sum(isinstance(one, nodes.NameExpr) and one.node is name.node for one in looks)

@@ -11,22 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy import nodes
 from mypy.checker import TypeChecker
-from mypy.nodes import (
-    AssignmentStmt,
-    ConditionalExpr,
-    Context,
-    Expression,
-    ForStmt,
-    MypyFile,
-    NameExpr,
-    OperatorAssignmentStmt,
-    OpExpr,
-    Statement,
-    TupleExpr,
-    Var,
-    WhileStmt,
-)
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.subtypes import is_subtype
 from mypy.types import (
@@ -56,10 +42,10 @@ class _Values:
     """What is stored in names in the file that is being checked, by the expression."""
 
     def __init__(self) -> None:
-        self.statements: list[Statement] | None = None
-        self.names: dict[Context, NameExpr] = {}
-        self.looped: set[Context] = set()
-        self.added_to: set[Context] = set()
+        self.statements: list[nodes.Statement] | None = None
+        self.names: dict[nodes.Context, nodes.NameExpr] = {}
+        self.looped: set[nodes.Context] = set()
+        self.added_to: set[nodes.Context] = set()
 
 
 _found = _Values()
@@ -81,7 +67,7 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         _read(api.tree)
     name = _name_of(context.context)
     node = None if name is None else name.node
-    if name is None or not isinstance(node, Var) or node.is_final:
+    if name is None or not isinstance(node, nodes.Var) or node.is_final:
         return distributed(result)
     grows = may_grow and context.context in _found.looped
     # What is annotated stays what that says; a parameter says what it is given.
@@ -105,10 +91,10 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     return _kept(api, name, declared, result.copy_modified(args=[shape, *result.args[1:]]))
 
 
-def _name_of(made: Context) -> NameExpr | None:
+def _name_of(made: nodes.Context) -> nodes.NameExpr | None:
     """Return the name that a value is given, be it by ``x += y``."""
     match made:
-        case OpExpr(left=NameExpr() as name) if name in _found.added_to:
+        case nodes.OpExpr(left=nodes.NameExpr() as name) if name in _found.added_to:
             return name
     return _found.names.get(made)
 
@@ -119,7 +105,7 @@ def _is_number(found: Type | None) -> bool:
     return isinstance(proper, Instance) and proper.type.fullname in names
 
 
-def _kept(api: TypeChecker, name: NameExpr, declared: Instance, result: Instance) -> Instance:
+def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Instance, result: Instance) -> Instance:
     """Return the result; note which setting lets the name take it, where mypy will refuse it."""
     if not api.options.allow_redefinition and not is_subtype(result, declared):
         reporting.note_once(api, _SETTING, name)
@@ -150,35 +136,35 @@ def _is_open(known: Type, new: Type, *, grows: bool) -> bool:
     return grows and lhs is not None and rhs is not None and differ(lhs, rhs)
 
 
-def _read(tree: MypyFile) -> None:
+def _read(tree: nodes.MypyFile) -> None:
     _found.statements = tree.defs
     _found.names, _found.looped, _found.added_to = {}, set(), set()
     for statement in statements(tree.defs):
-        if isinstance(statement, AssignmentStmt):
+        if isinstance(statement, nodes.AssignmentStmt):
             for lvalue in statement.lvalues:
                 _add(lvalue, statement.rvalue)
-        elif isinstance(statement, OperatorAssignmentStmt):
+        elif isinstance(statement, nodes.OperatorAssignmentStmt):
             _found.added_to.add(statement.lvalue)
-        elif isinstance(statement, ForStmt | WhileStmt):
+        elif isinstance(statement, nodes.ForStmt | nodes.WhileStmt):
             for inner in statements(statement.body.body):
-                if isinstance(inner, AssignmentStmt):
+                if isinstance(inner, nodes.AssignmentStmt):
                     _found.looped.update(_values(inner.rvalue))
 
 
-def _add(lvalue: Expression, rvalue: Expression) -> None:
-    if isinstance(lvalue, NameExpr):
+def _add(lvalue: nodes.Expression, rvalue: nodes.Expression) -> None:
+    if isinstance(lvalue, nodes.NameExpr):
         for one in _values(rvalue):
             _found.names[one] = lvalue
-    elif isinstance(lvalue, TupleExpr) and isinstance(rvalue, TupleExpr):
+    elif isinstance(lvalue, nodes.TupleExpr) and isinstance(rvalue, nodes.TupleExpr):
         for one, two in zip(lvalue.items, rvalue.items, strict=False):
             _add(one, two)
 
 
-def _values(rvalue: Expression) -> list[Expression]:
+def _values(rvalue: nodes.Expression) -> list[nodes.Expression]:
     """Return what an expression may be the value of."""
-    if isinstance(rvalue, ConditionalExpr):
+    if isinstance(rvalue, nodes.ConditionalExpr):
         return [*_values(rvalue.if_expr), *_values(rvalue.else_expr)]
-    if isinstance(rvalue, TupleExpr):
+    if isinstance(rvalue, nodes.TupleExpr):
         return [value for one in rvalue.items for value in _values(one)]
     return [rvalue]
 
