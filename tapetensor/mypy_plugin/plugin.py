@@ -25,11 +25,11 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import AnyType, Type, TypeOfAny
 from typing_extensions import override
 
-from tapetensor.mypy_plugin import arguments, elsewhere, literals, modules, shapes, symbols, truth
-from tapetensor.mypy_plugin.guard import guarded
+from tapetensor.mypy_plugin import arguments, literals, modules, names, shapes, spellings, truth
+from tapetensor.mypy_plugin.reporting import guarded
 
 # The rooms, in the order in which their hooks run.
-ROOMS: tuple[ModuleType, ...] = (shapes, literals, modules, arguments, truth, elsewhere)
+ROOMS: tuple[ModuleType, ...] = (shapes, literals, modules, arguments, truth, spellings)
 
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
@@ -88,7 +88,7 @@ class TapeTensorPlugin(Plugin):
     def set_modules(self, modules: dict[str, MypyFile]) -> None:
         """Take note of what mypy has read, so that the rooms can look up names."""
         super().set_modules(modules)
-        symbols.set_modules(modules)
+        names.set_modules(modules)
 
     @override
     def report_config_data(self, ctx: ReportConfigContext) -> str:

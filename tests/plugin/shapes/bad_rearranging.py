@@ -89,7 +89,12 @@ def named_axis(x: Tensor3D[B, N, L[3]]) -> object:
     return x.squeeze(1)  # E: squeeze: axis 1 of shape (B, N, 3) has size N, not 1
 
 
+def widened(x: Tensor2D[L[6], L[4]]) -> object:
+    return x.pad(((0, 0), (5, 5)), "reflect")  # E: pad: widths (5, 5) are too large for an axis of
+
+
 BAD += [
+    lambda: widened(tt.ones((6, 4))),
     lambda: halves(tt.zeros((5, 6))),
     lambda: joined(m, m.transpose()),
     lambda: spread(v7, m),
