@@ -264,15 +264,10 @@ def test_closing_changes_the_class_of_the_tape_that_all_tensors_of_a_recording_s
         y, z = x.exp(), X.trace() * x
         assert type(x.tape) is tt.OwnedTape
         assert x.tape is y.tape is z.tape
-<<<<<<< HEAD
     for tape in [one.tape for one in (x, y, z)]:
         assert tape is not None
         assert tape.is_closed
         assert type(tape) is not tt.OwnedTape
-=======
-        sharing: list[Any] = [x, y, z]
-    assert all(type(one.tape) is not tt.OwnedTape and one.tape.is_closed for one in sharing)
->>>>>>> pm
 
 
 def test_a_loop_that_forgets_to_clear_stays_flat() -> None:
