@@ -41,7 +41,7 @@ wants_layer(Linear(8, 3, rng=rng))  # type: ignore[arg-type]  # the wrong way ro
 # Losses.
 mse(m.trace(), v)  # type: ignore[arg-type]  # prediction and target differ in shape
 mse(m, md)  # type: ignore[arg-type]  # prediction and target differ in dtype
-smooth_l1(m.trace(), v)  # type: ignore[name-defined]  # prediction and target differ in shape
+smooth_l1(m.trace(), v)  # type: ignore[arg-type]  # prediction and target differ in shape
 quantile(m.trace(), v, 0.5)  # type: ignore[arg-type]  # prediction and target differ in shape
 binary_cross_entropy(m, md)  # type: ignore[arg-type]  # prediction and target differ in dtype
 nll(m, v)  # type: ignore[misc, type-var]  # labels are integers
