@@ -113,7 +113,10 @@ def look_for(context: MethodContext) -> Type:
 
 def ask_result(context: FunctionContext | MethodContext) -> Type:
     """Report the truth of a result, and of the parameters of the function around it."""
-    made, conditions = context.default_return_type, _conditions_of(reporting.tree(context.api))
+    made = context.default_return_type
+    if not reporting.is_heard(context.api):
+        return made
+    conditions = _conditions_of(reporting.tree(context.api))
     for condition in conditions.of_value(context.context):
         _report_truth(context.api, condition.node, condition.op, made)
     for condition in conditions.of_parameters(reporting.unit(context.api)):
@@ -123,10 +126,11 @@ def ask_result(context: FunctionContext | MethodContext) -> Type:
 
 def ask_attribute(context: AttributeContext) -> Type:
     """Report the truth of an attribute."""
-    for condition in _conditions_of(reporting.tree(context.api)).of_value(context.context):
-        found = context.default_attr_type
-        _report_truth(context.api, condition.node, condition.op, found)
-    return context.default_attr_type
+    found = context.default_attr_type
+    if reporting.is_heard(context.api):
+        for condition in _conditions_of(reporting.tree(context.api)).of_value(context.context):
+            _report_truth(context.api, condition.node, condition.op, found)
+    return found
 
 
 class _Condition(NamedTuple):
