@@ -136,7 +136,9 @@ def _refused_values(layer: Instance, call: nodes.Expression) -> Iterator[tuple[s
         return
     for option, value in zip(call.arg_names, call.args, strict=True):
         node = None if option is None else member_of(layer.type, option)
-        declared = members(node.type) if isinstance(node, nodes.Var) else []
+        union = members(node.type) if isinstance(node, nodes.Var) else []
+        # An alias of a union may be one of a union.
+        declared = [item for one in union for item in members(one)]
         choices = [one.value for one in declared if isinstance(one, LiteralType)]
         number = _number(value)
         if option is None:

@@ -176,7 +176,7 @@ _METHODS: Final[dict[str, Hook]] = (
         for name, (op, rule) in (_LAYERS | _EXACT_LAYERS).items()
         for called in ("forward", "__call__")
     }
-    | {"builtins.str.format": hook("item", axes.formatted)}
+    | {"builtins.str.format": hook("format", axes.formatted)}
 )
 
 _NAMED: Final[dict[str, Rule]] = (
