@@ -82,7 +82,6 @@ _OPEN: Final[dict[str, Rule]] = {
     "expand_dims": axes.expand_dims,
     "pad": axes.pad,
     "split": axes.split,
-    "share": axes.share,
     **dict.fromkeys(
         ("softmax", "log_softmax", "normalize", "argsort", "sort"),
         axes.along_axis,

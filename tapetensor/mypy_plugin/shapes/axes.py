@@ -156,16 +156,6 @@ def split(call: Call) -> Answer:
 
 
 @of_all_shapes
-def share(call: Call) -> Answer:
-    """Return the result of `share`: as many handles as it says."""
-    x, count = call.receiver, read_int(call.argument("n"))
-    if count is not None and count < 1:
-        raise ArgumentValueError(f"{call.op}: n must be > 0, got {count}")
-    if count is None or count > _PARTS:
-        return None
-    return call.tuple_of([call.like(x, x.dims)] * count)
-
-
 def _sections(call: Call, shape: Dims, axis: int) -> list[Size] | None:
     """Return the sizes of the parts; None where they are open."""
     whole, count = shape[axis], read_int(call.argument("sections"))

@@ -52,7 +52,6 @@ BAD: list[Callable[[], object]] = [
     lambda: z.svd()[1] + v,  # E: add: shapes (4, 2) and (3,) do not broadcast, 2 != 3
     lambda: m.solve(v),  # E: solve: needs square matrices (*Ds, N, N), the shape is (2, 3)
     lambda: m.roll(1, axis=2),  # E: roll: axis 2 is outside the shape (2, 3); allowed: -2 to 1
-    lambda: z.share(0),  # E: share: n must be > 0, got 0
     lambda: z.split(0),  # E: split: sections must be > 0, got 0
     lambda: tt.concat((v, v), axis=1),  # E: concat: axis 1 is outside the shape (3,); allowed: -1
     lambda: tt.concat((q, q), axis=4),  # E: concat: axis 4 is outside the shape (5, 4, 2, 3)
