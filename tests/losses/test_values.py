@@ -203,13 +203,11 @@ def test_the_result_is_a_scalar_of_the_tape_and_dtype_of_the_prediction() -> Non
 
 
 @pytest.mark.parametrize("loss", [loss for loss, _ in PAIRED])
-def test_the_gradients_of_both_sides_are_those_of_differences(
-    loss: Any, rng: np.random.Generator
-) -> None:
+def test_a_gradient_flows_to_a_target_too(loss: Any, rng: np.random.Generator) -> None:
     x, target = normal((2, 3), rng), distribution((2, 3), rng)
 
+    assert target in loss(x.trace(), target).backward()
     check_grad(loss, x, target, rng=rng)
-    check_grad(lambda x: loss(x, x * 0.1 + target), x, rng=rng)
 
 
 @pytest.mark.parametrize("loss", [loss for loss, _ in PAIRED])
