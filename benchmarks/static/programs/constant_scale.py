@@ -14,7 +14,7 @@ from tapetensor.typing import N
 
 def scaled(x: Tensor1D[N, OwnedTape]) -> Tensor1D[N, OwnedTape]:
     plain, tape = x.split_tape()
-    largest = plain.abs().max()
+    largest = plain.abs().max().detach()
     return plain.put_tape(tape) / (largest + 1e-6)
 
 

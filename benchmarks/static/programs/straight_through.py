@@ -14,7 +14,7 @@ from tapetensor.typing import M, N
 
 def rounded(x: Tensor2D[M, N, OwnedTape]) -> Tensor2D[M, N, OwnedTape]:
     plain, tape = x.split_tape()
-    offset = (plain > 0.5).astype(np.float32) - plain
+    offset = ((plain > 0.5).astype(np.float32) - plain).detach()
     return plain.put_tape(tape) + offset
 
 

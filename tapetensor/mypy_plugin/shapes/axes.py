@@ -155,7 +155,6 @@ def split(call: Call) -> Answer:
     return call.tuple_of(parts)
 
 
-@of_all_shapes
 def _sections(call: Call, shape: Dims, axis: int) -> list[Size] | None:
     """Return the sizes of the parts; None where they are open."""
     whole, count = shape[axis], read_int(call.argument("sections"))

@@ -172,7 +172,7 @@ def wrong_calls(features: Tensor2D[Batch, L[5]]) -> None:
     model(images, images)  # E: Too many arguments for "forward" of "Mlp"
     tt.build(Block[L[6]], rng=rng)(features)  # E: to "forward" of "Block" has incompatible type
     tt.build(SixWide, rng=rng)(features)  # E: to "forward" of "Block" has incompatible type
-    model(images).backward()  # E: Invalid self argument
+    model(images).backward()  # E: Missing positional argument "write_trace_on_an_input_of_the_loss"
     OwnCall()(images)  # E: Argument 1 to "__call__" of "OwnCall" has incompatible type
     Layer()  # E: Cannot instantiate abstract class "Layer"
     taker: Callable[[Tensor1D[L[5]]], object] = model  # E: Incompatible types in assignment

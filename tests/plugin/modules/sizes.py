@@ -122,8 +122,8 @@ class Contradiction(nn.Module):
 
 
 class Values(nn.Module):
-    # E: Values: block.activation must be 'relu' or 'gelu', got 'silu'
-    block: nn.EncoderBlock[L[8], L[2], L[16]] = nn.options(activation="silu")
+    # E: Values: block.activation must be 'relu' or 'relu6' or 'gelu' or 'silu' or
+    block: nn.EncoderBlock[L[8], L[2], L[16]] = nn.options(activation="swoosh")
     norm: nn.LayerNorm[L[8]] = nn.options(eps=-1.0)  # E: Values: norm.eps must be >= 0, got -1.0
     drop: nn.Dropout = nn.options(p=1.5)  # E: Values: drop.p must be from 0 to 1, got 1.5
 

@@ -114,14 +114,13 @@ check(gram(m, m), (2, 2))
 
 # Slices of an axis with a name, which is taken to be as long as what they leave out.
 def shortened(x: Tensor2D[B, M, T], n: N) -> Tensor2D[B, M, T]:
-    a = b = c = d = e = f = x
-    (_, m) = a.shape
-    check(assert_type(a[:, 1:], Tensor2D[B, Sub[M, L[1]], T]), (2, 5))
-    check(assert_type(b[:, :-1], Tensor2D[B, Sub[M, L[1]], T]), (2, 5))
-    check(assert_type(c[:, 2:-1], Tensor2D[B, Sub[M, L[3]], T]), (2, 3))
-    check(assert_type(d[:, n:], Tensor2D[B, Sub[M, N], T]), (2, 4))
-    check(assert_type(e[:, 1::2], Tensor2D[B, Div[M, L[2]], T]), (2, 3))
-    return assert_type(f[:, :m], Tensor2D[B, M, T])
+    (_, m) = x.shape
+    check(assert_type(x[:, 1:], Tensor2D[B, Sub[M, L[1]], T]), (2, 5))
+    check(assert_type(x[:, :-1], Tensor2D[B, Sub[M, L[1]], T]), (2, 5))
+    check(assert_type(x[:, 2:-1], Tensor2D[B, Sub[M, L[3]], T]), (2, 3))
+    check(assert_type(x[:, n:], Tensor2D[B, Sub[M, N], T]), (2, 4))
+    check(assert_type(x[:, 1::2], Tensor2D[B, Div[M, L[2]], T]), (2, 3))
+    return assert_type(x[:, :m], Tensor2D[B, M, T])
 
 
 def shortened_anywhere(x: Tensor1D[M], longer: Tensor1D[Add[M, N]], n: N, i: int) -> None:

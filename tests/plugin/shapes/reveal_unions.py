@@ -43,7 +43,7 @@ def sizes(layers: Layers) -> list[int]:
 def cleared(layers: Layers) -> None:
     """What is one layer or another has a parameter of one shape or another."""
     for layer in layers:
-        layer.weight = layer.weight * 0.5
+        layer.weight = (layer.weight * 0.5).detach()
         layer.bias = tt.zeros(layer.bias.shape)
         check(layer.bias, (layer.out_features,))
 
