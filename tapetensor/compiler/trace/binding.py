@@ -166,7 +166,7 @@ class Binding(Namespaces):
 
     def _untraced(self, error: BaseException) -> NotTracedError:
         """Return what has the function run itself, for what raises an error in its capture."""
-        # What a tensor owns is spent where the function spends it.
+        # The function runs itself on what is put back.
         held = [one for one in reversed(self.held) if one.place.read is not nothing]
         return NotTracedError(Untraced(type(error).__name__, held, self.program.groups))
 
