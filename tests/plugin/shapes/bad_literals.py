@@ -46,9 +46,7 @@ BAD: list[Callable[[], object]] = [
     lambda: taken(tt.from_numpy(np.zeros(3, np.float64), (3,))),  # E: Argument 1 to "taken" has inc
     lambda: taken(tt.from_array(np.zeros(3, np.float64), (3,))),  # E: Argument 1 to "taken" has inc
     lambda: tt.from_numpy(np.array([0, 1, 2]), (2,)),  # E: has shape (3,), the annotation says (2,)
-    lambda: (
-        f"{x:.2f}"
-    ),  # E: format: a tensor of shape (5, 3) has 15 elements, not one; reduce it fi
+    lambda: f"{x:.2f}",  # E: format: a tensor of shape (5, 3) has 15 elements, not one; reduce it
     lambda: norm.forward(x),  # E: LayerNorm: the last axis of the input must have size 6
 ]
 
