@@ -21,7 +21,6 @@ MESSAGES = {
     "that backward wants a cotangent": (10, ['"backward"', '"cotangent"']),
     "that a second trace is one too many": (11, ['"trace"', "OwnedTape", "NoneTape"]),
     "that the result owns a tape": (15, ["expression has type", "OwnedTape", "NoneTape"]),
-    "that a target is plain": (16, ["OwnedTape", "expected", "NoneTape"]),
     "that elements cannot be written": (20, ["indexed assignment", "Tensor[tuple[Literal[2]"]),
 }
 
