@@ -133,7 +133,7 @@ def _watched_library(watch: Watch) -> Iterator[None]:
     for place, name, value in places:
         setattr(place, name, replaced[value])
     methods: list[tuple[type, str, str]] = [
-        (OwnedTape, "replay", REPLAY),
+        (OwnedTape, "run_backward", REPLAY),
         (Optimizer, "step", OPTIMIZER),
     ]
     for owner, name, part in methods:

@@ -149,7 +149,7 @@ def test_a_compiled_step_goes_by_tiles_too(
 
     def given() -> list[Any]:
         tensors = [tt.from_numpy(one) for one in _operands(rng, np.float64)]
-        return [*tensors, tt.from_numpy(rng.random((3, 1, 7)) < 0.6)]
+        return [*tensors, tt.from_numpy(rng.random((1, 3, 1, 7)) < 0.6)]
 
     compiled: Any = tt.compile(step)
     for operands in (given(), given()):

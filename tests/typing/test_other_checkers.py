@@ -69,7 +69,14 @@ def _reported(
 
 
 def test_pyright_passes_the_examples() -> None:
-    assert {path: pyright_report()[path] for path in EXAMPLES if pyright_report()[path]} == {}
+    found = {
+        (path.relative_to(ROOT).as_posix(), line)
+        for path in EXAMPLES
+        for line in pyright_report()[path]
+    }
+
+    assert len(EXAMPLES) >= 10
+    assert found == _marked(EXAMPLES)
 
 
 @pytest.mark.parametrize("checker", COMMANDS)
@@ -77,6 +84,7 @@ def test_other_checkers_differ_on_the_examples_as_listed(checker: str) -> None:
     differing = {
         (checker, file, (ROOT / file).read_text().splitlines()[line - 1].strip(), code)
         for file, line, code in _reported(checker, "examples", [STUBS[checker], "examples"])
+        if (file, line) not in _marked(EXAMPLES)
     }
 
     assert differing == {row for row in LISTED if row[0] == checker}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks.static.operators import arguments, axes, sizes, tapes
+from benchmarks.static.operators import arguments, axes, shapes, sizes, tapes
 from benchmarks.static.source import Edit, Source
 
 Operator = Callable[[Source], Iterator[Edit]]
@@ -23,8 +23,14 @@ OPERATORS: Mapping[str, Operator] = {
     "arguments swapped": arguments.swapped,
     "wrong variable": arguments.wrong_variable,
     "float64 into float32": arguments.other_dtype,
+    "truth of many": shapes.truth_of_many,
+    "each with each": shapes.each_with_each,
+    "dims of a reshape swapped": shapes.reshape_swapped,
     "backward without trace": tapes.trace_missing,
     "backward of a non-scalar": tapes.reduction_missing,
     "trace twice": tapes.traced_twice,
     "target with a tape": tapes.target_traced,
 }
+
+# Mistakes after which a program runs, and computes something else.
+SILENT = ("each with each", "dims of a reshape swapped")

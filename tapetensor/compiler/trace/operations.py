@@ -153,7 +153,7 @@ def run_pullbacks(made: tuple[Array, Pullbacks], g: Array, needed: Needed, *_: A
 
     What follows are the operands, which the pullbacks may hold.
     """
-    _, pullbacks = made
+    pullbacks: Pullbacks = made[1]
     if isinstance(pullbacks, JointPullbacks):
         pullbacks = pullbacks.narrow(needed)
     # Pullbacks know a cotangent that they have seen by its identity, and a plan has its memory
