@@ -320,7 +320,7 @@ def test_a_call_that_fails_leaves_all_as_it_was(error: type[BaseException]) -> N
     assert all(one is other for one, other in zip(inner, nest, strict=True))
     assert type(weight.array) is np.ndarray
     assert array.flags.writeable
-    assert isinstance(vars(tt.tensor.base.TensorBase)["array"], types.MemberDescriptorType)
+    assert isinstance(vars(tt.tensor.base.TensorBase)["_array"], types.MemberDescriptorType)
 
 
 def test_what_is_too_deep_to_be_followed_is_refused_with_the_function() -> None:
