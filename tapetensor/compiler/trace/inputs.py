@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -16,20 +16,19 @@ import numpy as np
 
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.checkpointing.places import GeneratorState, Name, Place, Slot, contents_of
-from tapetensor.compiler.trace.callables import place_of
-from tapetensor.compiler.trace.changes import Accessors, Held, whole
+from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
 from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, differs, spelling
+from tapetensor.compiler.trace.kinds import is_set, place_of
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, trace_error
-from tapetensor.compiler.trace.structure import is_set
 from tapetensor.compiler.trace.tapes import Tapes
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.optim.optimizer import Optimizer
+from tapetensor.surroundings.places import GeneratorState, Name, Place, contents_of
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.origins import PARTED, Incomplete, Origins, lacking, overlap
@@ -62,16 +61,19 @@ _NAMES = {
 }
 
 
-class Inputs(GuardWriter):
+class Inputs:
     """The arrays of one plan that come in, and what the capture has replaced by tracers.
 
     Args:
+        guards: writes how a call is recognized.
         program: where the tracers put what they capture.
         function: what is captured.
     """
 
-    def __init__(self, program: Program, function: Any) -> None:
-        super().__init__(dict(_NAMES))
+    def __init__(self, guards: GuardWriter, program: Program, function: Any) -> None:
+        guards.names.update(_NAMES)
+        self.guards = guards
+        self.guard, self.bind, self.local = guards.guard, guards.bind, guards.local
         self.program = program
         # Where the function is defined, for what is refused before or after it runs.
         self.place = place_of(function)
@@ -82,7 +84,7 @@ class Inputs(GuardWriter):
         # The local variables that hold random generators.
         self.generators: list[str] = []
         self.tapes = Tapes(
-            self, program, function if hasattr(function, "__name__") else type(function)
+            guards, program, function if hasattr(function, "__name__") else type(function)
         )
         # Each tensor with its local variable, its node and its tape in the capture.
         self.tensors: list[tuple[Any, str, Node, OwnedTape | None]] = []
@@ -97,6 +99,9 @@ class Inputs(GuardWriter):
         self.stores: list[tuple[Gradients, str, dict[int, Any], tuple[Incomplete, ...]]] = []
         # What stands for all that the gradients of a store lack at a call, by its address.
         self.lacks: dict[int, str] = {}
+        # What stands for the array of each tensor that came in, by the address of that: others
+        # go on reading the tensor meanwhile.
+        self.overlay: dict[int, Any] = {}
         # What can change around the function; `restore` puts back the last of it first.
         self.held: list[Held] = []
         # Each object and tensor that was walked by its id, with what stands for it and its source.
@@ -141,7 +146,6 @@ class Inputs(GuardWriter):
         local = self.local(expression)
         if not self.is_around or is_varying:
             tracer = self.input(array, local, where)
-            tracer.fixed_as = where
             if not array.shape:
                 self.guard(f"isinstance({local}, {self.bind(np.generic)})")
             self.seen[id(array)] = tracer, local
@@ -164,12 +168,8 @@ class Inputs(GuardWriter):
             return ArrayTracer.made(self.program, node)
         return NumberTracer(ArrayTracer(self.program, node))
 
-    def walk(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
-        """Return what stands for any value; see `Walker`."""
-        raise NotImplementedError
-
     def walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
-        """Put a tracer into a tensor."""
+        """Have a tracer stand for the array of a tensor."""
         local = self.local(expression)
         tape, data = tensor.tape, ARRAY.__get__(tensor)
         # If the tensor is spent, nearly every use of it is an error, which eager mode tells.
@@ -185,11 +185,10 @@ class Inputs(GuardWriter):
                 "call the function without compile, or move everything with to(numpy)"
             )
         tracer = self.input(data, self.local(f"{local}.array"), where)
-        tracer.fixed_as = where
 
-        self.hold(where, Slot(tensor, ARRAY), _unwatched)
-        self.hold(where, Accessors(nothing, lambda _: setattr(tensor, "tape", tape)))
-        tensor.array = tracer
+        if tape is not None:
+            self.hold(where, Accessors(nothing, lambda _: setattr(tensor, "tape", tape)))
+        self.overlay[id(tensor)] = tracer
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, tensor, local)
         self.seen[id(tensor)] = tensor, local
@@ -262,8 +261,8 @@ class Inputs(GuardWriter):
         watched.settle()
         self._optimizers.append((optimizer, held))
 
-    def walk_parameters(self) -> None:
-        """Walk the parameters of optimizers that no model has shown."""
+    def parameters_of_optimizers(self) -> Iterator[tuple[Any, str]]:
+        """Yield the parameters of optimizers that no model has shown, each with its source."""
         while self._optimizers:
             optimizer, held = self._optimizers.pop()
             for position, group in enumerate(optimizer.groups):
@@ -271,8 +270,7 @@ class Inputs(GuardWriter):
                     _, source = self.seen.get(id(tensor), (None, ""))
                     # What is an argument may be another one at the next call.
                     if source not in self.fields:
-                        expression = f"{held}['groups'][{position}].tensors[{place}]"
-                        self.walk(tensor, expression, "a parameter")
+                        yield tensor, f"{held}['groups'][{position}].tensors[{place}]"
 
     def input(self, array: Any, local: str, label: str) -> ArrayTracer:
         """Return the tracer for an array that the source has in a local variable."""
@@ -361,12 +359,3 @@ def _put_back(array: Any, before: Any) -> None:
             array.shape = shape
         array[...] = np.frombuffer(held, dtype).reshape(shape)
         array.flags.writeable = is_writeable
-
-
-def nothing(_: object = None) -> None:
-    """Read nothing, or put nothing back."""
-
-
-def _unwatched(_: object) -> dict[str, Any]:
-    """Return no parts: it may change, and is put back."""
-    return {}
