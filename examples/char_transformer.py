@@ -89,8 +89,8 @@ class Block(nn.Module):
 
     def forward(self, x: Features[B, M, T]) -> Features[B, M, T]:
         """Return `x` with what both parts add."""
-        x = self.attention.forward(self.attention_norm.forward(x.with_empty_tape())) + x
-        h = self.hidden.forward(self.mlp_norm.forward(x.with_empty_tape())).gelu()
+        x = self.attention.forward(self.attention_norm.forward(x)) + x
+        h = self.hidden.forward(self.mlp_norm.forward(x)).gelu()
         return self.projection.forward(h) + x
 
 

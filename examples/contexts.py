@@ -4,8 +4,8 @@ Run it with ``python examples/contexts.py [--steps N]``. All models learn ``y = 
 points by gradient descent on the mean squared error. That has a closed form, a linear recurrence
 for weight and bias, which every scenario is compared with: a context must not change a result.
 
-Nothing here needs a context to save memory: a tape is freed with its owner. What a context adds is
-the certainty that no tape made in one part of a program is used in another.
+Nothing here needs a context to save memory: what is recorded is freed with its tensors. What a
+context adds is the certainty that no tape made in one part of a program is used in another.
 """
 
 from __future__ import annotations

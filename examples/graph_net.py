@@ -48,11 +48,10 @@ class Neighbours(nn.Module):
 
     def forward(self, x: Tensor2D[Nodes, L[16], T], graph: Graph) -> Tensor2D[Nodes, L[16], T]:
         """Return what the nodes know afterwards."""
-        kept, told = x.share(), x
-        nodes, _ = kept.shape
-        messages = told.take(graph.sources, axis=0)
+        nodes, _ = x.shape
+        messages = x.take(graph.sources, axis=0)
         mean = tt.segment_sum(messages, graph.targets, nodes) * graph.shares
-        return (self.heard.forward(mean) + self.own.forward(kept)).relu()
+        return (self.heard.forward(mean) + self.own.forward(x)).relu()
 
 
 class GraphNet(nn.Module):

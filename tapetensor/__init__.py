@@ -29,12 +29,12 @@ from tapetensor.errors import FileFormatError as FileFormatError
 from tapetensor.errors import HigherOrderError as HigherOrderError
 from tapetensor.errors import MissingDependencyError as MissingDependencyError
 from tapetensor.errors import MissingGradientError as MissingGradientError
-from tapetensor.errors import MovedTensorError as MovedTensorError
 from tapetensor.errors import NumericalInstabilityError as NumericalInstabilityError
 from tapetensor.errors import ShapeError as ShapeError
 from tapetensor.errors import StateMismatchError as StateMismatchError
 from tapetensor.errors import TapeClosedError as TapeClosedError
 from tapetensor.errors import TapeTensorError as TapeTensorError
+from tapetensor.errors import TapeUsedError as TapeUsedError
 from tapetensor.errors import TraceError as TraceError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
@@ -93,7 +93,6 @@ from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 from tapetensor.tensor.backward import compute_gradients as compute_gradients
-from tapetensor.typing import Lent as Lent
 
 if TYPE_CHECKING:
     __version__: str
@@ -101,6 +100,7 @@ if TYPE_CHECKING:
     from tapetensor import distributed as distributed
     from tapetensor import io as io
     from tapetensor import losses as losses
+    from tapetensor import metrics as metrics
     from tapetensor import nn as nn
     from tapetensor import optim as optim
     from tapetensor import testing as testing
@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from tapetensor.optim.raveling import ravel as ravel
 else:
     _ROOMS = frozenset(
-        {"data", "distributed", "io", "losses", "nn", "optim", "testing", "training"}
+        {"data", "distributed", "io", "losses", "metrics", "nn", "optim", "testing", "training"}
     )
 
     def __getattr__(name):
@@ -130,9 +130,8 @@ else:
 
             found = import_module(f"tapetensor.{name}")
         else:
-            from tapetensor.arguments.spellings import OF_LIBRARY
+            from tapetensor.arguments.spellings import missing_from
 
-            cure = f"; write tt.{OF_LIBRARY[name]}" if name in OF_LIBRARY else ""
-            raise AttributeError(f"module 'tapetensor' has no attribute {name!r}{cure}")
+            raise missing_from("tapetensor", name)
         globals()[name] = found
         return found

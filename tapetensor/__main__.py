@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     new.set_defaults(run=lambda asked: _new(asked.name))
     explain = commands.add_parser("explain", help="say what causes an error, and what cures it")
     explain.add_argument(
-        "name", metavar="NAME", nargs="?", help="ShapeError, or a code of mypy: tape-moved"
+        "name", metavar="NAME", nargs="?", help="ShapeError, or a code of mypy: axis-range"
     )
     explain.set_defaults(run=lambda asked: explanation(asked.name) if asked.name else contents())
     doctor = commands.add_parser("doctor", help="measure what products reach on this machine")

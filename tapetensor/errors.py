@@ -8,7 +8,7 @@ The tree, with the built-in class that a caller would expect beside each::
     ├── DTypeError                TypeError            dtypes mixed, or not usable for the op
     ├── ArgumentTypeError         TypeError            an argument of the wrong kind
     ├── ArgumentValueError        ValueError           a number outside its range
-    ├── MovedTensorError          RuntimeError         a spent tensor, or a spent tape, used again
+    ├── TapeUsedError             RuntimeError         what a backward pass has used up, used again
     ├── UntracedTensorError       RuntimeError         a tape wanted where there is none
     ├── TapeClosedError           RuntimeError         a tape used after its context was left
     ├── MissingGradientError      KeyError             `grads[t]` for a tensor without a gradient
@@ -81,8 +81,8 @@ class ArgumentValueError(TapeTensorError, ValueError):
     """A number or an option lies outside the range that the function is defined for."""
 
 
-class MovedTensorError(TapeTensorError, RuntimeError):
-    """A tensor (or a tape) was used again after an op had taken its tape."""
+class TapeUsedError(TapeTensorError, RuntimeError):
+    """A backward pass came to what an earlier one had used up."""
 
 
 class UntracedTensorError(TapeTensorError, RuntimeError):

@@ -10,7 +10,7 @@ from typing import Any, final, overload
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments import as_int, as_number, as_size, check_kind
+from tapetensor.arguments import as_int, as_number, as_size, check_choice, check_kind
 from tapetensor.arrays.array import Array, as_array, is_array, read_only
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.arrays.libraries import check_one_library
@@ -31,13 +31,14 @@ from tapetensor.kernels import (
 )
 from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.tape.graph import graph_of_slots
+from tapetensor.tape.history import BackwardPass, Recording, op_name
 from tapetensor.tape.pullbacks import Kernel, Pullback, checked_returned
-from tapetensor.tape.recorder import Recorder, Unused, check_finite, check_unused, op_name
+from tapetensor.tape.replay import Unused, check_finite, check_unused, checked, replay
 
 
 @final
 class GradientTape:
-    """The recorder that an `OwnedTape` holds, for those who drive it by hand.
+    """Steps as a tensor's history has them, for those who record by hand.
 
     Values are numpy arrays in numbered slots. `alloc` puts an input into the next slot; a
     ``record_...`` method runs an op on slots, puts its result into the next slot and returns the
@@ -60,20 +61,20 @@ class GradientTape:
     (array([4., 0.]), array([1., 2.]))
     """
 
-    __slots__ = ("_records", "_values")
+    __slots__ = ("_steps", "_values")
 
     def __init__(self) -> None:
-        self._records = Recorder()
+        self._steps = Recording()
         self._values: list[Array] = []
 
     @override
     def __repr__(self) -> str:
         """Show how much was recorded."""
-        return f"GradientTape({len(self._values)} slots, {len(self._records)} ops)"
+        return f"GradientTape({len(self._values)} slots, {len(self._steps)} ops)"
 
     def to_html(self) -> str:
         """Return an HTML page that draws the graph of what is recorded; it needs no network."""
-        return to_html(graph_of_slots(self._records, self._values))
+        return to_html(graph_of_slots(self._steps, self._values))
 
     def tree(self, *, ascii: bool | None = None) -> str:
         """Return the graph of what is recorded as text, the latest op first.
@@ -81,11 +82,11 @@ class GradientTape:
         Args:
             ascii: whether to draw with plain characters; None means if the terminal needs it.
         """
-        return tree(graph_of_slots(self._records, self._values), ascii)
+        return tree(graph_of_slots(self._steps, self._values), ascii)
 
     def _repr_html_(self) -> str:
         """Return the picture for a notebook."""
-        return notebook_cell(graph_of_slots(self._records, self._values))
+        return notebook_cell(graph_of_slots(self._steps, self._values))
 
     def alloc(self, value: Array) -> int:
         """Put a copy of an input into the next slot and return the number of the slot.
@@ -297,7 +298,7 @@ class GradientTape:
         if result.dtype != values[0].dtype:
             raise DTypeError(f"GradientTape.record: {name!r} made {result.dtype} of {dtypes[0]}")
         slot = self._append(result)
-        self._records[slot] = (kernel, pullbacks, parents)
+        self._steps.append([slot, kernel, pullbacks, parents, None, 0])
         return slot
 
     @overload
@@ -375,18 +376,20 @@ class GradientTape:
         earlier = self._checked_entries([] if tensors is None else tensors)
         if output is None and not self._values:
             return [] if tensors is None else tensors
-        last = max(self._records, default=len(self._values) - 1)
+        last = self._steps[-1][0] if self._steps else len(self._values) - 1
         start = last if output is None else self._slot("backward", output)
-        check_unused("GradientTape.backward", self._records, start, unused)
+        check_choice("GradientTape.backward", "unused", unused, ("ignore", "error"))
+        if unused == "error":
+            check_unused("GradientTape.backward", self._steps, start)
         if output is None:
             self._check_only_result()
         seed = as_array("GradientTape.backward", "loss_grad", loss_grad)
         self._check_gradient("loss_grad", start, seed)
         check_one_library("GradientTape.backward", (self._values[start], seed))
-        # The replay uses records up, so it gets a copy. So it does of the seed, by whose identity
+        # The replay uses steps up, and gets copies. So it does of the seed, by whose identity
         # pullbacks know again what they have computed.
-        records = self._records.checked(self._check_gradient)
-        found = records.replay({start: seed.copy()}, keeps_all=True)
+        steps = checked(self._steps, self._check_gradient)
+        found = replay(steps, {start: seed.copy()}, BackwardPass(), [], keeps_all=True)
         for slot, gradient in found.items():
             before = earlier[slot]
             # A copy, because one array may be the gradient of several slots, or the caller's.
@@ -417,13 +420,13 @@ class GradientTape:
 
     def _check_only_result(self) -> None:
         """Raise ArgumentValueError if no op uses several results: the last may not be meant."""
-        used = {parent for _, _, parents in self._records.values() for parent in parents}
-        results = sorted(self._records.keys() - used)
+        used = {parent for step in self._steps for parent in step[3]}
+        results = {step[0]: step[1] for step in self._steps if step[0] not in used}
         if len(results) > 1:
-            slots = [f"{slot} ({op_name(self._records[slot][0])})" for slot in results]
+            slots = [f"{slot} ({op_name(kernel)})" for slot, kernel in results.items()]
             raise ArgumentValueError(
                 f"GradientTape.backward: no op uses slots {', '.join(slots)}; say which of them to "
-                f"start from: backward(loss_grad, output={results[-1]})"
+                f"start from: backward(loss_grad, output={max(results)})"
             )
 
     def _check_same_shape(self, op: str, lhs: int, rhs: int) -> None:

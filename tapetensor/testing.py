@@ -18,9 +18,10 @@ from tapetensor.errors import (
 )
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.recorder import op_name
+from tapetensor.tape.history import op_name
+from tapetensor.tape.tape import recorded
 from tapetensor.tensor import Tensor, from_numpy
-from tapetensor.tensor.base import TensorBase, check_not_spent, check_plain, check_tensor
+from tapetensor.tensor.base import TensorBase, check_plain, check_tensor
 
 Plain: TypeAlias = Tensor[Any, NoneTape, np.float64]
 Traced: TypeAlias = Tensor[Any, OwnedTape, np.float64]
@@ -205,7 +206,8 @@ def _check_direction(
         for position, point in enumerate(points)
     ]
     leaves = [from_numpy(point) for point in points]
-    output, ops = _recorded_ops(_call(f, leaves, checked))
+    output = _call(f, leaves, checked)
+    ops = _recorded_ops(output)
     cotangent: Array = np.asarray(rng.standard_normal(output.shape))
     wanted = [leaves[position] for position in checked]
     gradients = output.backward(from_numpy(cotangent), wrt=wanted)
@@ -252,7 +254,6 @@ def _call(f: Callable[..., Traced], leaves: list[Plain], checked: tuple[int, ...
     check_tensor("check_grad", "the result of f", output)
     _check_float64("the result of f", output)
     if not output.owns_tape:
-        check_not_spent("check_grad", output)
         raise UntracedTensorError(
             "check_grad: the result of f owns no tape, so it does not depend on the traced input; "
             "inside f use the tensors that it is given, without detach()"
@@ -260,12 +261,9 @@ def _call(f: Callable[..., Traced], leaves: list[Plain], checked: tuple[int, ...
     return output
 
 
-def _recorded_ops(output: Traced) -> tuple[Traced, str]:
-    """Return `output`, which goes on with its tape, and the names of the ops on that tape."""
-    plain, tape = output.split_tape()
-    records = tape.recorded()
-    names = [op_name(records[time_stamp][0]) for time_stamp in sorted(records)]
-    return plain.put_tape(tape), ", ".join(names) or "none"
+def _recorded_ops(output: Traced) -> str:
+    """Return the names of the ops that led to `output`."""
+    return ", ".join([op_name(step[1]) for step in recorded(output.history)]) or "none"
 
 
 def _point(position: int, tensor: TensorBase[Any, Any, Any]) -> Array:

@@ -25,15 +25,11 @@ a tuple of one per operand.
 A dim that is computed from others is written ``Add[M, N]``, ``Sub[M, N]``, ``Mul[M, N]`` or
 ``Div[M, N]``, nested at will, with literals too: ``Mul[M, Literal[2]]``. Checkers without the mypy
 plugin take it for `Any`, a dim that is open; the plugin computes with it.
-
-A parameter that a function only looks at is declared as ``Lent[Tensor0D[OwnedTape]]``, which every
-checker takes for what is in the brackets. The plugin reads it across files: a call leaves the tape
-where it is, and the function's body may not take it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, TypeVarTuple
@@ -60,13 +56,7 @@ Sub = TypeAliasType("Sub", Any, type_params=(M, N))
 Mul = TypeAliasType("Mul", Any, type_params=(M, N))
 Div = TypeAliasType("Div", Any, type_params=(M, N))
 
-_LentT = TypeVar("_LentT")
-Lent = TypeAliasType("Lent", Annotated[_LentT, "lent"], type_params=(_LentT,))
-
 if TYPE_CHECKING:
-    # What the mypy plugin declares where a body is seen to take the tape, and no result says so.
-    _Taken = TypeAliasType("_Taken", Annotated[_LentT, "taken"], type_params=(_LentT,))
-
     class _Computed:
         """What the mypy plugin puts in the place of these: ints with dims as arguments."""
 
@@ -91,7 +81,6 @@ __all__ = [
     "Ds",
     "F",
     "K",
-    "Lent",
     "M",
     "Mul",
     "N",

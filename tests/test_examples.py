@@ -145,16 +145,6 @@ def test_a_body_that_knows_digits_needs_fewer_answers() -> None:
     assert fresh[0] < 90 < 92 < reached[0]
 
 
-def test_the_ownership_example_shows_every_error() -> None:
-    output = run("examples/tape_ownership.py")
-
-    for error in ("MovedTensorError", "UntracedTensorError", "ShapeError"):
-        assert error in output
-    # Of one module with a forward for each tape.
-    assert "plain input:  Tensor([0.5, 1. , 2. ]" in output
-    assert "traced input: Tensor([0.6" in output
-
-
 @needs("tqdm")
 def test_the_state_space_example_remembers_what_an_mlp_cannot() -> None:
     output = run("examples/ssm.py", "--length", "18", "--steps", "300", "--hidden", "32")

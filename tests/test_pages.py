@@ -16,7 +16,7 @@ PRINTING = {
     "compile": 4,
     "distributed": 3,
     "files": 6,
-    "fine_tuning": 7,
+    "fine_tuning": 8,
     "pictures": 3,
 }
 # Those that a test of their own reads.

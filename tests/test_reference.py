@@ -9,7 +9,18 @@ from types import ModuleType
 import pytest
 
 import tapetensor
-from tapetensor import compiler, data, distributed, io, losses, nn, onnx, optim, training
+from tapetensor import (
+    compiler,
+    data,
+    distributed,
+    io,
+    losses,
+    metrics,
+    nn,
+    onnx,
+    optim,
+    training,
+)
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 LISTED = [
@@ -18,9 +29,9 @@ LISTED = [
     for path in sorted(REFERENCE.glob("*.md"))
     for name in re.findall(r"^::: (\S+)$", path.read_text(), re.MULTILINE)
 ]
-ROOMS = [tapetensor, compiler, data, distributed, io, losses, nn, onnx, optim, training]
+ROOMS = [tapetensor, compiler, data, distributed, io, losses, metrics, nn, onnx, optim, training]
 # Other spellings of Tensor and of shapes, and names, without documentation of their own.
-_ALIAS = re.compile(r"Tensor\dD|Rank\d|MAX_PLANS|Tape|Lent|TYPE_CHECKING")
+_ALIAS = re.compile(r"Tensor\dD|Rank\d|MAX_PLANS|Tape|TYPE_CHECKING")
 
 
 def public(room: ModuleType) -> set[str]:

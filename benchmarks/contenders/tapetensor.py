@@ -88,9 +88,9 @@ class Block(nn.Module):
 
     def forward(self, x: Sequences[B, M, T]) -> Sequences[B, M, T]:
         """Return `x` with what attention and the MLP add."""
-        y = self._attend(self.attention_norm.forward(x.with_empty_tape()))
+        y = self._attend(self.attention_norm.forward(x))
         x = self.projection.forward(y) + x
-        y = self.hidden.forward(self.mlp_norm.forward(x.with_empty_tape()))
+        y = self.hidden.forward(self.mlp_norm.forward(x))
         return self.out.forward(y.gelu(approximate="tanh")) + x
 
     def _attend(self, x: Sequences[B, M, T]) -> Sequences[B, M, T]:

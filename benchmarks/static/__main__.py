@@ -20,12 +20,7 @@ from benchmarks.static.checking import ROOT, Report, both_reports
 from benchmarks.static.mutants import MOST_OF_A_KIND, PROGRAMS, Mutant, defects
 from benchmarks.static.operators import OPERATORS
 
-# Without the example that makes its mistakes on purpose, to show what they raise.
-EXAMPLES = [
-    path
-    for path in sorted((ROOT / "examples").rglob("*.py"))
-    if path.stem != "tape_ownership" and path not in PROGRAMS
-]
+EXAMPLES = [path for path in sorted((ROOT / "examples").rglob("*.py")) if path not in PROGRAMS]
 
 
 class Outcome(NamedTuple):

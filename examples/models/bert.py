@@ -65,9 +65,7 @@ class SelfAttention(nn.Module):
         """Return the attended values."""
         b, m, _ = x.shape
         query, key, value = [
-            layer.forward(x.with_empty_tape())
-            .reshape((b, m, HEADS, HEAD_CHANNELS))
-            .permute_dims((0, 2, 1, 3))
+            layer.forward(x).reshape((b, m, HEADS, HEAD_CHANNELS)).permute_dims((0, 2, 1, 3))
             for layer in (self.query, self.key, self.value)
         ]
         mask = visible.expand_dims(1).expand_dims(1).broadcast_to((b, HEADS, m, m))
@@ -89,9 +87,9 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Hidden[B, M, T], visible: Visible[B, M]) -> Hidden[B, M, T]:
         """Return the encoded positions."""
-        attended = self.attention.forward(x.with_empty_tape(), visible) + x
+        attended = self.attention.forward(x, visible) + x
         x = self.attention_norm.forward(attended)
-        wide = self.intermediate.forward(x.with_empty_tape()).gelu()
+        wide = self.intermediate.forward(x).gelu()
         return self.output_norm.forward(self.drop.forward(self.output.forward(wide)) + x)
 
 

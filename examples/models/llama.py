@@ -58,7 +58,7 @@ class RmsNorm(nn.Module, Generic[N]):
 
     def forward(self, x: Tensor[tuple[*Ds, N], T]) -> Tensor[tuple[*Ds, N], T]:
         """Return the normalized input."""
-        mean_square = x.with_empty_tape().square().mean(axis=-1, keepdims=True)
+        mean_square = x.square().mean(axis=-1, keepdims=True)
         return x / (mean_square + self.eps).sqrt() * self.weight
 
 
@@ -77,7 +77,7 @@ def rotary(x: Tensor[tuple[*Ds, M, K], T]) -> Tensor[tuple[*Ds, M, K], T]:
     angles = np.tile(np.outer(np.arange(m), speeds), 2)
     cos = tt.from_numpy(np.cos(angles), (m, k), np.float32)
     sin = tt.from_numpy(np.sin(angles), (m, k), np.float32)
-    first, second = x.with_empty_tape().split(2, axis=-1)
+    first, second = x.split(2, axis=-1)
     return x * cos + tt.concat((-second, first), axis=-1) * sin
 
 
@@ -98,9 +98,7 @@ class GroupedQueryAttention(nn.Module, Generic[K]):
         b, m, _ = x.shape
         groups = self.key.weight.shape[1] // HEAD_CHANNELS
         query = (
-            self.query.forward(x.with_empty_tape())
-            .reshape((b, m, HEADS, HEAD_CHANNELS))
-            .permute_dims((0, 2, 1, 3))
+            self.query.forward(x).reshape((b, m, HEADS, HEAD_CHANNELS)).permute_dims((0, 2, 1, 3))
         )
         key, value = [
             part.reshape((b, m, groups, HEAD_CHANNELS))
@@ -108,7 +106,7 @@ class GroupedQueryAttention(nn.Module, Generic[K]):
             .expand_dims(2)
             .broadcast_to((b, groups, HEADS // groups, m, HEAD_CHANNELS))
             .reshape((b, HEADS, m, HEAD_CHANNELS))
-            for part in (self.key.forward(x.with_empty_tape()), self.value.forward(x))
+            for part in (self.key.forward(x), self.value.forward(x))
         ]
         turned = rotary(query) @ rotary(key).transpose()
         visible = tt.from_numpy(np.tri(m, dtype=np.bool_), (m, m))
@@ -126,7 +124,7 @@ class SwiGlu(nn.Module):
 
     def forward(self, x: Hidden[B, M, T]) -> Hidden[B, M, T]:
         """Return ``down(silu(gate(x)) * up(x))``."""
-        gate = self.gate.forward(x.with_empty_tape()).silu()
+        gate = self.gate.forward(x).silu()
         return self.down.forward(gate * self.up.forward(x))
 
 
@@ -140,8 +138,8 @@ class LlamaBlock(nn.Module):
 
     def forward(self, x: Hidden[B, M, T]) -> Hidden[B, M, T]:
         """Return `x` with what both parts add."""
-        x = self.attention.forward(self.attention_norm.forward(x.with_empty_tape())) + x
-        return self.feed_forward.forward(self.feed_forward_norm.forward(x.with_empty_tape())) + x
+        x = self.attention.forward(self.attention_norm.forward(x)) + x
+        return self.feed_forward.forward(self.feed_forward_norm.forward(x)) + x
 
 
 class Llama(nn.Module):

@@ -41,7 +41,7 @@ class Expert(nn.Module):
 
 
 def best(scores: Tensor2D[M, Experts, T]) -> Tensor2D[M, Chosen, NoneTape, np.int64]:
-    """Return which experts each token scores highest, best first; `scores` keeps its tape."""
+    """Return which experts each token scores highest, best first."""
     m, _ = scores.shape
     order = np.argsort(-scores.numpy(), axis=-1, kind="stable")
     return tt.from_numpy(order[:, :CHOSEN], (m, CHOSEN), np.int64)
@@ -69,7 +69,7 @@ class MixtureOfExperts(nn.Module):
         The tokens are sorted by expert, so that each expert runs once, on a slice.
         """
         m, _ = x.shape
-        scores = self.gate.forward(x.with_empty_tape())
+        scores = self.gate.forward(x)
         chosen = best(scores)
         assigned = chosen.numpy().ravel()
         order = np.argsort(assigned, kind="stable")
@@ -93,7 +93,7 @@ class Model(nn.Module):
 
     def forward(self, x: Hidden[M, T]) -> Tensor2D[M, L[1], T]:
         """Return one number per token."""
-        return self.out.forward(self.mixture.forward(self.norm.forward(x.with_empty_tape())) + x)
+        return self.out.forward(self.mixture.forward(self.norm.forward(x)) + x)
 
 
 def main() -> None:

@@ -77,8 +77,8 @@ class Block(nn.Module):
 
     def forward(self, x: Hidden[B, M, T]) -> Hidden[B, M, T]:
         """Return `x` with what both parts add."""
-        x = self.attention.forward(self.attention_norm.forward(x.with_empty_tape())) + x
-        return self.mlp.forward(self.mlp_norm.forward(x.with_empty_tape())) + x
+        x = self.attention.forward(self.attention_norm.forward(x)) + x
+        return self.mlp.forward(self.mlp_norm.forward(x)) + x
 
 
 class NanoGpt(nn.Module):
@@ -96,9 +96,7 @@ class NanoGpt(nn.Module):
         x = self.tokens.forward(ids) + positions
         for block in self.blocks:
             x = block.forward(x)
-        # On a handle with a tape: transpose() of the plain weight would record nothing.
-        head = self.tokens.weight.retaped(x.tape_type).transpose()
-        return self.norm.forward(x) @ head
+        return self.norm.forward(x) @ self.tokens.weight.transpose()
 
 
 def build_nano_gpt(rng: np.random.Generator) -> NanoGpt:

@@ -30,7 +30,7 @@ class Block(nn.Module, Generic[K]):
 
     def forward(self, x: Tensor4D[B, K, M, N, T]) -> Tensor4D[B, K, M, N, T]:
         """Return `x` with what both convolutions add."""
-        hidden = self.first_norm.forward(self.first.forward(x.with_empty_tape())).relu()
+        hidden = self.first_norm.forward(self.first.forward(x)).relu()
         return (self.second_norm.forward(self.second.forward(hidden)) + x).relu()
 
 
@@ -51,7 +51,7 @@ class DownBlock(nn.Module, Generic[K, P, M, N]):
 
     def forward(self, x: Tensor4D[B, K, M, M, T]) -> Tensor4D[B, P, N, N, T]:
         """Return half as large an image with other channels."""
-        hidden = self.first_norm.forward(self.first.forward(x.with_empty_tape())).relu()
+        hidden = self.first_norm.forward(self.first.forward(x)).relu()
         added = self.second_norm.forward(self.second.forward(hidden))
         return (added + self.shortcut_norm.forward(self.shortcut.forward(x))).relu()
 

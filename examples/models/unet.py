@@ -50,8 +50,8 @@ class UNet(nn.Module):
     def forward(self, x: Tensor4D[B, L[1], L[16], L[16], T]) -> Tensor4D[B, L[1], L[16], L[16], T]:
         """Return one logit per pixel."""
         wide = self.down_1.forward(x)
-        half = self.down_2.forward(self.halve.forward(wide.with_empty_tape()))
-        quarter = self.bottom.forward(self.halve.forward(half.with_empty_tape()))
+        half = self.down_2.forward(self.halve.forward(wide))
+        quarter = self.bottom.forward(self.halve.forward(half))
         half_again = tt.concat((half, self.up_2.forward(quarter)), axis=1)
         rising = self.up_1.forward(self.join_2.forward(half_again))
         wide_again = tt.concat((wide, rising), axis=1)

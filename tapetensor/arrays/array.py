@@ -11,12 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar
 
+from tapetensor.arrays.dtypes import native
 from tapetensor.errors import ArgumentTypeError, ShapeError
 
 _D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
 _MANY_BYTES = 1 << 17
+# What most lists hold.
+_NUMBERS = frozenset({int, float, bool})
 
 
 class Dispatched(Protocol[_D_co]):
@@ -35,6 +38,12 @@ class Dispatched(Protocol[_D_co]):
         """Run a function of numpy's."""
 
 
+class RefusesUfuncs:
+    """The base of what has a shape and a dtype, and answers ufuncs of numpy's by an error alone."""
+
+    __slots__ = ()
+
+
 def is_numpys(value: object) -> bool:
     """Tell whether a value is an array or a scalar of numpy's own.
 
@@ -50,10 +59,32 @@ def is_array(value: object) -> bool:
     cls = type(value)
     return (
         getattr(cls, "__array_ufunc__", None) is not None
+        and not issubclass(cls, RefusesUfuncs)
         and hasattr(cls, "__array_function__")
         and hasattr(value, "dtype")
         and hasattr(value, "shape")
     )
+
+
+def is_masked(value: object) -> bool:
+    """Tell whether a value is a masked array, or a list that holds one, however deep."""
+    cls = type(value)
+    if cls is list or cls is tuple:
+        items: Any = value
+        return any(type(one) not in _NUMBERS and is_masked(one) for one in items)
+    # The usual ones first: numpy loads the module of the others when it is asked for.
+    is_plain = cls is np.ndarray or not issubclass(cls, np.ndarray)
+    return not is_plain and issubclass(cls, np.ma.MaskedArray)
+
+
+def check_unmasked(op: str, name: str, value: object) -> None:
+    """Raise ArgumentTypeError if `value` is a masked array or holds one: the mask would be lost."""
+    if is_masked(value):
+        raise ArgumentTypeError(
+            f"{op}: {name} is a masked array, or holds one, and the mask would be lost; say what "
+            "stands where it hides something, masked.filled(0), say, and make the mask an array of "
+            "its own: np.ma.getmaskarray(masked)"
+        )
 
 
 def read_only(array: Any) -> Array:
@@ -69,6 +100,14 @@ def read_only(array: Any) -> Array:
     return protected
 
 
+def in_native_order(array: Any) -> Any:
+    """Return an array whose numbers lie as this machine has them; FITS and others turn the bytes.
+
+    A checker does not see the order, which is a part of numpy's dtype and of no scalar type.
+    """
+    return array if array.dtype.isnative else array.astype(native(array.dtype))
+
+
 def are_added_in_place(earlier: Array, added: Array) -> bool:
     """Tell whether numpy may write a sum of two arrays over the first, if that is nobody else's.
 
@@ -82,22 +121,24 @@ def as_array(op: str, name: str, value: object) -> Array:
     """Return `value` if it is an array, a scalar of numpy's as one without axes.
 
     Raises:
-        ArgumentTypeError: if it is not.
+        ArgumentTypeError: if it is not, or is masked.
     """
     if not is_array(value):
         raise ArgumentTypeError(f"{op}: {name} must be an array, got {type(value).__name__}")
-    array: Any = np.asarray(value) if is_numpys(value) else value
+    check_unmasked(op, name, value)
+    array: Any = in_native_order(np.asarray(value)) if is_numpys(value) else value
     found: Array = array
     return found
 
 
 def check_dispatched(op: str, value: object) -> None:
-    """Raise ArgumentTypeError if `value` is no array that numpy's functions take for one."""
+    """Raise ArgumentTypeError if `value` is no array that numpy's functions take as it is."""
     if not is_array(value):
         raise ArgumentTypeError(
             f"{op}: expected an array that follows numpy's dispatch protocols, numpy's or CuPy's, "
             f"say, got {type(value).__name__}; wrap lists with tt.from_numpy(...)"
         )
+    check_unmasked(op, "the array", value)
 
 
 def check_shape(op: str, array: Any, shape: tuple[int, ...]) -> None:

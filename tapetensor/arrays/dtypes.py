@@ -11,21 +11,22 @@ from tapetensor.errors import DTypeError
 FLOATING = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype with the order of bytes of this machine, itself if it has that."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
 def as_dtype(op: str, dtype: Any) -> np.dtype[Any]:
-    """Return the numpy dtype for `dtype`.
+    """Return the numpy dtype for `dtype`, in the order of bytes of this machine.
 
     Raises:
         DTypeError: if it is not float32, float64, an integer or bool.
     """
     try:
-        resolved: np.dtype[Any] = np.dtype(dtype)
+        resolved: np.dtype[Any] = native(np.dtype(dtype))
     except TypeError as error:
         raise DTypeError(f"{op}: {dtype!r} is not a dtype; write np.float32, say") from error
-    if (
-        dtype is None
-        or not resolved.isnative
-        or not (resolved in FLOATING or resolved.kind in "iub")
-    ):
+    if dtype is None or not (resolved in FLOATING or resolved.kind in "iub"):
         raise DTypeError(
             f"{op}: a tensor cannot have dtype {dtype}; "
             "use float32 or float64 for values, an integer dtype or bool for indices and masks "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import zip_longest
-from typing import Any, TypeAlias, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from typing_extensions import TypeVar, override
@@ -14,7 +14,7 @@ from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.checkpointing.fingerprints import Fingerprinted, Fingerprints
-from tapetensor.checkpointing.records import FingerprintedRecords, OpPrint
+from tapetensor.checkpointing.records import FingerprintingTape, OpPrint, Run
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -23,22 +23,29 @@ from tapetensor.errors import (
 from tapetensor.surroundings.reach import Surroundings
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
-from tapetensor.tape.gaps import Gap, seen_from_outside
+from tapetensor.tape.history import BackwardPass, Step, gathered
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
-from tapetensor.tape.recorder import Recorder
+from tapetensor.tape.replay import pruned, replay
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
-from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
+from tapetensor.tensor.base import check_tensor, wrap
 from tapetensor.tensor.tensor import Tensor
 
 X = TypeVar("X", bound=Tensor[Any, Any, Any])
 Y = TypeVar("Y", bound=Tensor[Any, Any, Any])
 Z = TypeVar("Z", bound=Tensor[Any, Any, Any])
 Result = TypeVar("Result", bound=Tensor[Any, Any, Any])
-# The output of a run, the inputs that own tapes, the ids of the leafs, what was recorded, the gaps.
-_Outcome: TypeAlias = tuple[
-    Tensor[Any, Any, Any], list[Tensor[Any, Any, Any]], list[int], list[OpPrint], dict[int, Gap]
-]
+
+
+class _Outcome(NamedTuple):
+    """What a run gave: an id from before it, and then all that is later."""
+
+    start: int
+    output: Tensor[Any, Any, Any]
+    traced: list[Tensor[Any, Any, Any]]
+    leafs: list[int]
+    recorded: list[OpPrint]
+    steps: list[Step]
 
 
 @overload
@@ -74,8 +81,7 @@ def checkpoint(
 
     Shape: what `f` returns.
     Derivative: that of `f`.
-    Tape: the result owns the tapes of the inputs, merged, and these are spent. Of plain inputs
-        nothing is recorded.
+    Tape: the result has a tape if an input has. Of plain inputs `f` is run as it is.
 
     Args:
         f: takes the inputs and returns one tensor, the same whenever it is called. It sees an input
@@ -86,7 +92,6 @@ def checkpoint(
 
     Raises:
         ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.
-        MovedTensorError: if an input is spent.
         UntracedTensorError: if the result of `f` owns no tape though an input does, or `f` uses a
             tensor that owns a tape and is not among the inputs.
         ArgumentValueError: in the backward pass, if the second run computes something else, or `f`
@@ -107,7 +112,6 @@ def checkpoint(
         raise ArgumentTypeError("checkpoint: give the tensor to run f on: checkpoint(f, x)")
     for position, x in enumerate(inputs):
         check_tensor("checkpoint", f"input {position}", x)
-        check_not_spent("checkpoint", x)
     if rng is not None:
         check_rng("checkpoint", rng)
     # A plan lays out its memory itself: what is captured for one is run as it is.
@@ -139,6 +143,8 @@ class _Part(Fingerprinted):
         self.surroundings = surroundings
         self.leafs: list[int] = []
         self.recorded: list[OpPrint] = []
+        # How many values inside gradients stop at.
+        self.stops = 0
 
     @property
     @override
@@ -150,57 +156,62 @@ class _Part(Fingerprinted):
         """Run forwards on a tape that keeps no pullback, and learn which leafs there are."""
         self.arrays = arrays
         self.ids = ids
-        output, _, self.leafs, self.recorded, gaps = self._run(None)
-        parents = (*ids, *self.leafs)
+        outcome = self._run(is_kept=False)
+        self.leafs, self.recorded = outcome.leafs, outcome.recorded
+        # Values inside through which no gradient flows: it arrives there all the same.
+        stops = [step for step in outcome.steps if step[2] is None and step[0] > outcome.start]
+        self.stops = len(stops)
+        parents = (*ids, *self.leafs, *[step[0] for step in stops])
         pullbacks = JointPullbacks((True,) * len(parents), self.run_again)
-        return [output.array], parents, [pullbacks], gaps
+        histories = [step for step in outcome.steps if step[5] and step[0] <= outcome.start]
+        return [outcome.output.array], parents, [pullbacks], [*stops, *histories]
 
     def run_again(self, needed: Needed, g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""
-        records = Recorder()
         with self.surroundings.as_before():
-            output, traced, leafs, recorded, _ = self._run(records)
-        if leafs != self.leafs:
+            outcome = self._run(is_kept=True)
+        if outcome.leafs != self.leafs:
             raise _not_repeatable("gave a result by other parameters")
-        if recorded != self.recorded:
-            raise _not_repeatable(_difference(self.recorded, recorded))
-        parents = [*[x.id for x in traced], *leafs]
-        wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
-        found = records.replay({output.id: g}, wanted)
+        if outcome.recorded != self.recorded:
+            raise _not_repeatable(_difference(self.recorded, outcome.recorded))
+        traced = outcome.traced
+        parents = [*[x.id for x in traced], *self.leafs]
+        # Not strict: those of values inside come last.
+        wanted = {one: "an operand of checkpoint" for one, is_in in zip(parents, needed) if is_in}  # noqa: B905
+        run, _ = pruned("backward", outcome.steps, outcome.output.id, wanted)
+        found = replay(run, {outcome.output.id: g}, BackwardPass(), [], kept=frozenset(wanted))
         for x in traced:
             # f need not depend on every input.
             found.setdefault(x.id, np.zeros_like(x.array))
-        return [found.get(unique_id) for unique_id in parents]
+        nothing: list[Any] = [np.zeros((), g.dtype)] * self.stops
+        return [*[found.get(unique_id) for unique_id in parents], *nothing]
 
-    def _run(self, kept: Recorder | None) -> _Outcome:
+    def _run(self, *, is_kept: bool) -> _Outcome:
         """Run forwards.
 
         Args:
-            kept: where to keep the records; None for nowhere.
+            is_kept: whether to keep what a backward pass needs.
         """
         start = next_id()
         # What both runs find as it is need not be looked through.
         fingerprints = Fingerprints([*self.arrays, *self.surroundings.arrays])
-        records = FingerprintedRecords(fingerprints, kept)
+        run = Run(fingerprints, is_kept=is_kept)
         with GradientContext() as inside:
-            handles = self._handles(records)
+            handles = self._handles(run)
             traced = [x for x in handles if x.owns_tape]
-            output, tape = self._call(handles, inside).split_tape()
-            # Those that it did not see: of tapes that f started itself.
-            records.update(tape.recorded())
-            renamed: dict[int, int] = dict(zip([x.id for x in traced], self.ids, strict=True))
-            gaps = seen_from_outside(tape.gaps, records, renamed)
-        leafs, recorded = records.leading_to(output.id, [x.id for x in handles], start)
+            output = self._call(handles, inside)
+        steps, _ = gathered(output.history)
+        leafs, recorded = run.leading_to(steps, output.id, [x.id for x in handles], start)
         recorded.append(("result", fingerprints.of(output.array)))
-        return output, traced, leafs, recorded, gaps
+        return _Outcome(start, output, traced, leafs, recorded, steps)
 
-    def _handles(self, records: Recorder) -> list[Tensor[Any, Any, Any]]:
-        """Return the inputs, and for one that owned a tape a twin whose tape holds `records`."""
+    def _handles(self, run: Run) -> list[Tensor[Any, Any, Any]]:
+        """Return the inputs, and for one that had a tape a twin with one that notes its run."""
         handles: list[Tensor[Any, Any, Any]] = []
         for plain_input, array in zip(self.plain_inputs, self.arrays, strict=True):
             if plain_input is None:
-                tape = OwnedTape()
-                tape.records = records
+                tape = FingerprintingTape()
+                tape.notes = run
                 handles.append(wrap(Tensor, array, next_id(), tape))
             else:
                 handles.append(plain_input)
@@ -211,7 +222,6 @@ class _Part(Fingerprinted):
     ) -> Tensor[Any, OwnedTape, Any]:
         output: Tensor[Any, OwnedTape, Any] = self.f(*handles)
         check_tensor("checkpoint", "the result of f", output)
-        check_not_spent("checkpoint", output)
         if not isinstance(output.tape, OwnedTape):
             raise UntracedTensorError(
                 "checkpoint: the result of f owns no tape, so it does not depend on the traced "

@@ -22,8 +22,8 @@ from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import Level, plain
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings.places import Slot, attributes_of, checksum
+from tapetensor.tape.history import Recording, op_name
 from tapetensor.tape.pullbacks import JointPullbacks
-from tapetensor.tape.recorder import Recorder, op_name, with_tuples
 from tapetensor.tensor.tensor import Tensor
 
 # Values that their type and what is written of them tell apart.
@@ -98,7 +98,7 @@ class Fingerprints:
             owner = value.__self__
             return value.__name__, None if type(owner) is types.ModuleType else self.of(owner)
         if issubclass(cls, partial):
-            if Recorder in map(type, value.args):
+            if Recording in map(type, value.args):
                 return self.of(value.func), *self._of_replay(value.args)
             return self.of(value.func), self.of(value.args), self.of(value.keywords)
         if issubclass(cls, JointPullbacks):
@@ -148,9 +148,8 @@ class Fingerprints:
             return numbers.setdefault(unique_id, len(numbers))
 
         for value in args:
-            if isinstance(value, Recorder):
-                for produced_id in sorted(value):
-                    kernel, pullbacks, parents = with_tuples(value[produced_id])
+            if isinstance(value, Recording):
+                for produced_id, kernel, pullbacks, parents, _, _ in value:
                     came_of = tuple([number(parent) for parent in parents])
                     yield op_name(kernel), came_of, number(produced_id), self.of(pullbacks)
             elif isinstance(value, dict):

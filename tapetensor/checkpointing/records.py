@@ -2,102 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Never, Self, TypeAlias
+from collections.abc import Iterable
+from typing import Never, TypeAlias
 
 from typing_extensions import override
 
+from tapetensor.arrays.array import Array
 from tapetensor.checkpointing.fingerprints import Fingerprints
 from tapetensor.errors import UntracedTensorError
-from tapetensor.tape.recorder import Record, Recorder, op_name, with_tuples
+from tapetensor.tape import OwnedTape
+from tapetensor.tape.history import Step, flows, op_name
 
-# The name of an op, and the fingerprint of its record.
+# The name of an op, and the fingerprint of its step.
 OpPrint: TypeAlias = tuple[str, object]
 
 
-class FingerprintedRecords(Recorder):
-    """Records with the fingerprint of each, taken as it is recorded; kept, or forgotten then.
-
-    What an op captured for its pullbacks is freed with a record that is forgotten. All tapes that
-    come of one share this recorder: where they meet again nothing needs to be merged.
+class Run:
+    """What a run of a checkpoint has recorded so far: the fingerprint of each step.
 
     Args:
         fingerprints: makes the fingerprints.
-        kept: where to keep the records, None for nowhere. In itself it holds none, so that whatever
-            asks how many there are is answered the same in both cases.
+        is_kept: whether the steps keep their pullbacks. What an op captured for those that are
+            forgotten is freed.
     """
 
-    __slots__ = ("_fingerprints", "_kept", "_made", "parents")
-
-    def __init__(self, fingerprints: Fingerprints, kept: Recorder | None = None) -> None:
-        super().__init__()
+    def __init__(self, fingerprints: Fingerprints, *, is_kept: bool) -> None:
         self._fingerprints = fingerprints
-        self._kept = kept
+        self._is_kept = is_kept
         self._made: dict[int, tuple[str, int, list[tuple[int, bool]]]] = {}
-        self.parents: dict[int, list[int]] = {}
+        self._parents: dict[int, list[int]] = {}
 
-    @override
-    def __setitem__(self, produced_id: int, record: Record) -> None:
-        kernel, pullbacks, parents = with_tuples(record)
-        flows = [pullback is not None for pullback in pullbacks]
+    def note(self, step: Step) -> None:
+        """Take the fingerprint of a step, and then its pullbacks if they are not kept."""
+        produced_id, kernel, pullbacks, parents, _, _ = step
+        if produced_id in self._made:
+            return
+        leading = [parent for parent, _ in flows(step)]
+        if parents.__class__ is int:
+            pullbacks, parents = (pullbacks,), (parents,)
         made = self._fingerprints.of_record(kernel, pullbacks)
-        self._made[produced_id] = op_name(kernel), made, list(zip(parents, flows, strict=True))
-        self.parents[produced_id] = [
-            parent for parent, flow in zip(parents, flows, strict=True) if flow
-        ]
-        if self._kept is not None:
-            self._kept[produced_id] = record
-
-    @override
-    def __contains__(self, produced_id: object) -> bool:
-        return produced_id in self.parents
-
-    @override
-    def copy(self) -> Self:
-        return self
-
-    @override
-    def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only
-        for produced_id, record in records.items():
-            self[produced_id] = record
-
-    @override
-    def reached_from(self, ids: Iterable[int]) -> set[int]:
-        reached = set(ids)
-        for produced_id in sorted(self.parents, reverse=True):
-            if produced_id in reached:
-                reached.update(self.parents[produced_id])
-        return reached
-
-    @override
-    def replay(self, *_: object, **__: object) -> Never:
-        """Refuse: there is nothing to replay."""
-        raise _no_replay()
-
-    @override
-    def replay_by_group(self, *_: object, **__: object) -> Never:
-        """Refuse as well."""
-        raise _no_replay()
-
-    @override
-    def checked(self, *_: object, **__: object) -> Never:
-        """Refuse as well."""
-        raise _no_replay()
+        does_flow = [pullback is not None for pullback in pullbacks]
+        origins = list(zip(parents, does_flow, strict=True))
+        self._made[produced_id] = op_name(kernel), made, origins
+        self._parents[produced_id] = leading
+        if not self._is_kept:
+            step[2] = tuple([pullback and _forgotten for pullback in pullbacks])
+            step[3] = parents
 
     def leading_to(
-        self, output_id: int, inputs: list[int], start: int
+        self, steps: Iterable[Step], output_id: int, inputs: list[int], start: int
     ) -> tuple[list[int], list[OpPrint]]:
         """Return the ids, in order, that an output came of, and what was recorded on the way.
 
         Args:
+            steps: all that led to the output.
             output_id: the id of the output.
             inputs: the ids of the inputs.
             start: an id from before the run. A tensor that is made meanwhile has another id in
                 every run, and is left out.
         """
-        reached = self.reached_from({output_id})
-        order = sorted(reached & self.parents.keys())
-        leafs = [one for one in sorted(reached - self.parents.keys()) if one < start]
+        for step in steps:
+            # Those of tapes that the function has started itself, and of values that are computed
+            # from parameters without one.
+            if step[2] is not None and step[0] > start:
+                self.note(step)
+        reached = {output_id}
+        for produced_id in sorted(self._parents, reverse=True):
+            if produced_id in reached:
+                reached.update(self._parents[produced_id])
+        order = sorted(reached & self._parents.keys())
+        leafs = [one for one in sorted(reached - self._parents.keys()) if one < start]
         numbers = {
             one: f"{kind} {number}"
             for kind, ids in (("leaf", leafs), ("input", inputs), ("op", order))
@@ -112,9 +86,22 @@ class FingerprintedRecords(Recorder):
         return leafs, recorded
 
 
-def _no_replay() -> UntracedTensorError:
-    return UntracedTensorError(
-        "checkpoint: f runs a backward pass on the tape of its input, of which checkpoint keeps "
-        "nothing; inside f start from a handle with a tape of its own (x.with_empty_tape()), or "
-        "write tt.grad(...)"
+class FingerprintingTape(OwnedTape):
+    """The tape of a checkpoint's inputs, which takes the fingerprint of each op.
+
+    Its `notes` are the run that it is a part of.
+    """
+
+    __slots__ = ()
+
+    @override
+    def noted(self, step: Step) -> Step:
+        self.notes.note(step)
+        return step
+
+
+def _forgotten(_: Array) -> Never:
+    raise UntracedTensorError(
+        "checkpoint: f runs a backward pass through what it recorded on the tape of its input, of "
+        "which checkpoint keeps nothing; write tt.grad(...) inside f, or call it without checkpoint"
     )

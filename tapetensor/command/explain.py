@@ -24,7 +24,7 @@ def explanation(name: str) -> str:
         ArgumentValueError: if there is none of that name, in capitals or not.
     """
     entries = _entries()
-    # As a message shows it: [tape-moved], tapetensor.errors.ShapeError.
+    # As a message shows it: [shape-mismatch], tapetensor.errors.ShapeError.
     wanted = name.strip("[]").rpartition(".")[2].lower()
     for known, text in entries.items():
         if known.lower() == wanted:

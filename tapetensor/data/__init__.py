@@ -1,4 +1,4 @@
-"""Feeding data to a training loop: batches, shuffled or in order, and one-hot codes.
+"""Feeding data to a training loop: batches, held-out rows, images that vary, one-hot codes.
 
 Of tensors `batches` and `batches_exact` make batches that are tensors. What is no tensor, or is
 loaded item by item, goes through three functions of Python's own kind::
@@ -10,6 +10,12 @@ loaded item by item, goes through three functions of Python's own kind::
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tapetensor.arguments.spellings import missing_from as _missing_from
+from tapetensor.data.augmentation import random_crop as random_crop
+from tapetensor.data.augmentation import random_erase as random_erase
+from tapetensor.data.augmentation import random_flip as random_flip
 from tapetensor.data.items import Dataset as Dataset
 from tapetensor.data.items import batched as batched
 from tapetensor.data.items import collate as collate
@@ -18,3 +24,10 @@ from tapetensor.data.labels import one_hot as one_hot
 from tapetensor.data.rows import Batches as Batches
 from tapetensor.data.rows import batches as batches
 from tapetensor.data.rows import batches_exact as batches_exact
+from tapetensor.data.splits import split as split
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Say what a name of other libraries is here."""
+        raise _missing_from(__name__, name)

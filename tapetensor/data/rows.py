@@ -12,8 +12,8 @@ from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.tape import NoneTape
+from tapetensor.tape.history import OWN, gap_step, size_of
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import Origins, origins_of
 from tapetensor.tensor.base import check_plain, rewrap
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import B, D, Ds, N
@@ -43,8 +43,6 @@ class Batches(Generic[Item_co]):
         rng: np.random.Generator | None,
     ) -> None:
         self._tensors = tensors
-        # One for all batches, by which a plan knows them again.
-        self._origins = origins_of_rows(tensors)
         self._size = size
         self._count = count
         self.rng = rng
@@ -57,7 +55,7 @@ class Batches(Generic[Item_co]):
         for start in range(0, self._count * self._size, self._size):
             rows = slice(start, start + self._size)
             taken = rows if order is None else order[rows]
-            yield rows_taken(self._tensors, taken, self._origins)
+            yield rows_taken(self._tensors, taken)
 
     @override
     def __repr__(self) -> str:
@@ -202,27 +200,23 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
     return int(rows)
 
 
-def origins_of_rows(tensors: tuple[Tensor[Any, Any, Any], ...]) -> list[Origins | None]:
-    """Return for each tensor what its rows are computed from; None for data, which is not."""
-    return [origins_of(one.id, one.origins) if one.origins else None for one in tensors]
-
-
 def rows_taken(
     tensors: tuple[Tensor[Any, Any, Any], ...],
     rows: slice | Array,
-    origins: list[Origins | None],
 ) -> Any:
     """Return rows of one tensor, or a tuple with those of each of several.
 
     Args:
         tensors: what the rows are of.
         rows: which.
-        origins: what `origins_of_rows` gives for these tensors.
     """
     found = []
-    for tensor, of_rows in zip(tensors, origins, strict=True):
+    for tensor in tensors:
         array = tensor.array
         array = array[rows] if isinstance(rows, slice) else np.take(array, rows, axis=0)
         found.append(rewrap(tensor, array, next_id(), None))
-        found[-1].origins = of_rows
+        if tensor.history is not None and tensor.history is not OWN:
+            # What was computed comes of what it was computed from; data does not.
+            origins = tensor._id, tensor.history
+            found[-1].history = gap_step(found[-1]._id, rows_taken, origins, size_of(origins))
     return tuple(found) if len(found) > 1 else found[0]

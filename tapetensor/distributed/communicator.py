@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from tapetensor import io
 from tapetensor.arguments import as_size
-from tapetensor.data.rows import E, Es, G, Gs, Rows, origins_of_rows, rows_in, rows_taken
+from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in, rows_taken
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
@@ -154,7 +154,7 @@ class Communicator:
             )
         share = rows // self.size
         mine = slice(self.rank * share, (self.rank + 1) * share)
-        return rows_taken(tensors, mine, origins_of_rows(tensors))
+        return rows_taken(tensors, mine)
 
     def generator(self, seed: int, step: int = 0) -> np.random.Generator:
         """Return a generator for this rank and step: the same in every run, independent of others.

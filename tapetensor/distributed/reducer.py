@@ -20,8 +20,8 @@ from tapetensor.nn import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import FloatingBase, check_tensor, take_tape
-from tapetensor.tensor.ownership import Ownership, tape_and_seed
+from tapetensor.tensor.base import FloatingBase, check_tensor
+from tapetensor.tensor.ownership import tape_and_seed
 from tapetensor.typing import F, S
 
 # A message of this size takes much longer than its start, and backward has several of them.
@@ -107,7 +107,8 @@ class Reducer:
     ) -> Gradients:
         """Run the backward pass, send gradients meanwhile, and return them summed or averaged.
 
-        It does what ``loss.backward(wrt=model)`` and `all_reduce` do, but sooner. `loss` is spent.
+        It does what ``loss.backward(wrt=model)`` and `all_reduce` do, but sooner. The history
+        before `loss` is used up.
         Gradients that the tape carries are taken to have been reduced before: they are added as
         they are.
 
@@ -117,8 +118,8 @@ class Reducer:
 
         Raises:
             TraceError: inside a compiled function; see `all_reduce`.
-            UntracedTensorError: if `loss` owns no tape.
-            MovedTensorError: if it is spent.
+            UntracedTensorError: if `loss` has no tape.
+            TapeUsedError: if an earlier backward pass has used up what gradients flow through.
             ShapeError: if there is no cotangent and it is not a scalar, or its shape is wrong.
             DTypeError: if it is not floating, or the dtype of the cotangent is wrong.
             TapeClosedError: if the context that the tape belongs to was left.
@@ -130,8 +131,7 @@ class Reducer:
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
         groups = [bucket.ids for bucket in self._buckets]
-        gradients = tape.replay_by_group(loss.id, seed, groups, self._names)
-        take_tape(loss, Ownership.backward)
+        gradients = tape.run_backward_by_group(loss.history, loss.id, seed, groups, self._names)
         result.accumulate(self._reduced(gradients))
         return result
 
@@ -156,7 +156,7 @@ class Reducer:
             {key: arrays[key] for key in bucket.ids if key in arrays} for bucket in self._buckets
         ]
         result = Gradients()
-        result.incomplete = grads.incomplete
+        result.gaps, result.origins = grads.gaps, grads.origins
         result.accumulate(self._reduced(parts))
         return result
 

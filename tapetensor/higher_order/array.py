@@ -33,9 +33,9 @@ from tapetensor.higher_order.functions import (
 )
 from tapetensor.higher_order.kernels import PUT_BACK, WRITERS
 from tapetensor.kernels import arithmetic, indexing, placement
+from tapetensor.tape.history import Recording
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import Kernel
-from tapetensor.tape.recorder import Recorder
 
 _next_depth = count(1).__next__
 
@@ -52,18 +52,18 @@ def _refused(what: str) -> Callable[..., Never]:
 
 
 class RecordingLevel(Level):
-    """The recorder that the arrays of one derivative share.
+    """The recording that the arrays of one derivative share.
 
     Args:
         outer: that of the derivative which this one is computed in; None without one.
     """
 
-    __slots__ = ("depth", "leafs", "outer", "recorder")
+    __slots__ = ("depth", "leafs", "outer", "recording")
 
     def __init__(self, outer: Level | None) -> None:
         self.depth = _next_depth()
         self.outer = outer
-        self.recorder = Recorder()
+        self.recording = Recording()
         # The ids of the tensors that came in beside the input: parameters, constants.
         self.leafs: dict[int, Array] = {}
 
@@ -100,11 +100,9 @@ class RecordingLevel(Level):
             near = next((value for value, own in zip(values, ours, strict=True) if own), None)
         output, pullbacks = kernel(*[like(value, near) for value in values], *options)
         result = self.array(output)
-        self.recorder[result.id] = (
-            kernel,
-            tuple([p if own else None for p, own in zip(pullbacks, ours, strict=True)]),
-            tuple([x.id if own else -1 for x, own in zip(operands, ours, strict=True)]),
-        )
+        kept = tuple([p if own else None for p, own in zip(pullbacks, ours, strict=True)])
+        parents = tuple([x.id if own else -1 for x, own in zip(operands, ours, strict=True)])
+        self.recording.append([result.id, kernel, kept, parents, None, 0])
         return result
 
 

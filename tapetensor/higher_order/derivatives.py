@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, overload
 
@@ -22,15 +22,22 @@ from tapetensor.errors import (
 from tapetensor.higher_order.array import RecordingLevel
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.context import GradientContext, active_context
-from tapetensor.tape.gaps import incomplete, seen_from_outside
+from tapetensor.tape.history import (
+    BackwardPass,
+    History,
+    Recording,
+    Step,
+    gap_step,
+    gathered,
+    op_name,
+    size_of,
+)
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import PARTED, Origins, ids_since, origins_from
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullbacks
-from tapetensor.tape.recorder import Recorder, op_name, with_tuples
+from tapetensor.tape.replay import pruned, replay
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import (
     check_floating,
-    check_not_spent,
     check_plain,
     check_same_dtype,
     check_tensor,
@@ -80,11 +87,10 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     Shape: that of `x`; of several inputs the gradients come as a tuple.
     Derivative: the Hessian, applied to the cotangent. At a kink, where the first derivative is a
         convention, the second is that of one side, or one in between.
-    Tape: the result owns the tapes of the inputs, merged, and these are spent.
 
     Args:
-        f: takes as many tensors as there are inputs, each owning a tape, and returns a scalar that
-            owns their tapes. What else it uses is plain, and a constant as far as `f` goes.
+        f: takes as many tensors as there are inputs, each with a tape, and returns a scalar that
+            is computed from them. What else it uses is plain, and a constant as far as `f` goes.
         *inputs: one tensor to three, floating; either all own a tape or none does.
 
     Raises:
@@ -93,7 +99,6 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
         DTypeError: if an input is not floating, or dtypes differ.
         UntracedTensorError: if some inputs own a tape and others do not, or the result of `f` owns
             none, since it does not depend on them.
-        MovedTensorError: if an input is spent.
         HigherOrderError: if an input owns a tape and `f` uses an op whose derivative cannot be
             differentiated, or a tensor that owns a tape from outside.
 
@@ -115,7 +120,6 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
         raise ArgumentTypeError("grad: give the tensor to differentiate at: grad(f, x)")
     for position, x in enumerate(inputs):
         check_tensor("grad", f"input {position}", x)
-        check_not_spent("grad", x)
         check_floating("grad", x)
     check_same_dtype("grad", inputs)
     owners = [x.owns_tape for x in inputs]
@@ -145,7 +149,6 @@ def hessian_vector_product(
 
     Shape: that of `x`, which is that of `v` too.
     Derivative: as of `grad`; none for `v`.
-    Tape: the result owns the tape of `x`, which is then spent; of a plain `x` it is plain.
 
     Args:
         f: as for `grad`.
@@ -187,31 +190,18 @@ def _plain_gradients(
         inside.level = max(levels, key=lambda level: level.depth, default=None)
         traced = [_fresh(x, x.array) for x in inputs]
         output = _checked(f(*traced), inside)
-        origins = _origins(output, traced, inputs)
         gradients = output.backward(wrt=traced)
+    # All that the function has used is before its gradient, with the past of the inputs.
+    origins = gradients.origins
+    for x in inputs:
+        origins += (x.id,) if x.history is None else (x.id, x.history)
     results = []
     for x, of_x in zip(inputs, traced, strict=True):
         array = gradients.array(of_x.id)
         results.append(x.wrap_gradient(np.zeros_like(x.array) if array is None else array))
-        results[-1].origins = origins
+        unique_id = results[-1]._id
+        results[-1].history = gap_step(unique_id, grad, origins, size_of(origins))
     return tuple(results)
-
-
-def _origins(
-    output: Tensor0D[OwnedTape, Any],
-    traced: Sequence[Tensor[Any, Any, Any]],
-    inputs: Sequence[Tensor[Any, Any, Any]],
-) -> Origins:
-    """Return what the gradients of `output` are computed from: all that it is computed from."""
-    tape: Any = output.tape
-    outside = {inner.id: x.id for inner, x in zip(traced, inputs, strict=True)}
-    ids = tape.sources(output.id, outside)
-    for x in inputs:
-        if x.origins is PARTED:
-            ids.discard(x.id)
-        elif x.origins is not None:
-            ids |= ids_since(0, x.origins)
-    return origins_from(ids)
 
 
 def _recorded_gradients(
@@ -223,15 +213,15 @@ def _recorded_gradients(
     with GradientContext() as inside:
         inside.level = level
         traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
-        output, tape = _checked(f(*traced), inside).split_tape()
-        seed = level.array(np.ones_like(level.lift(output.array).value))
+        output = _checked(f(*traced), inside)
+        seed: Any = level.array(np.ones_like(level.lift(output.array).value))
         wanted: dict[int, Any] = {x.id: x for x in traced}
+        steps, _ = gathered(output.history)
+        run, _ = pruned("grad", steps, output.id, wanted)
         started: dict[int, Any] = {output.id: seed}
-        records = tape.recorded()
-        incomplete(tape.gaps, records, wanted)
-        outside: dict[int, int] = {inner.id: x.id for inner, x in zip(traced, inputs, strict=True)}
-        gaps = seen_from_outside(tape.gaps, records, outside)
-        found: dict[int, Any] = _lifting(records, level).replay(started, frozenset(wanted))
+        found: dict[int, Any] = replay(
+            _lifting(run, level), started, BackwardPass(), [], kept=frozenset(wanted)
+        )
 
     gradients = [
         found[x.id] if x.id in found else level.array(np.zeros_like(point.value))
@@ -241,40 +231,44 @@ def _recorded_gradients(
     values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
     needed = (True,) * len(values)
     pullbacks: list[Pullbacks] = [
-        JointPullbacks(needed, partial(_replayed, level.recorder, gradient.id, values))
+        JointPullbacks(needed, partial(_replayed, level.recording, gradient.id, values))
         for gradient in gradients
     ]
-    return [gradient.value for gradient in gradients], parents, pullbacks, gaps
+    # Plain values that the function has used may be computed from what gradients are asked of.
+    histories: list[History] = [step for step in steps if step[5]]
+    return [gradient.value for gradient in gradients], parents, pullbacks, histories
 
 
 def _replayed(
-    recorder: Recorder, output_id: int, values: dict[int, Array], needed: Needed, g: Array
+    recording: Recording, output_id: int, values: dict[int, Array], needed: Needed, g: Array
 ) -> list[Any]:
     """Return what flows from the cotangent of a gradient to the parents that need it."""
-    wanted = frozenset([one for one, is_needed in zip(values, needed, strict=True) if is_needed])
-    # A replay uses its records up.
-    found = Recorder(recorder).replay({output_id: g}, wanted)
+    names = zip(values, needed, strict=True)
+    wanted = {one: "an operand of grad" for one, is_needed in names if is_needed}
+    run, _ = pruned("backward", recording, output_id, wanted)
+    found = replay(run, {output_id: g}, BackwardPass(), [], kept=frozenset(wanted))
     return [
         np.zeros_like(value) if is_needed and source not in found else found.get(source)
         for (source, value), is_needed in zip(values.items(), needed, strict=True)
     ]
 
 
-def _lifting(records: Recorder, level: Level) -> Recorder:
-    """Return the records with pullbacks that give arrays of `level`, and errors that name the op.
+def _lifting(steps: list[Step], level: Level) -> list[Step]:
+    """Return the steps with pullbacks that give arrays of `level`, and errors that name the op.
 
     Where every array is of the level, none is taken for numpy's and written to.
     """
-    lifting = Recorder()
-    for produced_id, record in records.items():
-        kernel, pullbacks, parents = with_tuples(record)
-        lifted: Pullbacks
+    lifting = []
+    for produced_id, kernel, pullbacks, parents, _, size in steps:
+        lifted: Any
         if isinstance(pullbacks, JointPullbacks):
             needed = tuple([pullback is not None for pullback in pullbacks])
             lifted = JointPullbacks(needed, partial(_lifted, kernel, level, pullbacks.compute))
+        elif parents.__class__ is int:
+            lifted = partial(_lifted, kernel, level, pullbacks)
         else:
             lifted = tuple([p and partial(_lifted, kernel, level, p) for p in pullbacks])
-        lifting[produced_id] = (kernel, lifted, parents)
+        lifting.append([produced_id, kernel, lifted, parents, None, size])
     return lifting
 
 
@@ -297,7 +291,6 @@ def _fresh(x: Tensor[Any, Any, Any], array: Array | Recorded) -> Tensor[Any, Any
 
 def _checked(output: Tensor[Any, Any, Any], inside: GradientContext) -> Tensor0D[OwnedTape, Any]:
     check_tensor("grad", "the result of f", output)
-    check_not_spent("grad", output)
     if output.array.shape != ():
         raise ShapeError(
             f"grad: f must return a scalar, its result has shape {output.array.shape}; "
@@ -311,7 +304,7 @@ def _checked(output: Tensor[Any, Any, Any], inside: GradientContext) -> Tensor0D
         )
     if not output.tape.is_only_of(inside):
         raise HigherOrderError(
-            "grad: f uses a tensor that owns a tape from outside; give it to grad as another "
+            "grad: f uses a tensor that has a tape from outside; give it to grad as another "
             "input, or detach() it if it is a constant"
         )
     return output

@@ -25,7 +25,7 @@ def save_checkpoint(path: PathLike, /, **parts: Part) -> None:
         **parts: modules, optimizers, numpy Generators and Notes.
 
     Raises:
-        ArgumentValueError: if `path` ends otherwise, or there is no part.
+        ArgumentValueError: if `path` ends otherwise, there is no part, or two would share names.
         ArgumentTypeError: if an argument is of the wrong kind.
         MissingDependencyError: if safetensors is wanted and not installed.
         OSError: if the file cannot be written.
@@ -76,4 +76,11 @@ def load_checkpoint(path: PathLike, /, **parts: Part) -> None:
 def _states(op: str, parts: dict[str, Part]) -> dict[str, State]:
     if not parts:
         raise ArgumentValueError(f"{op}: name the parts: model=model, optimizer=optimizer, say")
+    for name in parts:
+        for other in parts:
+            if other.startswith(f"{name}."):
+                raise ArgumentValueError(
+                    f"{op}: the parts {name!r} and {other!r} would share names in the file; call "
+                    "them something without dots"
+                )
     return {f"{name}.": state_of(op, part) for name, part in parts.items()}

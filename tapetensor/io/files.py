@@ -5,22 +5,24 @@ from __future__ import annotations
 import errno
 import math
 import os
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 from tapetensor.arguments import as_flag, check_path
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, in_native_order
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     FileFormatError,
+    StateMismatchError,
     TapeTensorError,
 )
 from tapetensor.io import npz, safetensors
 from tapetensor.io.atomic import check_regular, write_atomically
-from tapetensor.io.headers import BFLOAT16, Header, Source
+from tapetensor.io.headers import BFLOAT16, PICKLE, Header, Source
 from tapetensor.io.names import Loaded, Names
 from tapetensor.io.parts import Part, state_of
 from tapetensor.io.pytorch import in_pytorch_names
@@ -31,10 +33,26 @@ PathLike: TypeAlias = str | os.PathLike[str]
 _FORMATS = {".npz": npz, ".safetensors": safetensors}
 # PyTorch writes pickles under these, and with no rule which of them.
 _PICKLES = {".pt", ".pth", ".bin", ".ckpt"}
+# A checkpoint holds the states of several parts, in dicts and lists; numbers are left out.
 _AS_SAFETENSORS = """
 PyTorch's own files are pickles, which may run anything; with torch and safetensors.torch imported,
   state = torch.load({0!r}, map_location='cpu', weights_only=True)
-  safetensors.torch.save_file({{n: t.contiguous().clone() for n, t in state.items()}}, {1!r})"""
+  safetensors.torch.save_file((flat := lambda v, at='': {{at[1:]: v.contiguous().clone()}} if \
+torch.is_tensor(v) else {{n: t for k, one in (v.items() if isinstance(v, dict) else enumerate(v) \
+if isinstance(v, (list, tuple)) else ()) for n, t in flat(one, f'{{at}}.{{k}}').items()}})(state), \
+{1!r})"""
+_OTHERS_READ = {
+    ".npy": "\nA .npy file holds one array, without a name: tt.from_numpy(numpy.load({0!r}))",
+    ".onnx": "\nA model in the format ONNX is a program with weights; with onnx imported,\n"
+    "  graph = onnx.load({0!r}).graph\n"
+    "  io.load_state_dict(model, {{one.name: onnx.numpy_helper.to_array(one) for one in "
+    "graph.initializer}})",
+    **dict.fromkeys(_PICKLES, _AS_SAFETENSORS),
+}
+_OTHERS_WRITTEN = {
+    ".npy": "\nA .npy file holds one array, without a name: numpy.save({0!r}, x.numpy())",
+    ".onnx": "\nWhat writes a model in the format ONNX is tapetensor.onnx.export",
+}
 # Bytes of the dtypes that tensors have.
 _SIZES = {
     "bool": 1,
@@ -139,14 +157,15 @@ def read(path: PathLike) -> dict[str, Array]:
     """Return all arrays of a file by name, for names and layouts to be changed on the way.
 
     What comes out can be given to `load_state_dict`. bfloat16, which numpy has not, becomes
-    float32, to the bit; float16 stays. Nothing in a file is ever executed.
+    float32, to the bit; float16 stays. What no tensor can be (float8, complex numbers, texts,
+    pickles) is left out, and a warning says what and why. Nothing in a file is ever executed.
 
     Args:
         path: ends in ``.safetensors`` or ``.npz``, which says the format.
 
     Raises:
-        FileFormatError: if the file is damaged, of another format, holds pickles or a dtype that
-            numpy has not, or inflates to 100 times its size and more than 64 MiB.
+        FileFormatError: if the file is damaged, of another format, holds nothing that a tensor can
+            be, or inflates to 100 times its size and more than 64 MiB.
         ArgumentValueError: if `path` ends otherwise.
         ArgumentTypeError: if `path` is none.
         MissingDependencyError: if safetensors is wanted and not installed.
@@ -164,19 +183,25 @@ def read(path: PathLike) -> dict[str, Array]:
     """
     with open_file("read", path) as source:
         size = 0
+        names, left = [], []
         for name, (shape, dtype) in source.headers.items():
             stored = "float32" if dtype == BFLOAT16 else dtype
-            if stored not in _SIZES:
-                raise FileFormatError(
-                    f"read: {os.fspath(path)}: {name!r} is of {dtype!r}, which no tensor is"
-                )
-            size += math.prod(shape) * _SIZES[stored]
+            if stored in _SIZES:
+                size += math.prod(shape) * _SIZES[stored]
+                names.append(name)
+            else:
+                left.append(f"{name!r} is {_said_of(dtype)}")
+        if left:
+            told = f"{os.fspath(path)}: {'; '.join(left)}"
+            if not names:
+                raise FileFormatError(f"read: {told}; there is nothing else in it")
+            warnings.warn(f"read: {told}; the rest is read", stacklevel=2)
         if size > max(_READ_AT_ONCE, _MOST_INFLATED * os.stat(path).st_size):
             raise FileFormatError(
                 f"read: {os.fspath(path)} inflates to {size} bytes, which no weights do; read what "
                 "you trust with numpy.load"
             )
-        return {name: source.array(name) for name in source.headers}
+        return {name: source.array(name) for name in names}
 
 
 def write(path: PathLike, arrays: Mapping[str, Array]) -> None:
@@ -188,7 +213,8 @@ def write(path: PathLike, arrays: Mapping[str, Array]) -> None:
         arrays: numpy arrays of floats, integers or bools.
 
     Raises:
-        ArgumentValueError: if `path` ends otherwise.
+        ArgumentValueError: if `path` ends otherwise, or the format has no such name:
+            ``__metadata__`` in ``.safetensors``, say. The file is as it was then.
         ArgumentTypeError: if an argument is of the wrong kind, or an array of another dtype.
         MissingDependencyError: if safetensors is wanted and not installed.
         OSError: if the file cannot be written.
@@ -213,8 +239,14 @@ def write(path: PathLike, arrays: Mapping[str, Array]) -> None:
 
 def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
     """Write arrays by name in the format that the name of the file asks for."""
-    target = _checked(op, path)
-    file_format = _FORMATS[target.suffix]
+    target = _checked(op, path, _OTHERS_WRITTEN)
+    arrays = {name: in_native_order(array) for name, array in arrays.items()}
+    file_format = _FORMATS[target.suffix.lower()]
+    told = _refusal_of_bytes(arrays) or file_format.refusal(arrays.keys())
+    if told:
+        raise ArgumentValueError(
+            f"{op}: {target.suffix} files have no such names: {told}; write it under another name"
+        )
     try:
         write_atomically(target, lambda temporary: file_format.write(temporary, arrays))
     except OSError as error:
@@ -224,15 +256,33 @@ def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
+def _refusal_of_bytes(names: Iterable[str]) -> str:
+    """Return which name has no bytes; empty if all have."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            return f"{name!r} is no Unicode ({error.reason})"
+    return ""
+
+
 @contextmanager
 def open_file(op: str, path: PathLike) -> Iterator[Source]:
     """Open a file for reading; what its parser stumbles over becomes a FileFormatError."""
-    target = _checked(op, path, _AS_SAFETENSORS)
+    target = _checked(op, path, _OTHERS_READ)
     check_regular(target)
     with _parsing(op, target):
-        reader = _FORMATS[target.suffix].Reader(target)
+        reader = _FORMATS[target.suffix.lower()].Reader(target)
     with reader:
-        yield _Parsed(op, target, reader)
+        try:
+            yield _Parsed(op, target, reader)
+        except StateMismatchError:
+            # What does not fit may be what was damaged.
+            with _parsing(op, target):
+                reader.check()
+            raise
+        with _parsing(op, target):
+            reader.check()
 
 
 class _Parsed:
@@ -246,6 +296,14 @@ class _Parsed:
         """Return an array of one's own, in C order."""
         with _parsing(self._op, self._target):
             return self._source.array(name)
+
+
+def _said_of(dtype: str) -> str:
+    """Return why no tensor has a dtype that a file has."""
+    if dtype == PICKLE:
+        return "a pickle, which may run anything when it is loaded"
+    scales = ", and whose numbers mean little without their scales" * dtype.startswith("f8")
+    return f"of {dtype}, which no tensor is{scales}"
 
 
 @contextmanager
@@ -272,13 +330,16 @@ def _damaged(op: str, target: Path, error: Exception) -> FileFormatError:
     return FileFormatError(f"{op}: {target} is damaged, or no {target.suffix} file: {error}")
 
 
-def _checked(op: str, path: PathLike, for_pickles: str = "") -> Path:
+def _checked(op: str, path: PathLike, others: Mapping[str, str]) -> Path:
+    """Return a path whose suffix says the format; of some `others` the error says the way."""
     check_path(op, "path", path)
     target = Path(path)
-    if target.suffix not in _FORMATS:
-        told = for_pickles.format(os.fspath(path), os.fspath(target.with_suffix(".safetensors")))
+    suffix = target.suffix.lower()
+    if suffix not in _FORMATS:
+        given = os.fspath(path)
+        told = others.get(suffix, "").format(given, os.fspath(target.with_suffix(".safetensors")))
         raise ArgumentValueError(
             f"{op}: the path must end in {' or '.join(_FORMATS)}, which says the format, "
-            f"got {os.fspath(path)!r}{told if target.suffix in _PICKLES else ''}"
+            f"got {given!r}{told}"
         )
     return target

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.dtypes import native
 
 # numpy has no such dtype; its arrays are read as float32, which has all of its numbers.
 BFLOAT16 = "bfloat16"
+# What a file may hold in the place of an array, and nobody reads.
+PICKLE = "pickle"
 
 
 class Header(NamedTuple):
@@ -35,5 +38,5 @@ class Source(Protocol):
 
 
 def header_of(array: Array) -> Header:
-    """Return the header of an array."""
-    return Header(array.shape, str(array.dtype))
+    """Return the header of an array, whatever the order of its bytes."""
+    return Header(array.shape, str(native(array.dtype)))

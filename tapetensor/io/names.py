@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias, final
 
@@ -138,6 +138,23 @@ def check_for_module(op: str, part: object, names: Names | None, strict: bool) -
         )
 
 
+def cure_of_prefix(there: Collection[str], expected: Collection[str]) -> str:
+    """Return how all names of a model are had that stand behind a prefix; empty if none do.
+
+    So they do in a checkpoint of several parts, and after DataParallel and compile of PyTorch's.
+    """
+    first = next(iter(expected), "")
+    prefixes = [name.removesuffix(first) for name in there if name.endswith(f".{first}")]
+    found = [one for one in prefixes if all(one + name in there for name in expected)]
+    if not found:
+        return ""
+    prefix = found[0]
+    return (
+        f"\nthe model's names are there behind {' and '.join(map(repr, found))}: "
+        f"names=lambda name: name.removeprefix({prefix!r}) if name.startswith({prefix!r}) else None"
+    )
+
+
 def _renamed(op: str, source: Source, names: Names | None) -> dict[str, str]:
     """Return the name in the source of each name of the model."""
     if names is None:
@@ -184,9 +201,9 @@ def _thirds(entry: _Entry) -> list[_Entry]:
 def _nothing_taken(op: str, source: Source, expected: Mapping[str, Header]) -> StateMismatchError:
     there = _listed(source.headers) or "nothing"
     told = f"names there are {there}; the model has {_listed(expected)}"
+    cure = cure_of_prefix(source.headers, expected) or "; give the model's names with names="
     return StateMismatchError(
-        f"{op}: no name is one of the model, nothing was loaded: {told}; give the model's names "
-        "with names=",
+        f"{op}: no name is one of the model, nothing was loaded: {told}{cure}",
         [told],
     )
 

@@ -6,7 +6,7 @@ import io
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,11 +15,14 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.dtypes import native
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
-from tapetensor.io.headers import Header
+from tapetensor.io.check_sums import as_bytes, parts
+from tapetensor.io.headers import PICKLE, Header
 
 _ENDING = ".npy"
+_LONGEST_NAME = (1 << 16) - 1
 # numpy's headers have about a hundred bytes, and a thousand with many axes.
 _LONGEST_HEADER = 1 << 14
 # A table of contents has some 70 bytes for each array, and takes fifteen times as much in memory.
@@ -32,21 +35,39 @@ _KINDS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _MOST_INFLATED_TEXT = 100
 
 
+def refusal(names: Collection[str]) -> str:
+    """Return why the format cannot have these names; empty if it can."""
+    for name in names:
+        entry = name + _ENDING
+        # A name ends at a zero byte there, and on Windows has slashes for backslashes.
+        if zipfile.ZipInfo(entry).filename != entry:
+            return f"{name!r} would come back as another name"
+        if len(entry.encode()) > _LONGEST_NAME:
+            return f"{name[:30]!r}... has more than {_LONGEST_NAME - len(_ENDING)} bytes"
+        if entry in names:
+            return f"of {name!r} and {entry!r} numpy.load gives one array for both"
+    return ""
+
+
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays by name."""
+    """Write arrays by name, of which none is refused."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             # A ZipInfo of its own carries no time, so that equal arrays make equal files.
             entry = zipfile.ZipInfo(name + _ENDING)
+            content = np.asarray(to_numpy(array), order="C")
             with archive.open(entry, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, to_numpy(array), allow_pickle=False)
+                header = np.lib.format.header_data_from_array_1_0(content)
+                np.lib.format.write_array_header_1_0(member, header)
+                for part in parts(as_bytes(content)):
+                    member.write(part)
 
 
 class Reader(AbstractContextManager["Reader"]):
     """An open archive.
 
     Raises:
-        FileFormatError: if an entry is no plain array.
+        FileFormatError: if an entry is no array.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,7 +93,10 @@ class Reader(AbstractContextManager["Reader"]):
             # The check sum is compared at the end of the entry, which has to be reached for it.
             if member.read(1):
                 raise FileFormatError(f"{name} is longer than its header says")
-        return np.array(array, order="C")
+        return np.asarray(array, native(array.dtype), order="C")
+
+    def check(self) -> None:
+        """Do nothing: entries have check sums of their own, which are compared as they are read."""
 
     def _read_headers(self) -> dict[str, Header]:
         headers: dict[str, Header] = {}
@@ -89,15 +113,14 @@ class Reader(AbstractContextManager["Reader"]):
                 shape, dtype = _read_header(name, member)
                 length = member.tell()
             if dtype.hasobject:
-                raise FileFormatError(
-                    f"{name} is a pickle, which may run anything when it is loaded, and is not read"
-                )
+                headers[name] = Header(shape, PICKLE)
+                continue
             size = math.prod(shape) * dtype.itemsize
             if entry.file_size - length != size:
                 raise FileFormatError(f"{name} has another size than its header says")
             if dtype == np.uint8 and size > _MOST_INFLATED_TEXT * entry.compress_size:
                 raise FileFormatError(f"{name} inflates to {size} bytes, which no text does")
-            headers[name] = Header(shape, str(dtype))
+            headers[name] = Header(shape, str(native(dtype)))
         return headers
 
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from tapetensor.arguments import as_flag, check_kind
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, check_unmasked
+from tapetensor.arrays.dtypes import native
 from tapetensor.arrays.libraries import to_numpy
-from tapetensor.errors import ArgumentTypeError, StateMismatchError
-from tapetensor.io.headers import Source, header_of
-from tapetensor.io.names import Chosen, Loaded, Names, check_for_module
+from tapetensor.errors import ArgumentTypeError, FileFormatError, StateMismatchError
+from tapetensor.io.headers import PICKLE, Header, Source, header_of
+from tapetensor.io.names import Chosen, Loaded, Names, check_for_module, cure_of_prefix
 from tapetensor.io.parts import Part, State, state_of
 from tapetensor.io.pytorch import in_pytorch_names
 from tapetensor.nn import Module
@@ -108,7 +109,9 @@ def read_by_name(
         values = read(f"{op}: {subject}", {"": state}, source)[""]
     except StateMismatchError as error:
         if strict:
-            raise
+            expected = state.arrays() if isinstance(part, Module) else {}
+            cure = cure_of_prefix(source.headers, expected)
+            raise StateMismatchError(f"{error.args[0]}{cure}", error.differences) from None
         cure = "\nstrict=False loads by name; leave out what is of another shape or dtype, with "
         first = error.differences[0].split(":")[0]
         raise StateMismatchError(
@@ -121,18 +124,21 @@ def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str,
     """Return the arrays for all states from a source, none of which any state refuses.
 
     Args:
-        subject: the beginning of the message for what does not fit.
+        subject: the beginning of the message for what does not fit: what is read, and a verb.
         states: by the prefix that their names have in the source.
         source: where the arrays come from.
 
     Raises:
         StateMismatchError: with all that does not fit.
+        FileFormatError: if a pickle would be read.
     """
     named = source.headers.items()
     parted = {
         prefix: {name.removeprefix(prefix): one for name, one in named if name.startswith(prefix)}
         for prefix in states
     }
+    for prefix, headers in parted.items():
+        _refuse_pickles(subject.rpartition(" ")[0], prefix, headers)
     _refuse(subject, {p: state.differences(parted[p]) for p, state in states.items()})
     arrays = {
         prefix: {name: source.array(prefix + name) for name in state.needed(parted[prefix])}
@@ -146,6 +152,15 @@ def restore(states: Mapping[str, State], arrays: Mapping[str, Mapping[str, Array
     """Give all states what `read` returned."""
     for prefix, state in states.items():
         state.restore(arrays[prefix])
+
+
+def _refuse_pickles(where: str, prefix: str, headers: Mapping[str, Header]) -> None:
+    for name, header in headers.items():
+        if header.dtype == PICKLE:
+            raise FileFormatError(
+                f"{where}: {prefix}{name} is a pickle, which may run anything when it is loaded, "
+                f"and is not read; io.load(..., names={{{name!r}: None}}) does without it"
+            )
 
 
 def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:
@@ -166,9 +181,11 @@ class Arrays:
                     f"{op}: {name!r} must be the name of a numpy array, "
                     f"got {type(array).__name__}; of a PyTorch tensor take numpy()"
                 )
+            check_unmasked(op, repr(name), array)
         self._arrays: Mapping[str, Array] = arrays
         self.headers = {name: header_of(array) for name, array in arrays.items()}
 
     def array(self, name: str) -> Array:
         """Return an array of one's own, in C order."""
-        return np.array(self._arrays[name], order="C")
+        array = self._arrays[name]
+        return np.array(array, native(array.dtype), order="C")

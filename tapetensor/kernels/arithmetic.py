@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import plain
 from tapetensor.kernels.numerics.blocks import LARGE, in_blocks
 from tapetensor.kernels.numerics.broadcasting import sum_to, summing_to, unchanged
 from tapetensor.kernels.numerics.steps import runs_steps
@@ -115,11 +116,9 @@ def _logistic(x: Array) -> Array:
 
 def atan2(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """The angle of the point ``(rhs, lhs)``; the derivative at the origin is 0."""
-    square = np.add(lhs * lhs, rhs * rhs)
-    divisor = np.where(square == 0, 1, square)
     return np.arctan2(lhs, rhs), (
-        lambda g: sum_to(np.multiply(g, rhs / divisor), lhs.shape),
-        lambda g: sum_to(np.multiply(-g, lhs / divisor), rhs.shape),
+        lambda g: sum_to(np.multiply(g, _over_squares(rhs, lhs)), lhs.shape),
+        lambda g: sum_to(np.multiply(-g, _over_squares(lhs, rhs)), rhs.shape),
     )
 
 
@@ -205,10 +204,18 @@ def logaddexp_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 
 def atan2_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """The angle of the point ``(number, x)``; the derivative at the origin is 0."""
-    square = x * x + number * number
-    return np.arctan2(x, number), (
-        lambda g: np.multiply(g, number / np.where(square == 0, 1, square)),
-    )
+    return np.arctan2(x, number), (lambda g: np.multiply(g, _over_squares(number, x)),)
+
+
+def _over_squares(x: Array | float, y: Array) -> Array:
+    """Return ``x / (x**2 + y**2)``, 0 at the origin; the squares of both may be no numbers."""
+    size = np.maximum(np.absolute(plain(x)), np.absolute(plain(y)))
+    is_origin = size == 0
+    # It is no part of a derivative, and any number will do.
+    size = np.where(is_origin | ~np.isfinite(size), 1, size).astype(y.dtype)
+    lhs, rhs = x / size, y / size
+    square = np.where(is_origin, 1, lhs * lhs + rhs * rhs)
+    return np.where(is_origin, 0, lhs / square / size)
 
 
 def power_number(x: Array, exponent: float) -> tuple[Array, Pullbacks]:

@@ -9,12 +9,13 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside_captured, like
+from tapetensor.kernels.numerics import tiles
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.extremes import largest_or_minus_infinity
 from tapetensor.kernels.numerics.steps import whole_kernel
 from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
-from tapetensor.tape.pullbacks import computed_once
+from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 
 
 def _shape_of_attended(query: Array, key: Array, value: Array, *_: Any) -> tuple[int, ...]:
@@ -29,11 +30,42 @@ def scaled_dot_product_attention(
     """``softmax(scale * query @ key.T + bias) @ value``, with weight 0 where the mask is False.
 
     The others are a bias, which is an operand, too, or none, and the mask, `causal` and the scale.
-
-    One array of queries times keys is kept: the exponentials, before they are divided by their
-    sums. The division is left to the smaller arrays on both sides of it.
     """
     *biases, mask, causal, scale = others
+    if tiles.are_many(query, key, value, mask, *biases):
+        return _by_tiles((query, key, value, *biases), mask, causal, scale)
+    return _whole(query, key, value, biases, mask, causal, scale)
+
+
+def _by_tiles(
+    operands: tuple[Array, ...], mask: Array | None, causal: bool, scale: float
+) -> tuple[Array, Pullbacks]:
+    """Keep the operands and two numbers for each query."""
+    query, key, value, *biases = operands
+    others = (biases[0] if biases else None, mask, causal, scale)
+    output, peaks, totals = tiles.attend(query, key, value, *others)
+
+    def compute(needed: Needed, g: Array) -> list[Array | None]:
+        made = tiles.cotangents(g, (query, key, value), (peaks, totals), others, needed)
+        found = iter(made)
+        return [next(found) if is_needed else None for is_needed in needed]
+
+    return output, JointPullbacks((True,) * len(operands), compute)
+
+
+def _whole(
+    query: Array,
+    key: Array,
+    value: Array,
+    biases: list[Array],
+    mask: Array | None,
+    causal: bool,
+    scale: float,
+) -> tuple[Array, Pullbacks]:
+    """Keep one array of queries times keys: the exponentials before they are divided by their sums.
+
+    The division is left to the smaller arrays on both sides of it.
+    """
     scaled_query = beside_captured(query, (mask,)) * scale
     weights = np.matmul(scaled_query, np.swapaxes(key, -1, -2))
     for bias in biases:

@@ -1,7 +1,8 @@
 """Convolutions, each product of which is one matrix product over the columns of all windows.
 
-There are two exceptions: those of groups of few channels (see `grouped`), and windows of a single
-element, which are columns as they lie in each image.
+There are three exceptions: those of groups of few channels (see `grouped`), windows of a single
+element, which are columns as they lie in each image, and columns of many elements, of which a few
+rows at a time are made (see `columns`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import is_captured
+from tapetensor.kernels.numerics import columns as blocks
 from tapetensor.kernels.numerics.grouped import are_small, convolved, spread, summed_products
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.steps import whole_kernel
@@ -95,42 +97,37 @@ def _transposed(
         sizes: the spatial axes of the output.
     """
     spatial = len(sizes)
-    leading, count = x.shape[: -1 - spatial], x.shape[-spatial:]
-    matrices = _by_group(weight, groups)
     source = batch_last(x, spatial)
-    batch = source.shape[-1]
-    rows = _by_group(source, groups)
-    columns = np.matmul(np.swapaxes(matrices, 1, 2), rows)
-    out_channels = groups * weight.shape[1]
-    y = scatter(np.reshape(columns, (out_channels, window.area, *count, batch)), window, sizes)
-    if bias is not None:
-        y += np.reshape(bias, (out_channels, *[1] * (spatial + 1)))
-    gathered = computed_once(
-        lambda g: _by_group(gather(batch_last(g, spatial), window, count), groups, rows=2)
-    )
-
-    def pullback_x(g: Array) -> Array:
-        product = np.matmul(matrices, gathered(g))
-        return batch_first(np.reshape(product, source.shape), leading)
-
-    def pullback_weight(g: Array) -> Array:
-        return np.reshape(_by_rows(rows, gathered(g)), weight.shape)
-
-    return batch_first(y, leading), _with_bias(pullback_x, pullback_weight, bias, spatial)
+    count = source.shape[1:-1]
+    are_many = blocks.are_many(source, weight, window, count, weight.shape[1] * groups)
+    transpose = _transposed_by_blocks if are_many else _transposed_by_columns
+    convolved = transpose(source, weight, window, groups, sizes)
+    return _finished(convolved, bias, spatial, x.shape[: -1 - spatial])
 
 
 def _convolution(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int
 ) -> tuple[Array, Pullbacks]:
     spatial = len(window.kernel)
-    leading = x.shape[: -1 - spatial]
     if groups == 1 and window.is_element and _are_large_images(x, weight, spatial):
         return _by_images(x, weight, bias, spatial)
     source = batch_last(x, spatial)
-    convolve = _by_rows_of_images if are_small(source, weight, groups) else _by_columns
-    y, to_source, to_weight = convolve(source, weight, window, groups)
+    convolve = _by_columns
+    if are_small(source, weight, groups):
+        convolve = _by_rows_of_images
+    elif blocks.are_many(source, weight, window, window.counts(source.shape[1:-1]), len(source)):
+        convolve = _by_blocks
+    convolved = convolve(source, weight, window, groups)
+    return _finished(convolved, bias, spatial, x.shape[: -1 - spatial])
+
+
+def _finished(
+    convolved: Convolved, bias: Array | None, spatial: int, leading: Sizes
+) -> tuple[Array, Pullbacks]:
+    """Return what was convolved with its batch last, with a bias, and its batch first."""
+    y, to_source, to_weight = convolved
     if bias is not None:
-        y += np.reshape(bias, (weight.shape[0], *[1] * (spatial + 1)))
+        y += np.reshape(bias, (y.shape[0], *[1] * (spatial + 1)))
     turned = computed_once(lambda g: batch_last(g, spatial))
     return batch_first(y, leading), _with_bias(
         lambda g: batch_first(to_source(turned(g)), leading),
@@ -190,6 +187,23 @@ def _by_columns(source: Array, weight: Array, window: Window, groups: int) -> Co
     return y, to_source, lambda g: np.reshape(_by_rows(rows(g), columns), weight.shape)
 
 
+def _transposed_by_columns(
+    source: Array, weight: Array, window: Window, groups: int, sizes: Sizes
+) -> Convolved:
+    """Write windows by one matrix product per group."""
+    count, batch = source.shape[1:-1], source.shape[-1]
+    matrices, rows = _by_group(weight, groups), _by_group(source, groups)
+    columns = np.matmul(np.swapaxes(matrices, 1, 2), rows)
+    shape = (groups * weight.shape[1], window.area, *count, batch)
+    y = scatter(np.reshape(columns, shape), window, sizes)
+    gathered = computed_once(lambda g: _by_group(gather(g, window, count), groups, rows=2))
+
+    def to_source(g: Array) -> Array:
+        return np.reshape(np.matmul(matrices, gathered(g)), source.shape)
+
+    return y, to_source, lambda g: np.reshape(_by_rows(rows, gathered(g)), weight.shape)
+
+
 def _by_rows_of_images(source: Array, weight: Array, window: Window, groups: int) -> Convolved:
     """Convolve by many small products; a sequence is taken for an image of one row."""
     added = 4 - source.ndim
@@ -213,6 +227,52 @@ def _by_rows_of_images(source: Array, weight: Array, window: Window, groups: int
 
     shape = (y.shape[0], *y.shape[1 + added :])
     return np.reshape(y, shape), to_source, to_weight
+
+
+def _by_blocks(source: Array, weight: Array, window: Window, groups: int) -> Convolved:
+    """Convolve by the columns of a few rows at a time."""
+    images, kernels, flat = _as_images(source, weight, window)
+    sizes = images.shape[1:-1]
+    y = blocks.convolved(images, kernels, flat, groups)
+    by_row = computed_once(lambda g: np.reshape(g, y.shape))
+
+    def to_source(g: Array) -> Array:
+        return np.reshape(blocks.spread(by_row(g), kernels, flat, sizes, groups), source.shape)
+
+    def to_weight(g: Array) -> Array:
+        return np.reshape(blocks.summed_products(by_row(g), images, flat, groups), weight.shape)
+
+    return np.reshape(y, _without_added(y.shape, window)), to_source, to_weight
+
+
+def _transposed_by_blocks(
+    source: Array, weight: Array, window: Window, groups: int, sizes: Sizes
+) -> Convolved:
+    """Write windows by the columns of a few rows at a time."""
+    images, kernels, flat = _as_images(source, weight, window)
+    y = blocks.spread(images, kernels, flat, (*sizes, 1)[:2], groups)
+    by_row = computed_once(lambda g: np.reshape(g, y.shape))
+
+    def to_source(g: Array) -> Array:
+        return np.reshape(blocks.convolved(by_row(g), kernels, flat, groups), source.shape)
+
+    def to_weight(g: Array) -> Array:
+        return np.reshape(blocks.summed_products(images, by_row(g), flat, groups), weight.shape)
+
+    return np.reshape(y, _without_added(y.shape, window)), to_source, to_weight
+
+
+def _as_images(source: Array, weight: Array, window: Window) -> tuple[Array, Array, Window]:
+    """Return operands and window as those of images: a sequence is one of one column."""
+    if len(window.kernel) == 2:
+        return source, weight, window
+    flat = Window(*[(*of, one) for one, of in zip((1, 1, 0, 1), window, strict=True)])
+    return np.expand_dims(source, 2), np.expand_dims(weight, 3), flat
+
+
+def _without_added(shape: Sizes, window: Window) -> Sizes:
+    """Return a shape without the axis that made images of sequences."""
+    return (*shape[: 1 + len(window.kernel)], shape[-1])
 
 
 def _by_group(x: Array, groups: int, rows: int = 1) -> Array:

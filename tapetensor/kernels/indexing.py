@@ -144,10 +144,13 @@ def _summed_at(g: Array, index: tuple[Any, ...], shape: tuple[int, ...]) -> Arra
 
     An element that was read several times receives every cotangent, summed.
     """
-    if g.size < _MANY or not all(map(_is_integers, index)):
-        result = np.zeros_like(g, shape=shape)
-        np.add.at(result, index, g)
-        return result
+    is_short = g.size < _MANY or not any(map(_is_integers, index))
+    if is_short or not all(map(_is_integers, index)):
+        # Many singles that meet at one element lose digits, one after the other.
+        wide = g.dtype if is_short or g.dtype.kind != "f" else np.float64
+        result = np.zeros_like(g, shape=shape, dtype=wide)
+        np.add.at(result, index, g.astype(wide, copy=False))
+        return result.astype(g.dtype, copy=False)
     sizes = shape[: len(index)]
     targets, *others = [_as_positions(one) % size for one, size in zip(index, sizes, strict=True)]
     for size, other in zip(sizes[1:], others, strict=True):

@@ -35,10 +35,12 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """
     difference = prediction - target
     count = difference.size
-    y = np.sqrt(np.sum(np.square(difference)) / count)
-    # At 0 every difference is 0, so that any number will do.
-    divisor = count * np.where(y == 0, 1, y)
-    return y, (lambda g: difference * (g / divisor), None)
+    square = np.sum(np.square(difference)) / count
+    is_zero = square == 0
+    # The slope of a root at 0 is infinite, and a second derivative would read it.
+    root = np.sqrt(np.where(is_zero, 1, square))
+    y = np.where(is_zero, 0, root)
+    return y, (lambda g: difference * (np.where(is_zero, 0, g) / (count * root)), None)
 
 
 @native_from(FEW_STEPS)
@@ -69,6 +71,17 @@ def smooth_l1(
     held = np.clip(difference, -beta, beta)
     terms = held * (difference - 0.5 * held) / beta
     return reduced(terms, reduction, lambda g: np.multiply(held, g / beta), None)
+
+
+def pinball(
+    prediction: Array, target: Array, q: float, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """The error below the target times `q`, above it times ``1 - q``."""
+    difference = prediction - target
+    # Half the absolute value, tilted: no choice by element, and at 0 the middle of both slopes.
+    tilt = 0.5 - q
+    terms = np.absolute(difference) * 0.5 + difference * tilt
+    return reduced(terms, reduction, lambda g: (np.sign(difference) * 0.5 + tilt) * g, None)
 
 
 def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
@@ -133,12 +146,13 @@ def weighted_cross_entropy(
     """`cross_entropy` with smoothed labels, a weight for each class, and labels that count not."""
     at_label, is_kept = _counted(logits, labels, ignored)
     targets = weights * (at_label * (1 - smoothing) + smoothing / logits.shape[-1] * is_kept)
-    log_softmax = _log_softmax(logits)
+    totals = row_sums(targets)
+    log_softmax = _log_softmax(_where_any_counts(logits, totals))
     terms = -np.sum(_weighted(targets, log_softmax), axis=-1)
     return reduced(
         terms,
         reduction,
-        lambda g: _slope(log_softmax, targets) * over_rows(g, terms),
+        lambda g: _slope(log_softmax, targets, totals) * over_rows(g, terms),
         None,
         None,
         weight=np.sum(weights * at_label),
@@ -150,21 +164,29 @@ def cross_entropy_with_probabilities(
     logits: Array, probabilities: Array, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
     """``-sum(p * log_softmax(logits))`` of every row; ``0 * log 0`` is 0."""
-    log_softmax = _log_softmax(logits)
+    totals = row_sums(probabilities)
+    log_softmax = _log_softmax(_where_any_counts(logits, totals))
     terms = -np.sum(_weighted(probabilities, log_softmax), axis=-1)
     return reduced(
-        terms, reduction, lambda g: _slope(log_softmax, probabilities) * over_rows(g, terms), None
+        terms,
+        reduction,
+        lambda g: _slope(log_softmax, probabilities, totals) * over_rows(g, terms),
+        None,
     )
 
 
 @native_from(MANY_STEPS)
 def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """``sum(p * (log p - log_softmax(logits)))`` of every row; ``0 * log 0`` is 0."""
-    log_softmax = _log_softmax(logits)
+    totals = row_sums(probabilities)
+    log_softmax = _log_softmax(_where_any_counts(logits, totals))
     log_probabilities = np.log(np.where(probabilities == 0, 1, probabilities))
     terms = np.sum(_weighted(probabilities, log_probabilities - log_softmax), axis=-1)
     return reduced(
-        terms, reduction, lambda g: _slope(log_softmax, probabilities) * over_rows(g, terms), None
+        terms,
+        reduction,
+        lambda g: _slope(log_softmax, probabilities, totals) * over_rows(g, terms),
+        None,
     )
 
 
@@ -211,10 +233,12 @@ def weighted_binary_cross_entropy(
     logits: Array, probabilities: Array, weights: Array, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
     """``-w * p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l))``."""
-    decay = np.exp(-np.absolute(logits))
     rests = 1 - probabilities
     # How often the smooth positive part of -l counts.
     yes = rests + weights * probabilities
+    # A yes of weight 0 counts nothing, whatever its logit.
+    logits = np.where(yes == 0, 0, logits)
+    decay = np.exp(-np.absolute(logits))
 
     def slope(g: Array) -> Array:
         sigmoid = np.exp(np.minimum(-logits, 0)) / (1 + decay)
@@ -238,7 +262,7 @@ def cosine_embedding(
     scale = np.sqrt(lhs_square * rhs_square)
     cosine = row_products(lhs, rhs) / scale
     is_alike = np.expand_dims(like(signs, lhs), -1) > 0
-    is_apart = cosine <= margin
+    is_apart = cosine < margin
     errors = np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))
     terms = np.sum(errors, axis=-1)
 
@@ -282,7 +306,13 @@ def _weighted(probabilities: Array, logarithms: Array) -> Array:
     return probabilities * np.where(probabilities == 0, 0, logarithms)
 
 
-def _slope(log_softmax: Array, probabilities: Array) -> Array:
-    total = row_sums(probabilities)
-    slope: Array = np.subtract(np.exp(log_softmax) * total, probabilities)
+def _where_any_counts(logits: Array, totals: Array) -> Array:
+    # A row without any probability counts nothing, whatever its logits: infinities and NaN of it
+    # would meet its 0 in the slope.
+    counting: Array = np.where(totals == 0, 0, logits)
+    return counting
+
+
+def _slope(log_softmax: Array, probabilities: Array, totals: Array) -> Array:
+    slope: Array = np.subtract(np.exp(log_softmax) * totals, probabilities)
     return slope

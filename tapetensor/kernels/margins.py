@@ -1,6 +1,7 @@
 """Losses that ask for a distance, and are content beyond it: values in, errors and pullbacks out.
 
-Where a margin is just kept the derivative is 0.
+Where a margin is just kept the derivative is that of what lacks, so that a model whose scores begin
+equal learns; of `multi_margin` it is 0. So PyTorch has it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def hinge_embedding(
 ) -> tuple[Array, Pullbacks]:
     """A distance of sign 1 itself, and of sign -1 what it lacks of the margin."""
     is_alike = like(signs, distances) > 0
-    is_near = distances < margin
+    is_near = distances <= margin
     terms = np.where(is_alike, distances, np.where(is_near, margin - distances, 0))
     return reduced(
         terms, reduction, lambda g: np.where(is_alike, g, np.where(is_near, -g, 0)), None
@@ -49,7 +50,7 @@ def margin_ranking(
     """What the one that should be larger lacks of the other and the margin."""
     is_left = like(signs, lhs) > 0
     lacking = margin - np.where(is_left, lhs - rhs, rhs - lhs)
-    lacks = lacking > 0
+    lacks = lacking >= 0
 
     def slope(g: Array) -> Array:
         return np.where(lacks, np.where(is_left, -g, g), 0)
@@ -86,7 +87,7 @@ def triplet_margin(
     near = np.sqrt(row_products(to_positive, to_positive))
     far = np.sqrt(row_products(to_negative, to_negative))
     lacking = near - far + margin
-    lacks = lacking > 0
+    lacks = lacking >= 0
     terms = np.squeeze(np.maximum(lacking, 0), axis=-1)
 
     def towards(g: Array, difference: Array, distance: Array) -> Array:

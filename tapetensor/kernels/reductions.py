@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import is_captured, plain
 from tapetensor.kernels.indexing import take_along_axis
 from tapetensor.kernels.numerics.broadcasting import repeated
 from tapetensor.kernels.numerics.extremes import largest, largest_or_minus_infinity, smallest
@@ -110,12 +111,16 @@ def min(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
 
 
 def norm(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
-    """The root of the sum of squares; the derivative where all elements are 0 is 0."""
-    y = np.sqrt(sum_over(np.square(x), axis))
+    """The root of the sum of squares; the derivatives where all elements are 0 are 0."""
+    scaled, squares, scale = _scaled_squares(x, axis)
+    is_zero = squares == 0
+    # The slope of a root at 0 is infinite, and a second derivative would read it.
+    length = np.sqrt(np.where(is_zero, 1, squares))
+    y = np.where(is_zero, 0, length * scale)
 
     def pullback(g: Array) -> Array:
-        share: Array = np.reshape(g, y.shape) / np.where(y == 0, 1, y)
-        return share * x
+        share: Array = np.where(is_zero, 0, np.reshape(g, y.shape)) / length
+        return share * scaled
 
     return _squeezed(y, axis, keepdims), (pullback,)
 
@@ -139,16 +144,20 @@ def std(
     divisor = _count(x, axis) - correction
     # The squares of the largest and the smallest singles are doubles.
     total = sum_over(np.square(deviation.astype(np.float64)), axis)
-    y = _squeezed(np.sqrt(total / divisor + eps).astype(x.dtype), axis, keepdims)
+    square = total / divisor + eps
+    is_flat = square == 0
+    # The slope of a root at 0 is infinite, and a second derivative would read it.
+    length = np.sqrt(np.where(is_flat, 1, square))
+    y = np.where(is_flat, 0, length).astype(x.dtype)
+    is_flat, length = [_squeezed(one, axis, keepdims) for one in (is_flat, length)]
     spread = _spread(x, axis)
 
     def pullback(g: Array) -> Array:
-        is_flat = y == 0
-        slope = np.where(is_flat, 0, g) / (np.where(is_flat, 1, y) * divisor)
+        slope = np.where(is_flat, 0, g) / (length * divisor)
         cotangent: Array = spread(slope.astype(x.dtype)) * deviation
         return cotangent
 
-    return y, (pullback,)
+    return _squeezed(y, axis, keepdims), (pullback,)
 
 
 @native_from(MANY_STEPS)
@@ -198,6 +207,26 @@ def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     total = sum_over(exponentials, (axis,))
     y = shifted - np.log(total)
     return y, (lambda g: g - exponentials * (sum_over(g, (axis,)) / total),)
+
+
+def _scaled_squares(x: Array, axis: Axis) -> tuple[Array, Array, Array | float]:
+    """Return an array over powers of two, the sums of the squares of that, and the powers.
+
+    The squares of the largest and of the smallest numbers are none. What is captured is scaled
+    always, for nobody knows it yet.
+    """
+    values = plain(x)
+    if not is_captured(values):
+        with np.errstate(over="ignore"):
+            squares = sum_over(np.square(x), axis)
+        found, limits = plain(squares), np.finfo(x.dtype)
+        if np.all(np.isfinite(found) & (found > limits.tiny / limits.eps**2)):
+            return x, squares, 1.0
+    size = largest_or_minus_infinity(np.absolute(values), axis)
+    size = np.where((size > 0) & np.isfinite(size), size, 1)
+    scale = np.exp2(np.floor(np.log2(size)))
+    scaled = x / scale
+    return scaled, sum_over(np.square(scaled), axis), scale
 
 
 def _count(x: Array, axis: Axis) -> int:

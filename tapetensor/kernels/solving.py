@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.cofactors import cofactors
 from tapetensor.tape import Pullbacks
 
 
@@ -24,17 +24,7 @@ def inv(x: Array) -> tuple[Array, Pullbacks]:
 def det(x: Array) -> tuple[Array, Pullbacks]:
     """The determinant."""
     y = np.linalg.det(x)
-
-    def pullback(g: Array) -> Array:
-        try:
-            inverse = np.linalg.inv(x)
-        except np.linalg.LinAlgError as error:
-            raise ArgumentValueError(f"det: the derivative divides by it ({error})") from error
-        scale = np.reshape(g * y, (*y.shape, 1, 1))
-        cotangent: Array = scale * _transposed(inverse)
-        return cotangent
-
-    return y, (pullback,)
+    return y, (lambda g: np.reshape(g, (*y.shape, 1, 1)) * cofactors(x, y),)
 
 
 def solve(a: Array, b: Array) -> tuple[Array, Pullbacks]:

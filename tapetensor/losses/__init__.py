@@ -1,12 +1,15 @@
 """Losses: how far a prediction is from its target, as a scalar to run `backward` on.
 
-The prediction may own a tape, which the loss takes over. The target is a constant: it must be a
-plain value, and no gradient flows to it. Losses are means, so that their size does not depend on
-the batch, unless `reduction` says otherwise, and a loss over no elements is refused.
+The target is a constant: it must be a plain value, and no gradient flows to it. Losses are means,
+so that their size does not depend on the batch, unless `reduction` says otherwise, and a loss over
+no elements is refused.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tapetensor.arguments.spellings import missing_from as _missing_from
 from tapetensor.losses.classification import binary_cross_entropy as binary_cross_entropy
 from tapetensor.losses.classification import (
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
@@ -27,6 +30,13 @@ from tapetensor.losses.margin import triplet_margin as triplet_margin
 from tapetensor.losses.regression import huber as huber
 from tapetensor.losses.regression import mae as mae
 from tapetensor.losses.regression import mse as mse
+from tapetensor.losses.regression import quantile as quantile
 from tapetensor.losses.regression import rmse as rmse
 from tapetensor.losses.regression import smooth_l1 as smooth_l1
 from tapetensor.losses.similarity import cosine_embedding as cosine_embedding
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Say what a name of other libraries is here."""
+        raise _missing_from(__name__, name)

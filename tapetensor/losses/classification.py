@@ -85,7 +85,6 @@ def cross_entropy(
         ``(B, N, *Ds), (B, *Ds) -> ()``, or ``(B, *Ds)``, as PyTorch's of images and sequences.
     Derivative: ``(softmax(logits) - one_hot(labels)) / n`` for `n` labels; with weights and
         smoothing ``(softmax(logits) * sum(q) - q) / sum(w[label])``.
-    Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
@@ -95,7 +94,8 @@ def cross_entropy(
             weights of the labels, as PyTorch's.
         label_smoothing: the share of a label that is spread over all classes alike, in [0, 1].
         ignore_index: a label, of a class or not, that counts nothing, padding, say; None for none.
-            The mean is NaN where no label is left, as PyTorch's.
+            Its row has no derivative, whatever is in it. Where no label is left the mean is NaN,
+            as PyTorch's, and every derivative 0.
         reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
@@ -189,7 +189,6 @@ def nll(
         ``(B, N, *Ds), (B, *Ds) -> ()``, or ``(B, *Ds)``.
     Derivative: ``-one_hot(labels) / n`` for `n` labels; with weights
         ``-w[label] * one_hot(labels) / sum(w[label])``.
-    Tape: the result owns the tape of `log_probabilities`, which is then spent.
 
     Args:
         log_probabilities: natural logarithms, one per class along the last axis.
@@ -198,7 +197,8 @@ def nll(
         class_weights: how much each class counts, plain numbers; the mean is over the weights of
             the labels, as PyTorch's.
         ignore_index: a label, of a class or not, that counts nothing, padding, say; None for none.
-            The mean is NaN where no label is left, as PyTorch's.
+            Its row has no derivative, whatever is in it. Where no label is left the mean is NaN,
+            as PyTorch's, and every derivative 0.
         reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
@@ -261,7 +261,6 @@ def cross_entropy_with_probabilities(
 
     Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
-    Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
@@ -311,7 +310,6 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(q - p) / (q * (1 - q)) / n`` for `n` elements, the product at least 1e-12; none
         for `probabilities`.
-    Tape: the result owns the tape of `predictions`, which is then spent.
 
     Args:
         predictions: what the model says, in [0, 1].
@@ -363,7 +361,6 @@ def binary_cross_entropy_with_logits(
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(sigmoid(l) - p) / n`` for `n` elements; none for `probabilities`.
-    Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: scores in natural-log units; finite at any size.
@@ -415,7 +412,6 @@ def kl_div(logits: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
 
     Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
-    Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.

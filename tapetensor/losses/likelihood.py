@@ -51,7 +51,6 @@ def gaussian_nll(
     Derivative: ``(prediction - target) / v / n`` for `prediction`, for `n` elements, and
         ``(v - (prediction - target)**2) / (2 * v**2) / n`` for `variance`, below `eps`, too, as
         PyTorch's; none for `target`.
-    Tape: the result owns the tapes of `prediction` and `variance`, which are then spent.
 
     Args:
         prediction: the means.
@@ -118,7 +117,6 @@ def poisson_nll(
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(exp(log_rate) - count) / n`` for `n` elements, or
         ``(1 - count / (rate + 1e-8)) / n``; none for `counts`.
-    Tape: the result owns the tape of `log_rates`, which is then spent.
 
     Args:
         log_rates: natural logarithms of the expected counts, or these themselves, >= 0.

@@ -39,8 +39,7 @@ def hinge_embedding(
         mean(x where sign == 1 else max(0, margin - x))
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
-    Derivative: 1 where the sign is 1, -1 where a distance is within the margin, else 0.
-    Tape: the result owns the tape of `distances`, which is then spent.
+    Derivative: 1 where the sign is 1, -1 where a distance is at most the margin, else 0.
 
     Args:
         distances: how far the two of each pair are apart.
@@ -91,7 +90,6 @@ def soft_margin(prediction: Any, signs: Any, *, reduction: Any = "mean") -> Any:
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``-sign * sigmoid(-sign * x) / n`` for `n` elements.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: scores in natural-log units; finite at any size.
@@ -143,9 +141,8 @@ def margin_ranking(
         mean(max(0, -sign * (lhs - rhs) + margin))
 
     Shape: ``S, S, S -> ()``; ``S`` with ``reduction="none"``.
-    Derivative: ``-sign / n`` for `lhs` and ``sign / n`` for `rhs` where the error is above 0, for
-        `n` pairs; else 0.
-    Tape: the result owns the tapes of `lhs` and `rhs`, which are then spent.
+    Derivative: ``-sign / n`` for `lhs` and ``sign / n`` for `rhs` where the difference does
+        not exceed the margin, also where it is just that, for `n` pairs; else 0.
 
     Args:
         lhs: one score of each pair.
@@ -201,8 +198,7 @@ def multi_margin(
         mean over rows of sum(max(0, margin - x[label] + x[i])**power for i != label) / N
 
     Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``.
-    Derivative: that of the power, where the margin is not kept; 0 where it is.
-    Tape: the result owns the tape of `scores`, which is then spent.
+    Derivative: that of the power, where the margin is not kept; 0 where it is, or is just kept.
 
     Args:
         scores: one per class along the last axis.
@@ -264,9 +260,8 @@ def triplet_margin(
 
     Shape: ``(*Ds, N), (*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: for `positive` ``-(anchor - positive) / |anchor - positive| / n``, for `negative`
-        ``(anchor - negative) / |anchor - negative| / n``, for `anchor` minus both, where the error
-        of one of the `n` triplets is above 0; else 0.
-    Tape: the result owns the tapes of all three, which are then spent.
+        ``(anchor - negative) / |anchor - negative| / n``, for `anchor` minus both, where the
+        distances of one of the `n` triplets do not differ by more than the margin; else 0.
 
     Args:
         anchor: a vector of each triplet, along the last axis.

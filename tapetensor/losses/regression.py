@@ -34,7 +34,6 @@ def mse(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``2 * (prediction - target) / n`` for `n` elements; none for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -63,7 +62,6 @@ def rmse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0
     Shape: ``S, S -> ()``.
     Derivative: ``(prediction - target) / (n * rmse)`` for `n` elements, 0 where all are equal; none
         for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -104,7 +102,6 @@ def mae(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``sign(prediction - target) / n`` for `n` elements, 0 where the two are equal;
         none for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -150,7 +147,6 @@ def huber(prediction: Any, target: Any, delta: float = 1.0, *, reduction: Any = 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``clip(d, -delta, delta) / n`` for `n` elements, the same from both sides where
         ``abs(d) == delta``; none for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -202,7 +198,6 @@ def smooth_l1(prediction: Any, target: Any, beta: float = 1.0, *, reduction: Any
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``clip(d / beta, -1, 1) / n`` for `n` elements, the same from both sides where
         ``abs(d) == beta``; none for `target`.
-    Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
@@ -227,3 +222,61 @@ def smooth_l1(prediction: Any, target: Any, beta: float = 1.0, *, reduction: Any
     check_pair("smooth_l1", prediction, target)
     options = threshold, as_reduction("smooth_l1", reduction)
     return apply(losses.smooth_l1, (prediction, target), options)
+
+
+@overload
+def quantile(
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    q: float,
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def quantile(
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    q: float,
+    *,
+    reduction: Literal["none"],
+) -> Tensor[S, T, F]: ...
+def quantile(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, NoneTape, Any],
+    q: float,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
+    """Return the pinball loss, which is least where a share `q` of the targets lies below.
+
+        mean(max(q * d, (q - 1) * d)), d = target - prediction
+
+    Of one prediction for ``q=0.1`` and one for ``q=0.9`` come intervals that hold 80 % of the
+    targets; ``q=0.5`` is half of `mae`.
+
+    Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
+    Derivative: ``-q / n`` below the target and ``(1 - q) / n`` above it for `n` elements, the mean
+        of both where the two are equal; none for `target`.
+
+    Args:
+        prediction: what the model says.
+        target: what it should say, a plain value of the same shape and dtype.
+        q: the share of the targets that are to lie below, from 0 to 1.
+        reduction: "mean", "sum", or "none" for the error of each element.
+
+    Raises:
+        ShapeError: if the shapes differ, or there are no elements.
+        DTypeError: if the dtypes differ or are not floating.
+        UntracedTensorError: if `target` owns a tape.
+        ArgumentValueError: if `q` lies outside of 0 to 1.
+        ArgumentTypeError: if `q` is not a number.
+
+    Source: Koenker & Bassett (1978), "Regression quantiles".
+
+    >>> import tapetensor as tt
+    >>> quantile(tt.from_numpy([1.0, 5.0], shape=(2,)), tt.from_numpy([3.0, 3.0], shape=(2,)), 0.75)
+    Tensor(1., shape=(), dtype=float32, NoneTape)
+    """
+    share = as_number("quantile", "q", q, at_least=0, at_most=1)
+    check_pair("quantile", prediction, target)
+    return apply(losses.pinball, (prediction, target), (share, as_reduction("quantile", reduction)))

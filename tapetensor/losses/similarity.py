@@ -65,8 +65,7 @@ def cosine_embedding(
 
     Shape: ``(*Ds, N), (*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: that of the cosine, ``y / sqrt(|x|**2 * |y|**2) - cos * x / |x|**2`` for `lhs`,
-        times -1 or 1 over the number of pairs; 0 where a cosine is not above the margin.
-    Tape: the result owns the tapes of `lhs` and `rhs`, which are then spent.
+        times -1 or 1 over the number of pairs; 0 where a cosine is below the margin.
 
     Args:
         lhs: one vector of each pair, along the last axis.

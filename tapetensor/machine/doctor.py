@@ -16,11 +16,11 @@ import subprocess
 import sys
 import time
 from importlib import metadata
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tapetensor.machine import openblas
 from tapetensor.machine.blas import (
     KERNEL_VARIABLE,
     SETTING,
@@ -51,42 +51,12 @@ class Blas(NamedTuple):
 
 def loaded_blas() -> Blas:
     """Return what is known of numpy's BLAS."""
-    config: Any = np.show_config(mode="dicts")
-    built = config.get("Build Dependencies", {}).get("blas", {})
-    name = f"{built.get('name', 'unknown')} {built.get('version', '')}".strip()
-    for library in map(ctypes.CDLL, _library_files()):
-        core_name = _function(library, "get_corename")
-        threads = _function(library, "get_num_threads")
-        if core_name is not None:
-            core_name.restype = ctypes.c_char_p
-            return Blas(name, core_name().decode(), threads() if threads is not None else None)
-    return Blas(name, None, None)
-
-
-def _library_files() -> list[str]:
-    """Return the files of the OpenBLAS that numpy brings with it, or that the process has loaded.
-
-    Opening a library that is loaded gives that one, so its answers are those of numpy's BLAS.
-    """
-    package = Path(np.__file__).parent
-    folders = (package.parent / "numpy.libs", package / ".dylibs")
-    bundled = [str(file) for folder in folders for file in folder.glob("*openblas*")]
-    try:
-        maps = Path("/proc/self/maps").read_text()
-    except OSError:
-        maps = ""
-    loaded = [line.split()[-1] for line in maps.splitlines() if "openblas" in line]
-    return list(dict.fromkeys([*bundled, *loaded]))
-
-
-def _function(library: ctypes.CDLL, name: str) -> Any:
-    """Return a function of OpenBLAS, whichever way its names are decorated."""
-    for prefix in ("scipy_openblas_", "openblas_"):
-        for suffix in ("64_", ""):
-            function = getattr(library, f"{prefix}{name}{suffix}", None)
-            if function is not None:
-                return function
-    return None
+    name, core_name = openblas.built_with(), openblas.function("get_corename")
+    if core_name is None:
+        return Blas(name, None, None)
+    core_name.restype = ctypes.c_char_p
+    threads = openblas.function("get_num_threads")
+    return Blas(name, core_name().decode(), threads() if threads is not None else None)
 
 
 def product_speed(seconds: float) -> float:

@@ -34,12 +34,12 @@ from mypy.types import (
     TupleType,
     Type,
     TypeType,
+    UninhabitedType,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
-from tapetensor.mypy_plugin.kinds import accepts, bounded, described, kinds_in_words
-from tapetensor.mypy_plugin.moves.owners import is_tensor
+from tapetensor.mypy_plugin.kinds import accepts, bounded, described, is_tensor, kinds_in_words
 from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
 from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_int
@@ -96,12 +96,24 @@ def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
     is_own = name == "__init__" and not info.is_named_tuple
     is_read = is_read or (is_own and info.fullname.startswith(f"{_OURS}nn."))
     return [
-        one.copy_modified(
-            arg_types=one.arg_types[1:], arg_kinds=one.arg_kinds[1:], arg_names=one.arg_names[1:]
-        )
+        _without_self(one)
         for one in (found.items if is_read and isinstance(found, FunctionLike) else [])
         if one.arg_types and one.arg_kinds[0] is ARG_POS
     ]
+
+
+def _without_self(method: CallableType) -> CallableType:
+    """Return a method without `self`, and without what only catches the arguments of others."""
+    kept = [
+        place
+        for place, found in enumerate(method.arg_types)
+        if place and not isinstance(get_proper_type(found), UninhabitedType)
+    ]
+    return method.copy_modified(
+        arg_types=[method.arg_types[place] for place in kept],
+        arg_kinds=[method.arg_kinds[place] for place in kept],
+        arg_names=[method.arg_names[place] for place in kept],
+    )
 
 
 class _Given(NamedTuple):

@@ -9,8 +9,6 @@ from typing import Final
 
 from mypy.errorcodes import CALL_OVERLOAD, MISC, OPERATOR, ErrorCode
 
-TAPE_MOVED: Final = ErrorCode("tape-moved", "A tensor is used after its tape was taken", "Tape")
-TAPE_DROPPED: Final = ErrorCode("tape-dropped", "A tape is lost with its owner", "Tape")
 # The parents of these are the codes that mypy alone gives such a line, so that one `type: ignore`
 # is right with the plugin and without it.
 SHAPE_MISMATCH: Final = ErrorCode(
@@ -36,6 +34,4 @@ MODULE_NO_FORWARD: Final = ErrorCode(
     "module-no-forward", "A module has neither forward() nor any other method", "Module"
 )
 MODULE_DIMS: Final = ErrorCode("module-dims", "The dims of a module cannot be built", "Module")
-MODULE_GRADIENT: Final = ErrorCode(
-    "module-gradient", "A parameter is changed before it meets the tape", "Module"
-)
+MODULE_GRADIENT: Final = ErrorCode("module-gradient", "A gradient reaches no parameter", "Module")

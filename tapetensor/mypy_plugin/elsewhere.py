@@ -13,16 +13,22 @@ from mypy.nodes import ARG_STAR, ARG_STAR2, GDEF, MDEF, SymbolTableNode, Var
 from mypy.plugin import AttributeContext, ClassDefContext, FunctionContext
 from mypy.types import CallableType, Instance, Type
 
-from tapetensor.arguments.spellings import OF_LIBRARY, OF_TENSORS
+from tapetensor.arguments.spellings import OF_PACKAGES, OF_TENSORS, missing_from
 from tapetensor.mypy_plugin import symbols
 from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR, TENSOR_ROOMS
 
-_PACKAGE = TENSOR_ROOMS.partition(".")[0]
+_MAIN = TENSOR_ROOMS.partition(".")[0]
 # A base of Tensor, and of no other class.
 _BASE = f"{TENSOR_ROOMS}pictures.Pictures"
 # What no call stands behind elsewhere.
-_PROPERTIES = ("T", "mT")
+_PROPERTIES = ("T", "mT", "data", "grad", "grad_fn", "requires_grad")
+_NOT_CALLED = (
+    *("float32", "float64", "int64", "long", "jit", "autograd", "functional", "utils"),
+    "lr_scheduler",
+)
+# What makes no tensor.
+_OF_OTHERS = ("no_grad", "inference_mode", "enable_grad", "manual_seed", "save", "load")
 
 
 def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
@@ -37,8 +43,7 @@ def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
         return None
 
     def spelled(context: AttributeContext) -> Type:
-        cure = f"write x.{OF_TENSORS[name]}"
-        message = f"'Tensor' object has no attribute '{name}'; {cure}"
+        message = f"'Tensor' object has no attribute '{name}'; write {OF_TENSORS[name]}"
         context.api.fail(message, context.context, code=ATTR_DEFINED)
         of_function = context.api.named_generic_type("builtins.function", [])
         return _some_tensor() if name in _PROPERTIES else _giving(_some_tensor(), of_function)
@@ -49,13 +54,13 @@ def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Answer for a call of a function that is there elsewhere."""
     package, _, name = fullname.rpartition(".")
-    if package != _PACKAGE or name not in OF_LIBRARY:
+    if name not in OF_PACKAGES.get(package, {}):
         return None
 
     def spelled(context: FunctionContext) -> Type:
-        message = f"module 'tapetensor' has no attribute '{name}'; write tt.{OF_LIBRARY[name]}"
+        message = str(missing_from(package, name))
         context.api.fail(message, context.context, code=ATTR_DEFINED)
-        return _some_tensor()
+        return ANYTHING if package != _MAIN or name in _OF_OTHERS else _some_tensor()
 
     return spelled
 
@@ -71,17 +76,18 @@ def _add_names(context: ClassDefContext) -> None:
 
 
 def _add_functions(context: ClassDefContext) -> None:
-    # mypy has read the package by now, and not yet looked at what is in it; but where it takes the
-    # package from its cache, with these names.
-    package = context.api.modules.get(_PACKAGE)
-    if package is None:
-        return
-    names = package.names
     function = _giving(ANYTHING, context.api.named_type("builtins.function"))
-    for name in OF_LIBRARY:
-        variable = Var(name, function)
-        variable._fullname = f"{_PACKAGE}.{name}"
-        names[name] = SymbolTableNode(GDEF, variable, plugin_generated=True)
+    for package, spellings in OF_PACKAGES.items():
+        # mypy has read the packages by now, and not yet looked at what is in them; but where it
+        # takes one from its cache, with these names.
+        read = context.api.modules.get(package)
+        if read is None:
+            continue
+        for name in spellings:
+            if name not in _NOT_CALLED:
+                variable = Var(name, function)
+                variable._fullname = f"{package}.{name}"
+                read.names[name] = SymbolTableNode(GDEF, variable, plugin_generated=True)
 
 
 def _giving(result: Type, of_function: Instance) -> CallableType:

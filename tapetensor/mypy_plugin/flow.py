@@ -1,17 +1,12 @@
-"""All contact with the inside of mypy's checker, which no interface for plugins promises.
-
-It is tried with the versions in `SUPPORTED`. With any other one, or where something that is used
-here is missing, `is_supported` says no, once with a note, and use after move is not checked.
-"""
+"""All contact with the inside of mypy's checker, which no interface for plugins promises."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
-from mypy import version
 from mypy.binder import CurrentType
 from mypy.errorcodes import ErrorCode
 from mypy.literals import literal_hash
@@ -19,47 +14,6 @@ from mypy.nodes import Context, Expression, FuncItem, MypyFile, NameExpr, Var
 from mypy.types import ProperType, Type, get_proper_type
 
 from tapetensor.errors import explained_by
-
-# The first version that is known to work, and the first that is not known to.
-SUPPORTED: Final = ((2, 0), (2, 5))
-
-_OFF = (
-    "tapetensor.mypy_plugin: use after move is not checked, which is known to work with mypy "
-    "{}.{} up to, not including, {}.{}; this is mypy {}"
-)
-_noted = False
-
-
-def is_supported(checker: Any, context: Context) -> bool:
-    """Tell whether this mypy is known; if not, say so in one note."""
-    global _noted
-    if _is_known(version.__version__) and _has_what_is_used(checker):
-        return True
-    if not _noted:
-        _noted = True
-        (low, high) = SUPPORTED
-        note(checker, _OFF.format(*low, *high, version.__version__), context)
-    return False
-
-
-def _is_known(name: str) -> bool:
-    try:
-        major, minor = name.split(".")[:2]
-        return SUPPORTED[0] <= (int(major), int(minor)) < SUPPORTED[1]
-    except ValueError:
-        return False
-
-
-def _has_what_is_used(checker: Any) -> bool:
-    return (
-        hasattr(checker, "lookup_type_or_none")
-        and hasattr(checker, "tree")
-        and hasattr(checker, "set_inferred_type")
-        and isinstance(getattr(checker, "widened_vars", None), list)
-        and hasattr(getattr(checker, "binder", None), "options_on_return")
-        and hasattr(getattr(checker, "scope", None), "top_level_function")
-        and isinstance(getattr(getattr(checker.msg, "errors", None), "_watchers", None), list)
-    )
 
 
 def is_heard(checker: Any) -> bool:
@@ -84,16 +38,6 @@ def is_parameter(checker: Any, variable: Var) -> bool:
     """Tell whether a variable is a parameter of the function that is being checked."""
     inside = function(checker)
     return inside is not None and any(one.variable is variable for one in inside.arguments)
-
-
-def turn(checker: Any) -> object:
-    """Return what tells one pass of mypy over a file from another."""
-    return getattr(checker, "pass_num", None)
-
-
-def run_of(checker: Any) -> object:
-    """Return what tells one check of a file from the next, which the daemon makes of parts."""
-    return checker.scope
 
 
 def tree(checker: Any) -> MypyFile:

@@ -41,19 +41,6 @@ def guarded(
     return safe
 
 
-def quiet(hook: Callable[[ContextT], None]) -> Callable[[ContextT], None]:
-    """Return `hook` with its exceptions left out, for where mypy takes no notes."""
-
-    def safe(context: ContextT) -> None:
-        try:
-            hook(context)
-        except Exception:
-            if os.environ.get(RAISE):
-                raise
-
-    return safe
-
-
 _noted: set[str] = set()
 
 

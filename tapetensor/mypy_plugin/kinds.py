@@ -71,6 +71,12 @@ def is_endless(found: Type | None) -> bool:
     return isinstance(found, TypeAliasType) and (found.alias is None or found.is_recursive)
 
 
+def is_tensor(found: Type | None) -> bool:
+    """Tell whether a type is that of a tensor, be it by the bound of a type variable."""
+    proper = bounded(found)
+    return isinstance(proper, Instance) and proper.type.has_base(TENSOR_BASE)
+
+
 def bounded(found: Type | None) -> ProperType | None:
     """Return a type, or the bound of a type variable."""
     proper = get_proper_type(found)
@@ -87,14 +93,6 @@ def class_of(found: Type | None) -> TypeInfo | None:
     if isinstance(proper, TupleType):
         proper = proper.partial_fallback
     return proper.type if isinstance(proper, Instance) else None
-
-
-def is_class(found: Type | None) -> bool:
-    """Tell whether a value is a class."""
-    proper = bounded(found)
-    return isinstance(proper, TypeType) or (
-        isinstance(proper, FunctionLike) and proper.is_type_obj()
-    )
 
 
 def members(found: Type | None) -> list[ProperType]:

@@ -21,10 +21,6 @@ FIELDS = "tapetensor.nn.fields"
 # `Mul` and the like are defined in the first, and the plugin takes them for the second.
 TYPING = "tapetensor.typing"
 COMPUTED = "tapetensor.typing._Computed"
-# The alias that says that a parameter is only looked at.
-LENT = "tapetensor.typing.Lent"
-# The alias by which other files know of a parameter that the function takes the tape of.
-TAKEN = "tapetensor.typing._Taken"
 
 # Arguments of windows that may be 0, which sizes may not.
 MAY_BE_0: Final = ("padding", "output_padding")

@@ -25,32 +25,11 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import AnyType, Type, TypeOfAny
 from typing_extensions import override
 
-from tapetensor.mypy_plugin import (
-    arguments,
-    contexts,
-    copies,
-    elsewhere,
-    gradients,
-    literals,
-    modules,
-    moves,
-    shapes,
-    symbols,
-)
-from tapetensor.mypy_plugin.guard import guarded, quiet
+from tapetensor.mypy_plugin import arguments, elsewhere, literals, modules, shapes, symbols, truth
+from tapetensor.mypy_plugin.guard import guarded
 
 # The rooms, in the order in which their hooks run.
-ROOMS: tuple[ModuleType, ...] = (
-    moves,
-    gradients,
-    shapes,
-    literals,
-    modules,
-    arguments,
-    contexts,
-    copies,
-    elsewhere,
-)
+ROOMS: tuple[ModuleType, ...] = (shapes, literals, modules, arguments, truth, elsewhere)
 
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
@@ -113,13 +92,7 @@ class TapeTensorPlugin(Plugin):
 
     @override
     def report_config_data(self, ctx: ReportConfigContext) -> str:
-        """Tell mypy which plugin this is, so that results cached under another one do not count.
-
-        mypy asks right before it writes down what other files are to know of one, too.
-        """
-        tree = None if ctx.is_check else self._modules and self._modules.get(ctx.id)
-        if tree:
-            quiet(moves.declare)(tree)
+        """Tell mypy which plugin this is, so that results cached under another one do not count."""
         return _digest()
 
     get_function_signature_hook = _question(

@@ -72,9 +72,11 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
     # What is wrong with targets numpy says.
     if not is_known or targets.min() < 0 or targets.max() >= count:
         return _summed(rows, targets, count)
-    sums = np.zeros((count, rows.shape[1]), rows.dtype)
+    return segments.one_by_one(_add_rows, rows, targets, count)
+
+
+def _add_rows(sums: Array, rows: Array, targets: Array) -> None:
     run(_SEGMENT_SUM, sums, np.ascontiguousarray(rows), np.ascontiguousarray(targets))
-    return sums
 
 
 def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:

@@ -39,7 +39,7 @@ def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None =
     operands = (values, decay, factor)
     arrays = [_steps_inside(one) for one in (out, *operands)]
     is_apart = not any(np.may_share_memory(out, one) for one in operands)
-    fits = 0 < decay.shape[0] == out.shape[0] - 1
+    fits = 0 < decay.shape[0] == out.shape[0] - 1 and not recurrence.needs_doubles(values)
     if not (is_apart and fits and are_known(*arrays) and arrays[0].flags.c_contiguous):
         added = values if gain is None else np.multiply(gain, values)
         _recurrence(out, added, decay)
@@ -61,7 +61,7 @@ def scan_cotangents(
 ) -> list[Array]:
     """Return the cotangents of a scan, all from one pass."""
     operands = [g, x, a, b, h]
-    if not are_known(*operands):
+    if not are_known(*operands) or recurrence.needs_doubles(recurrence.steps_first(g)):
         return _cotangents(g, x, a, b, h, needed)
     wanted = [one for one, is_needed in zip("xab", needed, strict=True) if is_needed]
     found = [np.empty(g.shape, g.dtype) for _ in wanted]

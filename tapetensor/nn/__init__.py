@@ -5,6 +5,9 @@ A module has one `forward` for training and inference: the tape of the input say
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tapetensor.arguments.spellings import missing_from as _missing_from
 from tapetensor.nn import init as init
 from tapetensor.nn.activations import CELU as CELU
 from tapetensor.nn.activations import ELU as ELU
@@ -111,3 +114,9 @@ from tapetensor.nn.transformer import EncoderBlock as EncoderBlock
 from tapetensor.nn.transformer import Transformer as Transformer
 from tapetensor.nn.transposed_convolution import ConvTranspose1d as ConvTranspose1d
 from tapetensor.nn.transposed_convolution import ConvTranspose2d as ConvTranspose2d
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Say what a name of other libraries is here."""
+        raise _missing_from(__name__, name)

@@ -18,7 +18,6 @@ from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.attention import check_bias, mask_array, scores_shape
-from tapetensor.tensor.base import check_not_spent
 from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import Ds, M, N, T
 
@@ -167,13 +166,12 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         w_q, w_k, w_v, w_o = [getattr(self, name) for name in own]
         check_input(op, query, w_q.weight, self.in_features)
         if key is None and value is None:
-            check_not_spent(op, query)
-            key, value = query.with_empty_tape(), query.with_empty_tape()
+            key, value = query, query
         elif key is None or value is None:
             raise ArgumentTypeError(f"{op}: give key and value, or neither of them")
         check_input(op, key, w_q.weight, self.in_features)
         check_input(op, value, w_q.weight, self.in_features)
-        # Before anything is spent; the heads are one more of the leading axes.
+        # The heads are one more of the leading axes.
         shape = scores_shape(op, query.shape, key.shape, value.shape)
         scores: Any = (*shape[:-2], self.heads, *shape[-2:])
         mask_array(op, mask, causal, scores)
@@ -201,8 +199,9 @@ class MultiHeadAttention(Attention[Embed, Heads, W, Keys, Values]):
 
     Shape: ``(*Ds, M, in_features)`` for the query and ``(*Ds, N, in_features)`` for key and value
         give ``(*Ds, M, in_features)``.
-    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all weights are
-        trained, also those that meet an input without one.
+
+    If one input has a tape, all weights are trained, also those that meet an input without one.
+
     Initialization: that of `Linear`.
 
     Args:

@@ -16,8 +16,7 @@ from tapetensor.nn.sequential import Layers
 from tapetensor.nn.tapes import trained_together
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import check_not_spent, check_tensor
-from tapetensor.tensor.ownership import forks
+from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import F, S, T
 
 Layer = TypeVar("Layer", bound=Module)
@@ -29,7 +28,6 @@ class ResidualAdd(Module, Generic[Layer]):
         x + layer(x)
 
     Shape: that of the input, which the module must keep.
-    Tape: the output owns the tape of `x`.
 
     Args:
         layer: a module.
@@ -63,7 +61,6 @@ class ResidualMul(Module, Generic[Layer]):
         x * layer(x)
 
     Shape: that of the input, which the module must keep.
-    Tape: the output owns the tape of `x`.
 
     Args:
         layer: a module.
@@ -94,7 +91,7 @@ class ParallelAdd(Module, Generic[*Layers]):
 
         first(x) + second(x) + ...
 
-    Tape: the output owns the tape of `x`. Plain typing leaves its shape open (`Any`).
+    Plain typing leaves the shape of the output open (`Any`).
 
     Args:
         *layers: one module or more, whose outputs have one shape.
@@ -125,7 +122,7 @@ class ParallelMul(Module, Generic[*Layers]):
 
         first(x) * second(x) * ...
 
-    Tape: the output owns the tape of `x`. Plain typing leaves its shape open (`Any`).
+    Plain typing leaves the shape of the output open (`Any`).
 
     Args:
         *layers: one module or more, whose outputs have one shape.
@@ -156,9 +153,6 @@ class SplitInto(Module, Generic[*Layers]):
 
         (first(x), second(x), ...)
 
-    Tape: every output owns the whole record up to here, so `backward` on any one of them is
-        complete, and where they meet again in an op it is kept once.
-
     Args:
         *layers: one module or more.
 
@@ -178,11 +172,8 @@ class SplitInto(Module, Generic[*Layers]):
     def forward(self, x: Tensor[Any, T, Any]) -> tuple[Tensor[Any, T, Any], ...]:
         """Return the outputs, in the order of the modules."""
         check_tensor("SplitInto", "the input", x)
-        check_not_spent("SplitInto", x)
         modules: tuple[Any, ...] = self.layers
-        taker: Any = self
-        handles = forks(x, len(modules), taker)
-        return tuple([module.forward(one) for module, one in zip(modules, handles, strict=True)])
+        return tuple([module.forward(x) for module in modules])
 
 
 class AddInto(Module, Generic[*Layers]):
@@ -190,8 +181,7 @@ class AddInto(Module, Generic[*Layers]):
 
         first(x) + second(y) + ...
 
-    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all modules are
-        trained, also those whose input owns none.
+    If one input has a tape, all modules are trained, also those whose input has none.
 
     Args:
         *layers: one module or more, whose outputs have one shape.
@@ -237,10 +227,9 @@ class AddInto(Module, Generic[*Layers]):
 
 
 def _kept_shape(name: str, layer: Any, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
-    """Return ``layer(x)`` from a second handle of `x`, after checking that the shape stayed."""
+    """Return ``layer(x)``, after checking that the shape stayed."""
     check_tensor(name, "the input", x)
-    check_not_spent(name, x)
-    output: Tensor[Any, Any, Any] = layer.forward(x.with_empty_tape())
+    output: Tensor[Any, Any, Any] = layer.forward(x)
     if output.shape != x.shape:
         raise ShapeError(
             f"{name}: the module made shape {output.shape} of {x.shape}; it must keep the shape"
@@ -251,10 +240,7 @@ def _kept_shape(name: str, layer: Any, x: Tensor[Any, Any, Any]) -> Tensor[Any, 
 def _outputs(parallel: Any, x: Tensor[Any, Any, Any]) -> list[Any]:
     name = type(parallel).__name__
     check_tensor(name, "the input", x)
-    check_not_spent(name, x)
-    *others, last = parallel.layers
-    # What the handles lead to meets in one sum or product, so the record is needed once.
-    return [*[module.forward(x.with_empty_tape()) for module in others], last.forward(x)]
+    return [module.forward(x) for module in parallel.layers]
 
 
 def _joined(

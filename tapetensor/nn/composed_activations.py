@@ -49,8 +49,7 @@ class Mish(ComposedActivation):
 
     @override
     def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        kept, gate = x.share(2)
-        return kept * gate.softplus().tanh()
+        return x * x.softplus().tanh()
 
 
 class Hardtanh(ComposedActivation):
@@ -137,8 +136,7 @@ class Hardswish(ComposedActivation):
 
     @override
     def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        kept, gate = x.share(2)
-        return kept * ((gate + 3.0).clip(0.0, 6.0) / 6.0)
+        return x * ((x + 3.0).clip(0.0, 6.0) / 6.0)
 
 
 class Softsign(ComposedActivation):
@@ -157,8 +155,7 @@ class Softsign(ComposedActivation):
 
     @override
     def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        kept, size = x.share(2)
-        return kept / (size.abs() + 1.0)
+        return x / (x.abs() + 1.0)
 
 
 class LogSigmoid(ComposedActivation):
@@ -192,8 +189,7 @@ class Tanhshrink(ComposedActivation):
 
     @override
     def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        kept, bent = x.share(2)
-        return kept - bent.tanh()
+        return x - x.tanh()
 
 
 class Softshrink(ComposedActivation):
@@ -345,9 +341,8 @@ class GLU(Module):
         if not shape or shape[-1] % 2:
             raise AxisError(f"GLU: the last axis must be even, the input has shape {shape}")
         half = shape[-1] // 2
-        kept, gate = x.share(2)
-        left: Any = kept[..., :half]
-        right: Any = gate[..., half:]
+        left: Any = x[..., :half]
+        right: Any = x[..., half:]
         gated: Tensor[tuple[*Ds, Any], T, F] = left * right.sigmoid()
         return gated
 

@@ -107,7 +107,6 @@ class Conv1d(
     Shape: ``(*Ds, in_channels, L) -> (*Ds, out_channels, L')`` with
         ``L' = floor((L + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``. Plain typing knows
         the size where it stays as it is: a kernel of 1, 3 or 5, stride 1 and padding 0, 1 or 2.
-    Tape: the output owns the tape of `x`.
     Initialization: weight and bias uniform in ``(-b, b)`` with
         ``b = 1 / sqrt(in_channels / groups * kernel)``, as PyTorch's.
 
@@ -200,7 +199,6 @@ class Conv2d(
         ``H' = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``, and so for
         the width. Plain typing knows the sizes where they stay as they are: a kernel of 1, 3 or 5,
         stride 1 and padding 0, 1 or 2.
-    Tape: the output owns the tape of `x`.
     Initialization: weight and bias uniform in ``(-b, b)`` with
         ``b = 1 / sqrt(in_channels / groups * kernel ** 2)``, as PyTorch's.
 

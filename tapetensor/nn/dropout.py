@@ -10,7 +10,7 @@ from tapetensor.arguments import as_number, as_size, check_rng
 from tapetensor.nn.inference_view import is_training
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor
+from tapetensor.tensor.base import check_floating, check_tensor
 from tapetensor.typing import F, N, S, T
 
 
@@ -98,7 +98,6 @@ def dropped(
     """Return `x`, with elements dropped with probability `p` if the module trains on it."""
     layer = type(module).__name__
     check_tensor(layer, "the input", x)
-    check_not_spent(layer, x)
     if p == 0.0 or not is_training(module, x):
         return x
     check_floating(layer, x)

@@ -95,7 +95,6 @@ class GroupNorm(Module, Generic[M, N, W]):
         grouped = (shape[0], self.num_groups, math.prod(shape[1:]) // self.num_groups)
         normalized = x.reshape(grouped).normalize(eps=self.eps).reshape(x.shape)
         per_channel: Any = (self.num_channels, *[1] * (len(shape) - 2))
-        scale = self.weight.retaped(normalized.tape_type).reshape(per_channel)
-        shift = self.bias.retaped(normalized.tape_type).reshape(per_channel)
-        result: Tensor[Any, Any, Any] = normalized * scale + shift
+        scale: Any = self.weight.reshape(per_channel)
+        result: Tensor[Any, Any, Any] = normalized * scale + self.bias.reshape(per_channel)
         return result

@@ -17,7 +17,7 @@ from tapetensor.nn.typing import Kernel, W
 from tapetensor.rules.windows import check_rank
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, pixel_shuffle, pixel_unshuffle, upscale2d
-from tapetensor.tensor.base import check_not_spent, check_tensor
+from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.upscale import Mode
 from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T
 
@@ -194,7 +194,6 @@ class Bias2d(Module, Generic[N, W]):
     For a convolution that is made without one, where something stands between the two.
 
     Shape: ``(*Ds, channels, H, W)``, the same out.
-    Tape: the output owns the tape of `x`.
     Initialization: 0.
 
     Args:
@@ -233,9 +232,7 @@ class Bias2d(Module, Generic[N, W]):
             raise ShapeError(
                 f"Bias2d: the input must have shape (..., {self.channels}, H, W), got {shape}"
             )
-        check_not_spent("Bias2d", x)
-        # On a handle with a tape: reshape() of the plain bias would record nothing.
-        column: Any = self.bias.retaped(x.tape_type).reshape((self.channels, 1, 1))
+        column: Any = self.bias.reshape((self.channels, 1, 1))
         result: Tensor[tuple[*Ds, N, P, Q], T, W] = x + column
         return result
 

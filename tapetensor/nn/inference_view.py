@@ -16,7 +16,6 @@ from tapetensor.arguments import check_kind
 from tapetensor.arrays.stand_ins import CapturedGenerator
 from tapetensor.nn.module import INFERS, Module
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import check_not_spent
 from tapetensor.tensor.dropout import Undropping
 
 M = TypeVar("M", bound=Module)
@@ -68,9 +67,6 @@ def is_training(module: Module, x: MayOwnTape) -> bool:
     That is what `forward` asks before it drops something or moves a buffer. A module that is a part
     of what `inference` returned never trains.
 
-    Raises:
-        MovedTensorError: if `x` is spent, so that nobody knows: ask before the first op takes it.
-
     >>> import tapetensor as tt
     >>> from tapetensor import nn
     >>> norm, x = nn.BatchNorm1d(2), tt.ones((3, 2))
@@ -81,10 +77,6 @@ def is_training(module: Module, x: MayOwnTape) -> bool:
     """
     if INFERS in vars(module):
         return False
-    if isinstance(x, Tensor):
-        # It owns none any more, but the pass may train all the same.
-        cure = "ask before the first op takes it: training = nn.is_training(self, x)"
-        check_not_spent("is_training", x, cure)
     return x.owns_tape
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arguments import as_number
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, check_unmasked
 from tapetensor.errors import BuildError
 from tapetensor.nn.fields import Initializer
 from tapetensor.tape import NoneTape
@@ -37,6 +37,7 @@ def make(
 
     Raises:
         BuildError: if they are no array, have another shape or dtype, or cannot be made.
+        ArgumentTypeError: if they are masked.
     """
     try:
         made: object = initializer(shape, dtype, rng)
@@ -44,6 +45,7 @@ def make(
         raise BuildError(
             f"{name}: the initializer failed ({error}); it is called with shape, dtype and rng"
         ) from error
+    check_unmasked(name, "what the initializer made", made)
     if not isinstance(made, np.ndarray) or made.shape != shape or made.dtype != dtype:
         got = (
             f"{made.dtype} of shape {made.shape}"

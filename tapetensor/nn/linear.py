@@ -26,7 +26,6 @@ class Linear(Module, Generic[In, Out, W]):
         x @ weight.T + bias
 
     Shape: ``(*Ds, in_features) -> (*Ds, out_features)``.
-    Tape: the output owns the tape of `x`.
     Initialization: weight and bias uniform in ``(-1/sqrt(in_features), 1/sqrt(in_features))``, as
         PyTorch's.
 
@@ -96,7 +95,6 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
     A class of its own, and not an option of `Linear`, so that the type says there is no bias.
 
     Shape: ``(*Ds, in_features) -> (*Ds, out_features)``.
-    Tape: the output owns the tape of `x`.
     Initialization: uniform in ``(-1/sqrt(in_features), 1/sqrt(in_features))``, as PyTorch's.
 
     Args:

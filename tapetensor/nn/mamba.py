@@ -30,7 +30,6 @@ class MambaBlock(Module, Generic[N, P, K, W]):
     A residual connection and a norm are the caller's: ``x + block(norm(x))``.
 
     Shape: ``(batch, length, features) -> (batch, length, features)``.
-    Tape: the output owns the tape of `x`.
     Initialization: that of `Linear` and `SelectiveSSM`; the convolution is uniform in
         ``(-1/sqrt(conv_width), 1/sqrt(conv_width))``.
 
@@ -119,19 +118,19 @@ class MambaBlock(Module, Generic[N, P, K, W]):
             DTypeError: if `x` has another dtype than the weights.
         """
         check_sequence("MambaBlock", x, self.conv_bias, self.in_proj.in_features)
-        gate = self.gate_proj.forward(x.with_empty_tape()).silu()
+        gate = self.gate_proj.forward(x).silu()
         inner = self._causal_conv(self.in_proj.forward(x)).silu()
         return self.out_proj.forward(self.ssm.forward(inner) * gate)
 
     def _causal_conv(self, x: Tensor3D[B, M, P, T, W]) -> Tensor3D[B, M, P, T, W]:
         """Return weighted sums of each channel over the present step and those before it."""
         batch, length, channels = x.shape
-        weight = self.conv_weight.retaped(x.tape_type)
+        weight = self.conv_weight
         present = weight.shape[0] - 1
-        total = self.conv_bias.retaped(x.tape_type).broadcast_to((batch, length, channels))
+        total = x * weight[present] + self.conv_bias
         # What lies before the first step is 0.
         for back in range(1, min(present + 1, int(length))):
             missing = zeros_beside(x, (batch, back, channels))
-            earlier = concat((missing, x.with_empty_tape()[:, : length - back]), axis=1)
-            total = total + earlier * weight.with_empty_tape()[present - back]
-        return total + x * weight[present]
+            earlier = concat((missing, x[:, : length - back]), axis=1)
+            total = total + earlier * weight[present - back]
+        return total

@@ -10,14 +10,20 @@ from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
-from tapetensor.arguments.spellings import given_by_name
+from tapetensor.arguments.spellings import (
+    OF_MODULES,
+    CalledOtherwise,
+    given_by_name,
+    without_spellings,
+)
 from tapetensor.arrays.libraries import Library, check_matching, moved
-from tapetensor.errors import ArgumentTypeError, BuildError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
 from tapetensor.nn.conformity import check_fields
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
 from tapetensor.pictures import table
 from tapetensor.tape import NoneTape
+from tapetensor.tape.history import comes_of_parameters, op_name, own
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import tape_state
 
@@ -149,7 +155,7 @@ class Module:
         check_fields(self, values)
         for one, value in values.items():
             self._check_value(one, value)
-            _forget_origins(one, value)
+            self._own(one, value)
         vars(self).update(values)
 
     @override
@@ -174,16 +180,36 @@ class Module:
         is_setting = value.__class__ in _SETTINGS and before.__class__ in _SETTINGS
         if name in self.fields_of_class and not (is_compared or is_setting):
             check_fields(self, vars(self) | {name: value})
-        _forget_origins(name, value)
+        self._own(name, value)
         object.__setattr__(self, name, value)
+
+    def _own(self, name: str, value: object) -> None:
+        """Make the tensors of a field the module's own.
+
+        Raises:
+            BuildError: if one is computed from parameters, so that it would be no leaf.
+        """
+        field = self.fields_of_class.get(name)
+        is_trained = field is None or field.kind != "buffer"
+        if isinstance(value, Tensor):
+            # Running statistics come often.
+            _check_leaf(self, name, value)
+            own(value, is_trained=is_trained)
+        elif value.__class__ not in _SETTINGS:
+            tensors = {path: one for path, one in _leafs(name, value) if isinstance(one, Tensor)}
+            for path, one in tensors.items():
+                _check_leaf(self, path, one)
+            for one in tensors.values():
+                own(one, is_trained=is_trained)
+
+    @override
+    def __dir__(self) -> list[str]:
+        """Return the names of what a module has, without those that only say what it is called."""
+        return without_spellings(self, super().__dir__())
 
     def _check_value(self, name: str, value: object) -> None:
         if isinstance(value, Tensor):
-            if value.tape is not None:
-                raise BuildError(
-                    f"{type(self).__name__}.{name}: a field holds a plain tensor, and the state of "
-                    f"this one is {tape_state(value)}; write detach()"
-                )
+            _check_leaf(self, name, value)
             before = vars(self).get(name)
             if isinstance(before, Tensor):
                 op = f"{type(self).__name__}.{name}"
@@ -223,7 +249,7 @@ class Module:
         """
         return {
             name: tensor
-            for name, tensor, is_buffer in self._tensors()
+            for name, tensor, is_buffer in self._named()
             if not is_buffer and tensor.array.dtype.kind == "f"
         }
 
@@ -231,7 +257,7 @@ class Module:
         """Return the tensors that are state but not trained, by dotted name."""
         return {
             name: tensor
-            for name, tensor, is_buffer in self._tensors()
+            for name, tensor, is_buffer in self._named()
             if is_buffer or tensor.dtype.kind != "f"
         }
 
@@ -324,6 +350,19 @@ class Module:
                 found += Module._tensors(value, f"{prefix}{path}.")
         return found
 
+    def _named(self) -> list[tuple[str, Tensor[Any, NoneTape, Any], bool]]:
+        """Return all tensors, no two of which have one name."""
+        found = self._tensors()
+        names = {name for name, _, _ in found}
+        if len(names) != len(found):
+            listed = [name for name, _, _ in found]
+            twice = next(name for name in names if listed.count(name) > 1)
+            raise ArgumentValueError(
+                f"{type(self).__name__}: two tensors go by the name {twice!r}, and one of them "
+                "would be lost; give dicts of modules keys that are texts without dots"
+            )
+        return found
+
     def _children(self) -> Iterator[tuple[str, Module]]:
         for path, value, _ in self._contents():
             if isinstance(value, Module):
@@ -360,16 +399,22 @@ class Module:
 
 _CONTENTS = (Tensor, Module)
 
+for _name, _cure in OF_MODULES.items():
+    setattr(Module, _name, CalledOtherwise(_name, _cure))
 
-def _forget_origins(name: str, value: object) -> None:
-    """Make parameters like any other of the tensors of a field, whatever they came of."""
-    if isinstance(value, Tensor):
-        # Running statistics come often.
-        value.origins = None
-    elif value.__class__ not in _SETTINGS:
-        for _, one in _leafs(name, value):
-            if isinstance(one, Tensor):
-                one.origins = None
+
+def _check_leaf(module: Module, path: str, tensor: Tensor[Any, Any, Any]) -> None:
+    """Raise BuildError if a tensor cannot be a module's own, for it is no leaf."""
+    came_of = ""
+    if tensor.tape is not None:
+        came_of = f"has {tape_state(tensor)}"
+    elif comes_of_parameters(history := tensor.history) and history is not None:
+        came_of = f"was computed by {op_name(history[1])} from parameters"
+    if came_of:
+        raise BuildError(
+            f"{type(module).__name__}.{path}: a field holds a leaf, and this tensor {came_of}; "
+            "compute it in forward, where it is used, or write detach() for a new leaf of its value"
+        )
 
 
 def _leafs(path: str, value: object) -> Iterator[tuple[str, object]]:

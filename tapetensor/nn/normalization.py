@@ -25,7 +25,6 @@ from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_not_spent
 from tapetensor.typing import B, Ds, N, P, Q, T
 
 
@@ -114,7 +113,6 @@ class BatchNorm(Module, Generic[N, W]):
             batched: whether axis 0 is the batch, and axis 1 the channels.
         """
         name = type(self).__name__
-        check_not_spent(name, x)
         trains, count = is_training(self, x), x.size // self.num_features
         if trains and count < 2:
             raise ShapeError(

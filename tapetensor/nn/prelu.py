@@ -54,8 +54,7 @@ class PReLU(Module, Generic[W]):
             DTypeError: if `x` has another dtype than the weight.
         """
         check_input("PReLU", x, self.weight)
-        # With a tape where the input has one: the new shape is part of what is differentiated.
-        return x.prelu(self.weight.retaped(x.tape_type).reshape(()))
+        return x.prelu(self.weight.reshape(()))
 
 
 class PReLU1d(Module, Generic[N, W]):
@@ -108,9 +107,7 @@ class PReLU1d(Module, Generic[N, W]):
                 f"PReLU1d: axis 1 of the input must have size {self.num_parameters}, "
                 f"got shape {shape}"
             )
-        # With a tape where the input has one, as in `PReLU`.
-        weight = self.weight.retaped(x.tape_type)
-        slopes: Any = weight.reshape((self.num_parameters, *[1] * (len(shape) - 2)))
+        slopes: Any = self.weight.reshape((self.num_parameters, *[1] * (len(shape) - 2)))
         result: Tensor[tuple[B, N, *Ds], T, W] = x.prelu(slopes)
         return result
 

@@ -25,9 +25,7 @@ from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_not_spent
 from tapetensor.tensor.creation import zeros_beside
-from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, T
 
 # The two states of an LSTM, ``h`` and ``c``.
@@ -114,7 +112,7 @@ class Recurrent(Module, Generic[In, Out, W]):
     ) -> tuple[Tensor[Any, Any, Any], ...]:
         """Return the input and the states before the first step; zeros if `state` is None.
 
-        If one of them owns a tape, all that were given do.
+        If one of them has a tape, all that were given do.
 
         Args:
             x: the input.
@@ -137,19 +135,14 @@ class Recurrent(Module, Generic[In, Out, W]):
             check_input(name, one, x)
             if one.shape != shape:
                 raise ShapeError(f"{name}: a state must have shape {shape}, got {one.shape}")
-            check_not_spent(name, one)
         return trained_together(x, *states)
 
 
-def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
-    """Return parts of a tensor, each of which owns its whole record.
+def parts_of(x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
+    """Return parts of a tensor.
 
     Args:
-        layer: who takes the tape.
-        x: the tensor, which is spent.
+        x: the tensor.
         *indices: what each part is in it; ``...`` for all of it.
     """
-    taker: Any = layer
-    handles = zip(forks(x, len(indices), taker), indices, strict=True)
-    parts = [one if at is ... else apply(indexing.getitem, (one,), (at,)) for one, at in handles]
-    return tuple(parts)
+    return tuple([x if at is ... else apply(indexing.getitem, (x,), (at,)) for at in indices])

@@ -51,7 +51,7 @@ class RecurrentLayer(RecurrentOverSequences[In, Out, W]):
             ShapeError: if an input has another size than the layer, or there is no step.
             DTypeError: if an input has another dtype than the weights.
         """
-        outputs, last = parts_of(self, self._states(x, state), ..., (slice(None), -1))
+        outputs, last = parts_of(self._states(x, state), ..., (slice(None), -1))
         return outputs, last
 
 
@@ -62,8 +62,9 @@ class RNN(RecurrentLayer[In, Out, W]):
 
     Shape: ``(B, N, input_size)`` and a state ``(B, hidden_size)`` give the states after every step,
         ``(B, N, hidden_size)``, and the one after the last.
-    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
-        a tape all weights are trained.
+
+    If one input has a tape, all weights are trained.
+
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have.
 
@@ -118,8 +119,9 @@ class GRU(RecurrentLayer[In, Out, W]):
 
     Shape: ``(B, N, input_size)`` and a state ``(B, hidden_size)`` give the states after every step,
         ``(B, N, hidden_size)``, and the one after the last.
-    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
-        a tape all weights are trained.
+
+    If one input has a tape, all weights are trained.
+
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have; the rows are those of ``r``, ``z`` and ``n``, in this order.
 
@@ -175,8 +177,9 @@ class LSTM(RecurrentOverSequences[In, Out, W]):
 
     Shape: ``(B, N, input_size)`` and a state, a pair ``(h, c)`` of ``(B, hidden_size)``, give the
         ``h`` after every step, ``(B, N, hidden_size)``, and the pair after the last.
-    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
-        a tape all weights are trained.
+
+    If one input has a tape, all weights are trained.
+
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have; the rows are those of ``i``, ``f``, ``g`` and ``o``, in this order.
 
@@ -252,7 +255,6 @@ class LSTM(RecurrentOverSequences[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         outputs, last, last_cell = parts_of(
-            self,
             self._states(x, state),
             (..., slice(self.hidden_size)),
             (slice(None), -1, slice(self.hidden_size)),

@@ -67,8 +67,9 @@ class RNNCell(RecurrentCell[In, Out, W]):
         h' = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)
 
     Shape: ``(B, input_size)`` and a state ``(B, hidden_size)`` give the next state.
-    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
-        trained.
+
+    If one input has a tape, all weights are trained.
+
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have.
 
@@ -122,8 +123,9 @@ class GRUCell(RecurrentCell[In, Out, W]):
         h' = (1 - z) * n + z * h
 
     Shape: ``(B, input_size)`` and a state ``(B, hidden_size)`` give the next state.
-    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
-        trained.
+
+    If one input has a tape, all weights are trained.
+
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have; the rows are those of ``r``, ``z`` and ``n``, in this order.
 
@@ -179,8 +181,9 @@ class LSTMCell(RecurrentStep[In, Out, W]):
 
     Shape: ``(B, input_size)`` and a state, a pair ``(h, c)`` of ``(B, hidden_size)``, give
         the next state.
-    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
-        trained.
+
+    If one input has a tape, all weights are trained.
+
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have; the rows are those of ``i``, ``f``, ``g`` and ``o``, in this order.
 
@@ -254,7 +257,6 @@ class LSTMCell(RecurrentStep[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         return parts_of(
-            self,
             self._states(x, state),
             (slice(None), 0, slice(self.hidden_size)),
             (slice(None), 0, slice(self.hidden_size, None)),

@@ -18,8 +18,6 @@ from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor3D, concat, stack
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_not_spent
-from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, M, N, T
 
 # The two states of all runs of an LSTM, ``h`` and ``c``.
@@ -86,24 +84,21 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
 
     def _outputs(self, x: Tensor[Any, Any, Any], state: Any) -> tuple[Any, list[Any]]:
         """Return the outputs of the last layer, and of each state those after all runs."""
-        check_not_spent(type(self).__name__, x)
-        taker: Any = self
         runs, directions = self._runs(), 1 + self.bidirectional
         x, *states = self._checked(x, state, (len(runs),))
-        before = [parts_of(self, one, *[(run,) for run in range(len(runs))]) for one in states]
+        before = [parts_of(one, *[(run,) for run in range(len(runs))]) for one in states]
         ends: list[Any] = []
         for first in range(0, len(runs), directions):
             if first:
                 x = dropped(self, x, self.dropout, self.rng)
             outputs = []
-            for run, one in enumerate(forks(x, directions, taker), first):
+            for run in range(first, first + directions):
                 turns = run > first
-                steps = apply(indexing.getitem, (one,), (_BACKWARDS,)) if turns else one
+                steps = apply(indexing.getitem, (x,), (_BACKWARDS,)) if turns else x
                 found = self._run(steps, runs[run][0], [each[run] for each in before])
                 size = self.hidden_size
                 parts = [slice(size * state, size * (state + 1)) for state in range(self.states)]
                 y, *last = parts_of(
-                    self,
                     found,
                     (*(_BACKWARDS if turns else (...,)), parts[0]),
                     *[(slice(None), -1, part) for part in parts],
@@ -155,8 +150,9 @@ class StackedRNN(StackedOfOneState[In, Out, M, W]):
     Shape: ``(B, N, input_size)`` and a state ``(num_layers, B, hidden_size)`` give the outputs
         of the last layer after every step, ``(B, N, hidden_size)``, and the state after the last;
         bidirectional with twice the layers in the state, and twice the features in the outputs.
-    Tape: both outputs own a record that leads back to the inputs. If one input owns a tape all
-        weights are trained, and elements are dropped.
+
+    If one input has a tape, all weights are trained, and elements are dropped.
+
     Initialization: that of `RNN`. The names are PyTorch's: ``weight_ih_l1``, say, and with
         ``_reverse`` at the end for the other direction.
 
@@ -233,8 +229,9 @@ class StackedGRU(StackedOfOneState[In, Out, M, W]):
     Shape: ``(B, N, input_size)`` and a state ``(num_layers, B, hidden_size)`` give the outputs
         of the last layer after every step, ``(B, N, hidden_size)``, and the state after the last;
         bidirectional with twice the layers in the state, and twice the features in the outputs.
-    Tape: both outputs own a record that leads back to the inputs. If one input owns a tape all
-        weights are trained, and elements are dropped.
+
+    If one input has a tape, all weights are trained, and elements are dropped.
+
     Initialization: that of `GRU`. The names are PyTorch's: ``weight_ih_l1``, say, and with
         ``_reverse`` at the end for the other direction.
 
@@ -312,8 +309,9 @@ class StackedLSTM(Stacked[In, Out, M, W]):
         ``(num_layers, B, hidden_size)``, give the ``h`` of the last layer after every step,
         ``(B, N, hidden_size)``, and the pair after the last; bidirectional with twice the layers
         in the state, and twice the features in the outputs.
-    Tape: both outputs own a record that leads back to the inputs. If one input owns a tape all
-        weights are trained, and elements are dropped.
+
+    If one input has a tape, all weights are trained, and elements are dropped.
+
     Initialization: that of `LSTM`. The names are PyTorch's: ``weight_ih_l1``, say, and with
         ``_reverse`` at the end for the other direction.
 

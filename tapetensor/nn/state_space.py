@@ -43,7 +43,6 @@ class DiagonalSSM(Module, Generic[N, K, W]):
         y[t] = sum over the state of c h[t] + d x[t]
 
     Shape: ``(batch, length, features) -> (batch, length, features)``.
-    Tape: the output owns the tape of `x`.
     Initialization: the rates are -1, -2, ... ``-state_features`` (S4D-Real), `b` and `d` are 1, `c`
         is normal, the steps are log-uniform between `step_min` and `step_max`.
 
@@ -125,15 +124,14 @@ class DiagonalSSM(Module, Generic[N, K, W]):
             DTypeError: if `x` has another dtype than the weights.
         """
         check_sequence("DiagonalSSM", x, self.d, self.features)
-        tape = x.tape_type
         # The state stands before the steps: (batch, state, length, features).
         batch, length, channels = x.shape
         wide = (batch, self.state_features, length, channels)
-        step = self.step.retaped(tape).softplus()
-        rate = -self.log_a.retaped(tape).exp()
-        decay = (rate * step.with_empty_tape()).exp()
-        gain = self.b.retaped(tape) * step
-        skipped = x.with_empty_tape() * self.d
+        step = self.step.softplus()
+        rate = -self.log_a.exp()
+        decay = (rate * step).exp()
+        gain = self.b * step
+        skipped = x * self.d
         states = ssm_scan(
             x.expand_dims(1).broadcast_to(wide),
             decay.expand_dims(1).broadcast_to(wide),
@@ -153,7 +151,6 @@ class SelectiveSSM(Module, Generic[N, K, W]):
     ``c = c_proj(x)``, one number per state. So a step may be kept for long, or passed over.
 
     Shape: ``(batch, length, features) -> (batch, length, features)``.
-    Tape: the output owns the tape of `x`.
     Initialization: the rates are -1, -2, ... ``-state_features``, `d` is 1, the projections are
         those of `Linear`, but for the bias of `step_out`, which makes the steps of a zero input
         log-uniform between 0.001 and 0.1.
@@ -239,12 +236,12 @@ class SelectiveSSM(Module, Generic[N, K, W]):
         # The state stands before the steps: (batch, state, length, features).
         batch, length, channels = x.shape
         wide = (batch, self.state_features, length, channels)
-        rate = -self.log_a.retaped(x.tape_type).exp()
-        step = self.step_out.forward(self.step_in.forward(x.with_empty_tape())).softplus()
-        into = self.b_proj.forward(x.with_empty_tape()).transpose()
-        readout = self.c_proj.forward(x.with_empty_tape())
-        skipped = x.with_empty_tape() * self.d
-        spread_step = step.with_empty_tape().expand_dims(1).broadcast_to(wide)
+        rate = -self.log_a.exp()
+        step = self.step_out.forward(self.step_in.forward(x)).softplus()
+        into = self.b_proj.forward(x).transpose()
+        readout = self.c_proj.forward(x)
+        skipped = x * self.d
+        spread_step = step.expand_dims(1).broadcast_to(wide)
         states = ssm_scan(
             (x * step).expand_dims(1).broadcast_to(wide),
             (spread_step * rate.expand_dims(1).broadcast_to(wide)).exp(),

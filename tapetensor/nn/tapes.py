@@ -9,7 +9,7 @@ from tapetensor.tensor import Tensor
 
 
 def trained_together(*inputs: Tensor[Any, Any, Any]) -> tuple[Any, ...]:
-    """Return the inputs of a layer, all with a tape if one owns one.
+    """Return the inputs of a layer, all with a tape if one has one.
 
     What a weight does to a plain input is not recorded; without this the weights of one branch
     would get no gradient because the tape came in by another.

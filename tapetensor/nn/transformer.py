@@ -38,8 +38,8 @@ class TransformerBlock(Module):
     def _added(self, x: Any, norm: LayerNorm[Any, Any], branch: Callable[[Any], Any]) -> Any:
         """Return `x` and what a branch makes of it, normalized after the sum or before it."""
         if self.norm_first:
-            return x + self.drop.forward(branch(norm.forward(x.with_empty_tape())))
-        return norm.forward(x + self.drop.forward(branch(x.with_empty_tape())))
+            return x + self.drop.forward(branch(norm.forward(x)))
+        return norm.forward(x + self.drop.forward(branch(x)))
 
     def _fed(self, x: Any, first: Linear[Any, Any, Any], second: Linear[Any, Any, Any]) -> Any:
         """Return what the feed-forward layer makes of `x`."""
@@ -61,7 +61,6 @@ class EncoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
     ``block.drop.p`` says so; the weights of the attention never are, other than PyTorch's.
 
     Shape: ``(*Ds, N, In) -> (*Ds, N, In)``.
-    Tape: the output owns the tape of `x`.
 
     Source: Vaswani et al. (2017), "Attention is all you need", section 3.1.
 
@@ -116,8 +115,8 @@ class DecoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
     `EncoderBlock`.
 
     Shape: ``(*Ds, N, In)`` and a memory ``(*Ds, M, In)`` give ``(*Ds, N, In)``.
-    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
-        trained.
+
+    If one input has a tape, all weights are trained.
 
     Source: Vaswani et al. (2017), "Attention is all you need", section 3.1.
 
@@ -175,7 +174,7 @@ class DecoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
         """
         check_sequences("DecoderBlock", ("x", "memory"), (x, memory), self.norm1.weight)
         x, memory = trained_together(x, memory)
-        key, value = memory.with_empty_tape(), memory
+        key, value = memory, memory
         y = self._added(x, self.norm1, lambda x: self.self_attn.forward(x, causal=causal))
         z = self._added(y, self.norm2, lambda y: self.cross_attn.forward(y, key, value))
         result: Tensor[Any, Any, Any] = self._added(
@@ -190,8 +189,8 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
     Built from its sizes: ``Transformer[features, heads, hidden features, encoders, decoders]``.
 
     Shape: a source ``(*Ds, M, In)`` and a target ``(*Ds, N, In)`` give ``(*Ds, N, In)``.
-    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
-        trained.
+
+    If one input has a tape, all weights are trained.
 
     Source: Vaswani et al. (2017), "Attention is all you need".
 
@@ -253,6 +252,6 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
         memory: Any = self.encoder.forward(source)
         *others, last = self.decoder
         for block in others:
-            x = block.forward(x, memory.with_empty_tape(), causal=causal)
+            x = block.forward(x, memory, causal=causal)
         result: Tensor[Any, Any, Any] = last.forward(x, memory, causal=causal)
         return result

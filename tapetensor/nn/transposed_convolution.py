@@ -64,7 +64,6 @@ class ConvTranspose1d(
 
     Shape: ``(*Ds, in_channels, L) -> (*Ds, out_channels, L')`` with
         ``L' = (L - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1``.
-    Tape: the output owns the tape of `x`.
     Initialization: weight and bias uniform in ``(-b, b)`` with
         ``b = 1 / sqrt(in_channels / groups * kernel)``.
 
@@ -141,7 +140,6 @@ class ConvTranspose2d(
     Shape: ``(*Ds, in_channels, H, W) -> (*Ds, out_channels, H', W')`` with
         ``H' = (H - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1``, and so for
         the width.
-    Tape: the output owns the tape of `x`.
     Initialization: weight and bias uniform in ``(-b, b)`` with
         ``b = 1 / sqrt(in_channels / groups * kernel ** 2)``.
 

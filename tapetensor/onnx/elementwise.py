@@ -34,6 +34,11 @@ def _times(name: str, factor: float) -> Rule:
     return rule
 
 
+def _exp2(graph: Graph, dtype: DType, x: str) -> str:
+    result: str = graph.add("Pow", graph.constant(2, dtype), x)
+    return result
+
+
 def _compared(name: str) -> Rule:
     def rule(graph: Graph, dtype: DType, *operands: str) -> str:
         if dtype == BOOL:
@@ -211,6 +216,7 @@ RULES: dict[str, Rule] = {
     "np.power": _op("Pow"),
     "np.float_power": _op("Pow"),
     "np.exp": _op("Exp"),
+    "np.exp2": _exp2,
     "np.expm1": _expm1,
     "np.log": _op("Log"),
     "np.log2": _times("Log", 1 / math.log(2)),

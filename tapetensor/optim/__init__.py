@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tapetensor.arguments.spellings import missing_from as _missing_from
 from tapetensor.optim import schedules as schedules
 from tapetensor.optim.adagrad import Adagrad as Adagrad
 from tapetensor.optim.adam import Adam as Adam
@@ -14,3 +17,9 @@ from tapetensor.optim.optimizer import Optimizer as Optimizer
 from tapetensor.optim.raveling import Raveled as Raveled
 from tapetensor.optim.rmsprop import RMSprop as RMSprop
 from tapetensor.optim.sgd import Sgd as Sgd
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Say what a name of other libraries is here."""
+        raise _missing_from(__name__, name)

@@ -60,7 +60,8 @@ class Optimizer(ABC):
         model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate.
         kernel: the update.
-        states: the arrays of state that there are to a parameter, `optim.State`.
+        states: the arrays of state that there are to a parameter, `optim.State`, by names of
+            their own; ``step`` is taken.
         weight_decay: how strong the decay is, for `_decay`.
         decoupled_weight_decay: whether it acts on the parameter directly.
 
@@ -99,6 +100,7 @@ class Optimizer(ABC):
         # An update of one's own is tried before the first step.
         self._is_tried = getattr(kernel, "__module__", "").startswith("tapetensor.")
         self._states = tuple(states)
+        _check_names(op, [one.name for one in self._states])
         self._size = sum([tensor.size for tensor in parameters.values()])
         self.groups = [
             Group([(names, parameters[names]) for names in group], kernel, states)
@@ -169,7 +171,7 @@ class Optimizer(ABC):
         check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
         if not self._is_tried:
             self._try()
-        if grads.incomplete:
+        if grads.gaps:
             names: dict[int, str] = {
                 tensor.id: names[0] for names, tensor in self._parameters.items()
             }
@@ -181,10 +183,7 @@ class Optimizer(ABC):
             raise UnusedParametersError(
                 f"{self._op}.step: nothing was updated, for these parameters cannot be: {listed}. "
                 "Did they take part in the loss, was `wrt` the whole model, and does it still have "
-                "them? After a layer is replaced, make a new optimizer. One that meets plain "
-                "values before it meets the tape is not recorded: weight.retaped(x.tape_type). "
-                "Where a tensor was lent by with_empty_tape() and then dropped, all before it is "
-                "lost: write share().",
+                "them? After a layer is replaced, make a new optimizer.",
                 [name for names, _ in unused for name in names],
             )
         for group, gradients in updates:
@@ -195,7 +194,7 @@ class Optimizer(ABC):
 
         Gradients are values that `backward` returns, so there is none to set to zero here (for a
         store that a loop carries from step to step there is ``grads.zero()``). Call it after
-        `step`, if at all: a tape is freed with its owner, so that nothing grows without it.
+        `step`, if at all: what was recorded is freed with the tensors, so that nothing grows without it.
         """
         active_context().close_tapes(
             f"{self._op}.zero_grad() was called (which belongs after step(), not between the "
@@ -275,6 +274,17 @@ def _made_with(cls: type[Optimizer]) -> frozenset[str]:
     """Return the arguments, but `lr`, that an optimizer of this library is made with."""
     is_own = cls.__module__.startswith(Optimizer.__module__.rpartition(".")[0])
     return frozenset(inspect.signature(cls).parameters if is_own else ()) - {"lr"}
+
+
+def _check_names(op: str, names: Sequence[str]) -> None:
+    """Refuse names of state of which a file would hold one for two."""
+    for at, name in enumerate(names):
+        is_taken = name == "step" or name in names[:at]
+        if is_taken or not name or "." in name:
+            why = "is taken" if is_taken else "must be a word without dots"
+            raise ArgumentValueError(
+                f"{op}: the state {name!r} {why}: files have the arrays by these names"
+            )
 
 
 def _as_lr(op: str, value: object) -> float:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tapetensor.arguments import check_function
+from tapetensor.arrays.array import check_unmasked
 from tapetensor.arrays.libraries import like
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.optim.moving_average import HasTensors
@@ -78,9 +79,10 @@ class Raveled:
         The tensors keep their ids and get new data, as from an optimizer.
 
         Raises:
-            ArgumentTypeError: if it is no numpy array of real numbers.
+            ArgumentTypeError: if it is no numpy array of real numbers, or is masked.
             ShapeError: if it has not as many elements as the parameters, on one axis.
         """
+        check_unmasked("Raveled.assign", "the array", flat)
         if not isinstance(flat, np.ndarray) or flat.dtype.kind not in "fiu":
             kind = getattr(flat, "dtype", type(flat).__name__)
             raise ArgumentTypeError(f"Raveled.assign: expected an array of numbers, got {kind}")

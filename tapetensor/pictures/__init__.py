@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tapetensor.pictures.graph import Graph as Graph
 from tapetensor.pictures.graph import Op as Op
 from tapetensor.pictures.places import Place as Place
+from tapetensor.pictures.places import calling_place as calling_place
 from tapetensor.pictures.places import users_place as users_place
 from tapetensor.pictures.tree import tree as tree
 

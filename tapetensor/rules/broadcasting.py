@@ -35,6 +35,43 @@ def broadcast(op: str, shapes: Sequence[Dims], of: str = "") -> Dims | None:
     return tuple(result)
 
 
+def check_ranks(op: str, shapes: Sequence[Dims]) -> None:
+    """Raise ShapeError if operands of different rank meet each of a dim with each by accident.
+
+    numpy aligns the last axes, so ``(B, 1) - (B,)`` is ``(B, B)``: a dim of the longer shape stands
+    where the shorter one is repeated, and once more where an axis of 1 of the longer shape meets
+    it. A bias ``(B, K) + (K,)`` repeats no dim, and neither do operands of one rank, by which a
+    program says that it means every pair: ``(B, 1) - (1, B)``.
+
+    Raises:
+        ShapeError: for the first two operands of which it is so.
+    """
+    for longer in shapes:
+        for shorter in shapes:
+            axis = _met_by_accident(longer, shorter)
+            if axis is not None:
+                raise ShapeError(
+                    f"{op}: shapes {' and '.join(map(written, shapes))} broadcast to "
+                    f"{written(broadcast(op, shapes) or ())}, each of {longer[axis]} with each; "
+                    f"drop the axis of 1 of {written(longer)} with squeeze(), or give "
+                    f"{written(shorter)} one with expand_dims(-1); expand_dims(0) says that every "
+                    "pair is meant"
+                )
+
+
+def _met_by_accident(longer: Dims, shorter: Dims) -> int | None:
+    """Return the axis of the longer shape whose dim the shorter one has beside it; None if none."""
+    ahead = len(longer) - len(shorter)
+    if ahead <= 0:
+        return None
+    met = [dim for dim, one in zip(shorter, longer[ahead:], strict=True) if one == ONE != dim]
+    repeated: Dims = (*[ONE] * ahead, *shorter)
+    for axis, dim in enumerate(longer):
+        if dim != ONE and repeated[axis] == ONE and isinstance(dim, Size) and dim in met:
+            return axis
+    return None
+
+
 def joined_dim(lhs: Dim, rhs: Dim) -> Dim | None:
     """Return the dim to which two broadcast; None if they do not, or nothing is certain."""
     if lhs == rhs or rhs == ONE:

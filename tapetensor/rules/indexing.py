@@ -232,11 +232,37 @@ def check_count(op: str, shape: Dims, axis: int, count: Dim) -> None:
 
 
 def check_single(op: str, shape: Dims) -> None:
-    """Raise ShapeError if a shape cannot have one element, whatever its open dims are."""
-    if any(dim.literal not in (None, 1) for dim in shape if isinstance(dim, Size)):
+    """Raise ShapeError if a shape has not one element, whatever its open dims are.
+
+    A name is taken for more than one: nobody gives a single element a name for how many there are.
+    """
+    if has_several(shape):
         elements = product(shape)
         held = "more than one element" if isinstance(elements, Open) else f"{elements} elements"
         raise ShapeError(
             f"{op}: a tensor of shape {written(shape)} has {held}, not one; reduce it first "
             "(mean(), sum(), ...), or read numpy()"
         )
+
+
+def check_truth(op: str, shape: Dims, cure: str = "") -> None:
+    """Raise ShapeError if a shape has not one element, of which the truth is asked.
+
+    Args:
+        op: what asks for it: "bool" at run time, and what was written where that is known ("if").
+        shape: of what is asked.
+        cure: what to write instead, if there is something better.
+    """
+    if has_several(shape):
+        cure = cure or (
+            "ask for all() or any() of them, or choose by element with tt.where(mask, x, y)"
+        )
+        raise ShapeError(
+            f"{op}: a tensor of shape {written(shape)} has a truth for each element, not one; "
+            f"{cure}"
+        )
+
+
+def has_several(shape: Dims) -> bool:
+    """Tell whether a shape has more elements than one, or none: a dim that is not 1."""
+    return any(isinstance(dim, Size) and dim != ONE for dim in shape)

@@ -9,6 +9,7 @@ from tapetensor.errors import AxisError, ShapeError
 from tapetensor.rules.dims import (
     ANY,
     ONE,
+    Atom,
     Dim,
     Dims,
     Open,
@@ -54,6 +55,38 @@ def _quotient(elements: Dim, filled: Dim) -> Dim | None:
         return None if quotient is None or quotient.literal is None else quotient
     # Nothing is certain where dims have names: B * 3 elements fill (2, -1) if B is even.
     return ANY if quotient is None else quotient
+
+
+def check_order(op: str, shape: Dims, target: Dims) -> None:
+    """Raise ShapeError if a reshape mixes the elements of a dim that keeps its name.
+
+    Elements keep their order, so ``(B, M, 32)`` can become ``(B, M, 4, 8)``. In ``(B, 4, M, 8)``
+    four times as many lie before `M`, and no `M` of the old shape is one of the new. Nothing is
+    said of a name that stands in several dims, nor where names come in that the shape has not.
+    """
+    old, new = _places(shape), _places(target)
+    names = {atom for dim in shape if isinstance(dim, Size) for atom in dim.atoms}
+    for atom in [one for one in old if one in new]:
+        lhs, rhs = product(shape[: old[atom]]), product(target[: new[atom]])
+        are_known = (
+            isinstance(lhs, Size) and isinstance(rhs, Size) and lhs.atoms | rhs.atoms <= names
+        )
+        if are_known and lhs != rhs:
+            raise ShapeError(
+                f"{op}: {written(shape)} to {written(target)} mixes the elements of {atom.name}: "
+                f"what lies before it is {lhs} in the one and {rhs} in the other; reshape() keeps "
+                "elements in their order, permute_dims() puts the dims into another one"
+            )
+
+
+def _places(shape: Dims) -> dict[Atom, int]:
+    """Return the places of the dims that are a name, each of which no other dim has."""
+    found: dict[Atom, list[int]] = {}
+    for place, dim in enumerate(shape):
+        for atom in dim.atoms if isinstance(dim, Size) else ():
+            found.setdefault(atom, []).append(place)
+    alone = {atom: place for atom, (place, *others) in found.items() if not others}
+    return {atom: place for atom, place in alone.items() if shape[place] == Size.named(atom)}
 
 
 def permute_dims(op: str, axes: Sequence[int], order: Sequence[int], shape: Dims) -> Dims:

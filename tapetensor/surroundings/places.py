@@ -35,22 +35,22 @@ class Place(Protocol):
 class Attributes:
     """The attributes of an object that has a dictionary for them; `__setattr__` is not asked."""
 
-    __slots__ = ("_owner",)
+    __slots__ = ("owner",)
 
     def __init__(self, owner: object) -> None:
-        self._owner = owner
+        self.owner = owner
 
     def read(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the dictionary, and a copy of it."""
-        fields: Any = attributes_of(self._owner)
+        fields: Any = attributes_of(self.owner)
         return fields, dict.copy(fields)
 
     def write(self, held: tuple[dict[str, Any], dict[str, Any]]) -> None:
         """Put back the dictionary, and what it held."""
         fields, values = held
         Contents(fields, dict).write(values)
-        if attributes_of(self._owner) is not fields:
-            object.__setattr__(self._owner, "__dict__", fields)
+        if attributes_of(self.owner) is not fields:
+            object.__setattr__(self.owner, "__dict__", fields)
 
 
 def attributes_of(owner: Any) -> dict[str, Any] | None:
@@ -66,16 +66,17 @@ def attributes_of(owner: Any) -> dict[str, Any] | None:
 class Slot:
     """An attribute that lies in a slot of an object, or what else a descriptor reads and sets."""
 
-    __slots__ = ("_descriptor", "_owner")
+    __slots__ = ("_descriptor", "name", "owner")
 
-    def __init__(self, owner: object, descriptor: Any) -> None:
-        self._owner = owner
+    def __init__(self, owner: object, descriptor: Any, name: str = "") -> None:
+        self.owner = owner
         self._descriptor = descriptor
+        self.name = name
 
     def read(self) -> object:
         """Return the value, or a mark that there is none."""
         try:
-            held: object = self._descriptor.__get__(self._owner)
+            held: object = self._descriptor.__get__(self.owner)
         except (AttributeError, ValueError):
             return NOTHING
         return held
@@ -83,9 +84,9 @@ class Slot:
     def write(self, held: object) -> None:
         """Set the value, or leave the slot empty."""
         if held is not NOTHING:
-            self._descriptor.__set__(self._owner, held)
+            self._descriptor.__set__(self.owner, held)
         elif self.read() is not NOTHING:
-            self._descriptor.__delete__(self._owner)
+            self._descriptor.__delete__(self.owner)
 
 
 class Slots:
@@ -123,24 +124,24 @@ def slots_of_class(cls: type) -> dict[str, types.MemberDescriptorType]:
 class Name:
     """A name of a module or of a class."""
 
-    __slots__ = ("_name", "_owner")
+    __slots__ = ("name", "owner")
 
     def __init__(self, owner: dict[str, Any] | type, name: str) -> None:
-        self._owner = owner
-        self._name = name
+        self.owner = owner
+        self.name = name
 
     def read(self) -> object:
         """Return the value, or a mark that there is none."""
-        owner = self._owner
+        owner = self.owner
         names = owner if isinstance(owner, dict) else vars(owner)
-        return names.get(self._name, NOTHING)
+        return names.get(self.name, NOTHING)
 
     def write(self, held: object) -> None:
         """Set the value if it is another one, or delete the name."""
         now = self.read()
         if held is now:
             return
-        owner, name = self._owner, self._name
+        owner, name = self.owner, self.name
         if isinstance(owner, dict):
             if held is NOTHING:
                 del owner[name]
@@ -160,19 +161,19 @@ class Contents:
     is added. No key is looked for, which would run its own methods.
     """
 
-    __slots__ = ("_container", "_kind")
+    __slots__ = ("_kind", "container")
 
     def __init__(self, container: Any, kind: type[Any]) -> None:
-        self._container = container
+        self.container = container
         self._kind: Any = kind
 
     def read(self) -> Any:
         """Return the items in a dictionary or a list."""
-        return contents_of(self._kind, self._container)
+        return contents_of(self._kind, self.container)
 
     def write(self, held: Any) -> None:
         """Put the items back, unless they are there."""
-        kind, container, now = self._kind, self._container, self.read()
+        kind, container, now = self._kind, self.container, self.read()
         has_same = len(now) == len(held) and all(map(is_, now, held))
         if not has_same:
             kind.clear(container)
@@ -197,14 +198,14 @@ def contents_of(kind: Any, container: Any) -> Any:
 class GeneratorState:
     """The state of a generator of random numbers."""
 
-    __slots__ = ("_generator",)
+    __slots__ = ("generator",)
 
     def __init__(self, generator: AnyGenerator) -> None:
-        self._generator: Any = generator
+        self.generator: Any = generator
 
     def read(self) -> Any:
         """Return the state; None if there is none: the system's generator has none."""
-        generator = self._generator
+        generator = self.generator
         try:
             # What Python's are asked for is a tuple of numbers already.
             is_pythons = isinstance(generator, random.Random)
@@ -214,7 +215,7 @@ class GeneratorState:
 
     def write(self, held: Any) -> None:
         """Set the state, unless it is that."""
-        generator = self._generator
+        generator = self.generator
         if held is not None and held != self.read():
             is_pickled = isinstance(held, bytes)
             generator.__setstate__(pickle.loads(held) if is_pickled else held)
@@ -271,9 +272,9 @@ def checksum(array: Array) -> int:
     return zlib.crc32(part.reshape(-1).view(np.uint8))
 
 
-def cell_place(cell: types.CellType) -> Slot:
-    """Return the place of what a closure holds."""
-    return Slot(cell, CELL_CONTENTS)
+def cell_place(cell: types.CellType, name: str = "") -> Slot:
+    """Return the place of what a closure holds, by the name of a variable."""
+    return Slot(cell, CELL_CONTENTS, name)
 
 
 CELL_CONTENTS: Final[Any] = vars(types.CellType)["cell_contents"]

@@ -70,6 +70,12 @@ class Reach:
 
     Args:
         roots: functions, modules, generators.
+
+    Attributes:
+        places: what may change between two calls.
+        large: arrays that are too large to be copied.
+        tensors: the tensors.
+        closed: objects of libraries, which were not looked into.
     """
 
     __slots__ = (
@@ -80,6 +86,7 @@ class Reach:
         "_owners",
         "_seen",
         "_waiting",
+        "closed",
         "large",
         "places",
         "tensors",
@@ -89,6 +96,7 @@ class Reach:
         self.places: list[Place] = []
         self.large: list[ManyElements] = []
         self.tensors: list[Tensor[Any, Any, Any]] = []
+        self.closed: list[object] = []
         self._waiting = list(roots)
         # What runs is no library, wherever it is installed.
         self._home = _module_of(self._waiting[0]).partition(".")[0]
@@ -157,8 +165,9 @@ class Reach:
     def _visit_function(self, function: types.FunctionType) -> None:
         self._waiting += function.__defaults__ or ()
         self._waiting += (function.__kwdefaults__ or {}).values()
-        for cell in function.__closure__ or ():
-            self.places.append(cell_place(cell))
+        names = function.__code__.co_freevars
+        for name, cell in zip(names, function.__closure__ or (), strict=True):
+            self.places.append(cell_place(cell, name))
             try:
                 self._waiting.append(cell.cell_contents)
             except ValueError:
@@ -169,11 +178,11 @@ class Reach:
         if not self._is_library(function.__module__):
             code = all_names_in(function.__code__)
             self._fresh |= code.mentioned
-            names = function.__globals__
-            self._follow(names, names, code.reads)
-            for name in code.writes - names.keys():
+            around = function.__globals__
+            self._follow(around, around, code.reads)
+            for name in sorted(code.writes - around.keys()):
                 # A global that the function makes.
-                self.places.append(Name(names, name))
+                self.places.append(Name(around, name))
 
     def _visit_class(self, cls: type) -> None:
         # Of a generic class there are aliases, of which none is a class.
@@ -214,12 +223,13 @@ class Reach:
         if is_library and not (_is_module(cls) or issubclass(cls, _CARRIERS)):
             # What `functools` makes of a function, say.
             self._waiting.append((attributes_of(value) or {}).get("__wrapped__"))
+            self.closed.append(value)
             return
         self._hold_attributes(value)
         self._waiting.append(cls)
         for base in cls.__mro__:
             if not self._is_library(base.__module__):
-                slots = [Slot(value, one) for one in slots_of_class(base).values()]
+                slots = [Slot(value, one, name) for name, one in slots_of_class(base).items()]
                 self.places += slots
                 self._waiting += [slot.read() for slot in slots]
 
@@ -240,7 +250,8 @@ class Reach:
         self, owner: dict[str, Any] | type, names: Any, mentioned: AbstractSet[str]
     ) -> None:
         """Hold what a module or a class has by the names that are mentioned."""
-        for name in mentioned & names.keys():
+        # In an order that is the same in every process.
+        for name in sorted(mentioned & names.keys()):
             if (id(owner), name) not in self._held_names:
                 self._held_names.add((id(owner), name))
                 self.places.append(Name(owner, name))

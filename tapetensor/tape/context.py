@@ -8,7 +8,7 @@ import threading
 from contextvars import ContextVar
 from itertools import count
 from types import FrameType, TracebackType
-from typing import Protocol, Self, final
+from typing import Any, Protocol, Self, final
 from weakref import WeakSet, ref
 
 from typing_extensions import override
@@ -37,9 +37,8 @@ class Closable(Protocol):
 class GradientContext:
     """A scope for tapes: those made inside it close when it is left, and no others do.
 
-    A tape belongs to the context in which `trace` (or another method that gives a tensor a tape of
-    its own) made it, wherever it is moved to; where tapes of two contexts merge, the result belongs
-    to both. The use of a closed tape raises `TapeClosedError`; values can still be read.
+    A tape belongs to the context in which `trace` (or another method that gives a tensor a tape)
+    made it; where tapes of two contexts meet in an op, that of the result belongs to both. The use of a closed tape raises `TapeClosedError`; values can still be read.
 
     Contexts nest. Which one is active is kept per thread and per asyncio task (by `contextvars`). A
     context that a generator enters, or has entered for it, is active while the generator runs, and
@@ -51,8 +50,9 @@ class GradientContext:
     nowhere, `clear_tape` says so while such a one is alive, and the mypy plugin where it is made.
 
     Leaving contexts in another order than that of entering closes nothing else: the innermost one
-    that is still open is active. A tape is freed with its owner, context or no context; so contexts
-    are not needed to save memory, they are a check that no tape outlives its part of the program.
+    that is still open is active. What was recorded is freed with the tensors that hold it, context or
+    no context; so contexts are not needed to save memory, they are a check that no tape outlives its
+    part of the program.
 
     >>> import tapetensor as tt
     >>> x = tt.ones((2,))
@@ -76,6 +76,7 @@ class GradientContext:
         "_outer",
         "_tapes",
         "level",
+        "tape",
     )
 
     def __init__(self) -> None:
@@ -86,6 +87,8 @@ class GradientContext:
         self._is_open: bool | None = None
         _bare.contexts.add(self)
         self._tapes: set[ref[Closable]] = set()
+        # That of all that is traced in here and carries no gradients; None until there is one.
+        self.tape: Any = None
         # When this one was entered: the active context, the value of `_current`, and the generator.
         self._outer: GradientContext | None = None
         self._before: GradientContext | None = None
@@ -179,6 +182,7 @@ class GradientContext:
     def close_tapes(self, reason: str) -> None:
         """Close all tapes that belong to this context; it stays as it is otherwise."""
         tapes, self._tapes = self._tapes, set()
+        self.tape = None
         # Not a loop over the set, from which a tape that dies in the meantime drops out.
         while tapes:
             tape = tapes.pop()()
@@ -220,7 +224,7 @@ def active_context() -> GradientContext:
 def clear_tape() -> None:
     """Close all tapes of the active context; their later use raises `TapeClosedError`.
 
-    Nothing needs it: a tape is freed with its owner. It makes sure that no tape of an earlier step
+    Nothing needs it: a tape is freed with its tensors. It makes sure that no tape of an earlier step
     is used in a later one.
 
     Raises:

@@ -1,165 +1,192 @@
-"""Places where a backward pass stops though there is something to flow on to."""
+"""Where gradients stopped though there was something to flow on to, for those who ask for it."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from tapetensor.pictures import Place, users_place
-from tapetensor.tape.origins import Ids, Incomplete, Origins, ids_since, name_of, origins_from
-from tapetensor.tape.recorder import Recorder
+from tapetensor.errors import MissingGradientError, TapeUsedError
+from tapetensor.pictures.places import Place, is_users_file
+from tapetensor.tape.history import (
+    BackwardPass,
+    Ids,
+    Step,
+    UsedUp,
+    gap_step,
+    ids_before,
+    op_name,
+    reached_from,
+    size_of,
+)
 
-
-class Segment(NamedTuple):
-    """Records that several tapes hold together; nobody changes them any more.
-
-    Attributes:
-        records: by the id of their result.
-        earlier: the segments that they go on from.
-    """
-
-    records: Recorder
-    earlier: tuple[Segment, ...]
-
-
-class Gap(NamedTuple):
-    """A value on a tape that has no record of what the value was computed from.
-
-    Attributes:
-        shape: the shape of the value.
-        op: what it met the tape in, or was lent by.
-        place: the line of the program that ran the op; None if a thread began inside the library.
-        origins: what it was computed from by ops that are not recorded here; None if that is to be
-            found in segments.
-        segments: of a value that was lent, where its record is.
-        gaps: of a value that was lent, those of the tape of its owner.
-        is_lent: whether it was lent by its owner, and not computed without a tape.
-    """
-
-    shape: tuple[int, ...]
-    op: str
-    place: Place | None
-    origins: Origins | None
-    segments: tuple[Segment, ...] = ()
-    gaps: tuple[tuple[int, Gap], ...] = ()
-    is_lent: bool = False
-
-    @classmethod
-    def computed(cls, op: str, value: Any) -> Gap:
-        """Return the gap at a plain tensor that meets a tape in the line that runs now."""
-        return cls(value.array.shape, op, users_place(), value.origins)
-
-    @classmethod
-    def lent(cls, op: str, value: Any) -> Gap:
-        """Return the gap at a handle, lent in the line that runs now by the owner of a tape."""
-        segments, gaps = tuple(value.tape.frozen().values()), tuple(value.tape.gaps.items())
-        return cls(value.array.shape, op, users_place(), None, segments, gaps, is_lent=True)
+_RECORD = (
+    "give it a tape before them, weight.retaped(x.tape_type) or x.trace(), or detach() it where it "
+    "is a constant (a whole model: run nn.inference(model))"
+)
 
 
-def every_segment(segments: Iterable[Segment]) -> Iterator[Segment]:
-    """Iterate over segments and over all that they go on from, the latest ones first."""
-    seen: set[int] = set()
-    left = deque(segments)
-    while left:
-        segment = left.popleft()
-        if id(segment) not in seen:
-            seen.add(id(segment))
-            yield segment
-            left += segment.earlier
-
-
-def all_records(records: Recorder, segments: Iterable[Segment]) -> Recorder:
-    """Return the records of a tape and of the segments that it goes on from, as one."""
-    whole = records.copy()
-    for segment in every_segment(segments):
-        whole.update(segment.records)
-    return whole
-
-
-def incomplete(
-    gaps: Mapping[int, Gap], records: Recorder, wanted: Mapping[int, Any] | None
-) -> tuple[Incomplete, ...]:
-    """Return what the gradients of a backward pass may lack, for those who ask for them later.
+class Gap:
+    """What gradients lack because they stopped at a value.
 
     Args:
-        gaps: by the id of the value.
-        records: all that the pass replays.
-        wanted: the ids to compute gradients for, with their names or tensors; None for every leaf.
+        what: where they stopped, and why; a sentence that goes on with what is concerned.
+        cure: what to write instead.
+        kernel: of the op that they stopped at.
+        step: the gap, whose past is what is concerned; None if all is among `ids`.
+        ids: of further tensors that the gradients should have flowed on to.
+    """
+
+    __slots__ = ("_cure", "_first", "_found", "_ids", "_what", "kernel", "step")
+
+    def __init__(
+        self,
+        what: str,
+        cure: str,
+        kernel: Callable[..., object],
+        step: Step | None,
+        ids: Iterable[int] = (),
+    ) -> None:
+        self._what = what
+        self.kernel = kernel
+        self._cure = cure
+        self.step = step
+        self._ids = frozenset(ids)
+        # The past is looked through as far back as somebody asks.
+        self._first = sys.maxsize
+        self._found = Ids()
+
+    @classmethod
+    def at(cls, step: Step, shape: tuple[int, ...] | None = None) -> Gap:
+        """Return the gap at a value, of a shape if that is known, whose step has no pullbacks."""
+        op = op_name(step[1])
+        of_shape = "" if shape is None else f" of shape {shape}"
+        if step[1] is gradient_of_pass:
+            return cls(
+                f"a gradient{of_shape} that another backward pass gave takes part, and no gradient "
+                "flows through that",
+                "write tt.grad(...), which is recorded, or detach() it where it is a constant",
+                step[1],
+                step,
+            )
+        if isinstance(step[1], UsedUp):
+            return cls(
+                f"{op} made a plain value{of_shape} of it that backward(){_at(step[1].done)} has "
+                "used up",
+                "compute it again in each step, write backward(retain=True) there, or detach() it "
+                "where it is a constant",
+                step[1],
+                step,
+            )
+        return cls(
+            f"{op} made a plain value{of_shape} of it, and ops on plain values that come of data "
+            "are not recorded",
+            _RECORD,
+            step[1],
+            step,
+        )
+
+    @classmethod
+    def constant(cls, step: Step, parent: int, steps: Sequence[Step]) -> Gap:
+        """Return the gap at an operand that a kernel takes as a constant.
+
+        Args:
+            step: of the op.
+            parent: the id of the operand.
+            steps: those before, the earliest first.
+        """
+        ids = reached_from(steps, {parent})
+        behind = next((one for one in steps if one[0] == parent and one[2] is None), None)
+        return cls(
+            f"{op_name(step[1])} takes an operand that comes of it as a constant",
+            "detach() the operand, or write the loss by other ops",
+            step[1],
+            behind,
+            ids,
+        )
+
+    def of_others(self, past: tuple[Any, ...]) -> Gap:
+        """Return the same of a value that came of other ids, with the history of each."""
+        unique_id = 1 + max([one for one in past if isinstance(one, int)])
+        step = gap_step(unique_id, self.kernel, past, size_of(past))
+        return Gap(self._what, self._cure, self.kernel, step)
+
+    def concerns(self, unique_id: int) -> bool:
+        """Tell whether the gradient of a tensor lacks a part."""
+        if unique_id in self._ids:
+            return True
+        if unique_id < self._first and self.step is not None:
+            self._first, self._found = unique_id, ids_before(self.step, unique_id)
+        return unique_id in self._found
+
+    def error(self, op: str, names: Sequence[str]) -> MissingGradientError:
+        """Return the error for those who ask for gradients that lack a part.
+
+        Args:
+            op: what asks.
+            names: the tensors whose gradients they are.
+        """
+        of = "gradient" if len(names) == 1 else "gradients"
+        return MissingGradientError(
+            f"{op}: a part of the {of} of {', '.join(names)} is missing: {self._what}; {self._cure}"
+        )
+
+
+def gradient_of_pass() -> None:
+    """Stand in a step for what made a gradient that is computed with."""
+
+
+def name_of(wanted: Any) -> str:
+    """Return what a message calls a tensor: its name, or what can be told of it without one."""
+    return wanted if isinstance(wanted, str) else f"the tensor of shape {wanted.shape}"
+
+
+def used_error(op: str, step: Step) -> TapeUsedError:
+    """Return the error for a recorded step that a backward pass has used up."""
+    return TapeUsedError(
+        f"{op}: what {op_name(step[1])!r} recorded was used up by backward(){_at(step[4])}; write "
+        "backward(retain=True) there for a second backward pass through it, or detach() a value "
+        "that is carried on from step to step"
+    )
+
+
+def _at(done: object) -> str:
+    place = done.place if isinstance(done, BackwardPass) else None
+    return f" at {Place(*place)}" if place is not None and is_users_file(place[0]) else ""
+
+
+def check_complete(
+    op: str,
+    steps: list[Step],
+    output_id: int,
+    wanted: Mapping[int, Any],
+    constants: Iterable[tuple[Step, int]] = (),
+) -> None:
+    """Raise an error if gradients that are wanted would lack a part.
+
+    Args:
+        op: for the message.
+        steps: all before the output, the earliest first.
+        output_id: the id that gradients flow from.
+        wanted: by id the tensors, or their names.
+        constants: steps with the id of an operand that they take as a constant.
 
     Raises:
-        MissingGradientError: if a gradient that is wanted lacks a part.
+        MissingGradientError: if they would.
+        TapeUsedError: if that is because a backward pass has used a step up.
     """
-    # Nothing older than these is asked for now, so long histories are not looked through.
-    first = min([min(records, default=0), *(wanted or ())])
-    found = []
-    for unique_id, gap in gaps.items():
-        if unique_id in records or (wanted is not None and unique_id in wanted):
-            # The owner of the record joined, or the gradient is to stop there.
-            continue
-        missing = _before(unique_id, gap, first)
-        missing |= records.reached_from(missing.among(records))
-        if wanted is None and not gap.is_lent:
-            found.append(Incomplete(*_words(gap), gap.origins, missing))
-            continue
-        concerned = [name_of(one) for key, one in (wanted or {}).items() if key in missing]
-        if wanted is None:
-            concerned = ["all that comes before it"]
-        if concerned:
-            raise Incomplete(*_words(gap), gap.origins, missing).error("backward", concerned)
-    return tuple(found)
-
-
-def seen_from_outside(
-    gaps: Mapping[int, Gap], records: Recorder, renamed: Mapping[int, int]
-) -> dict[int, Gap]:
-    """Return the gaps inside an op that encloses a function, for the tape that records the op.
-
-    Args:
-        gaps: those of the tape inside.
-        records: what is recorded inside, which the tape outside does not see.
-        renamed: the ids outside of tensors that have another one inside.
-    """
-    found = {}
-    for unique_id, gap in gaps.items():
-        if unique_id in records:
-            continue
-        before = _before(unique_id, gap, 0)
-        ids = records.reached_from(before | before.among(records))
-        outside = origins_from(Ids((renamed.get(one, one) for one in ids), before.ranges))
-        found[unique_id] = gap._replace(origins=outside, segments=(), gaps=())
-    return found
-
-
-def _before(unique_id: int, gap: Gap, first: int) -> Ids:
-    """Return all ids, from `first` on, that gradients would have flowed on to from a gap."""
-    found = Ids()
-    seen: set[int] = set()
-    left = [(unique_id, gap)]
-    while left:
-        value, one = left.pop()
-        if one.origins is not None:
-            found |= ids_since(first, one.origins)
-        elif value not in seen:
-            seen.add(value)
-            reached = all_records(Recorder(), one.segments).reached_from({value})
-            found |= reached - {value}
-            left += [(key, earlier) for key, earlier in one.gaps if key in reached]
-    return found
-
-
-def _words(gap: Gap) -> tuple[str, str]:
-    """Return what happened, and the cure."""
-    where = f"{gap.op} at {gap.place}" if gap.place else gap.op
-    if gap.is_lent:
-        return (
-            f"{where} lent a tensor of shape {gap.shape}, which itself took no part in the result, "
-            "so that the gradient stops there",
-            "lend it by share(), which goes on, or detach() it where it is a constant",
-        )
-    return (
-        f"{where} got a plain operand of shape {gap.shape} that was computed from it, and ops on "
-        "plain values are not recorded",
-        "give it a tape before them, weight.retaped(x.tape_type) or x.trace(), or detach() the "
-        "operand where it is a constant",
-    )
+    reached = reached_from(steps, {output_id})
+    for step in steps:
+        if step[2] is None and step[0] in reached:
+            behind = ids_before(step, min(wanted, default=0))
+            concerned = [name_of(one) for key, one in wanted.items() if key in behind]
+            if concerned and not step[5]:
+                raise used_error(op, step)
+            if concerned:
+                raise Gap.at(step).error(op, concerned)
+    for step, parent in constants:
+        if step[0] in reached:
+            gap = Gap.constant(step, parent, steps)
+            concerned = [name_of(one) for key, one in wanted.items() if gap.concerns(key)]
+            if concerned:
+                raise gap.error(op, concerned)

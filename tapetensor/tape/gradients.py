@@ -21,9 +21,13 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.pictures import table
+from tapetensor.tape.gaps import Gap, name_of
+from tapetensor.tape.history import OWN, one_pass
 from tapetensor.tape.ids import TensorId
 from tapetensor.tape.norms import clipping, global_norm
-from tapetensor.tape.origins import Incomplete, name_of
+
+# So many backward passes are told apart by the gradients of them.
+_MOST_PASSES = 32
 
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)
@@ -43,8 +47,13 @@ class Tensorlike(Protocol[G_co]):
     def shape(self) -> tuple[int, ...]:
         """The shape, which is the gradient's too."""
 
-    def wrap_gradient(self, array: Array) -> G_co:
-        """Return `array` as a plain tensor of this tensor's static shape and dtype."""
+    def wrap_gradient(self, array: Array, origins: tuple[Any, ...] = ()) -> G_co:
+        """Return `array` as a plain tensor of this tensor's static shape and dtype.
+
+        Args:
+            array: the gradient.
+            origins: what it was computed from, as of a gap.
+        """
 
 
 class Gradients:
@@ -67,12 +76,14 @@ class Gradients:
     Tensor([2., 4.], shape=(2,), dtype=float32, NoneTape)
     """
 
-    __slots__ = ("_leafs", "_leaky", "arrays", "incomplete")
+    __slots__ = ("_leafs", "_leaky", "arrays", "gaps", "origins")
 
     def __init__(self) -> None:
         self.arrays: dict[int, Array] = {}
         # What some of them lack: who asks for one of those gets an error.
-        self.incomplete: tuple[Incomplete, ...] = ()
+        self.gaps: tuple[Gap, ...] = ()
+        # The backward passes that they are of, and the histories of what was inserted.
+        self.origins: tuple[Any, ...] = ()
         self._leafs: frozenset[int] | None = None
         self._leaky = False
 
@@ -82,11 +93,12 @@ class Gradients:
         arrays: dict[int, Array],
         leafs: frozenset[int] | None,
         is_leaky: bool,
-        incomplete: tuple[Incomplete, ...] = (),
+        gaps: tuple[Gap, ...] = (),
+        origins: tuple[Any, ...] = (),
     ) -> Gradients:
         """Return a store that holds `arrays`."""
         store = cls()
-        store.incomplete = incomplete
+        store.gaps, store.origins = gaps, origins
         store.arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
         return store
 
@@ -131,7 +143,9 @@ class Gradients:
         array = self.arrays.get(self._asked("Gradients.get", tensor))
         if array is None:
             return None
-        return read_only(array) if isinstance(tensor, TensorId) else tensor.wrap_gradient(array)
+        if isinstance(tensor, TensorId):
+            return read_only(array)
+        return tensor.wrap_gradient(array, self.origins)
 
     @overload
     def remove(self, tensor: Tensorlike[G]) -> G | None: ...
@@ -150,7 +164,9 @@ class Gradients:
         array = self.arrays.pop(self._asked("Gradients.remove", tensor), None)
         if array is None:
             return None
-        return read_only(array) if isinstance(tensor, TensorId) else tensor.wrap_gradient(array)
+        if isinstance(tensor, TensorId):
+            return read_only(array)
+        return tensor.wrap_gradient(array, self.origins)
 
     @overload
     def insert(self, tensor: Tensorlike[G], gradient: G | Array) -> None: ...
@@ -181,6 +197,8 @@ class Gradients:
         """
         unique_id = _id_of("Gradients.insert", tensor)
         array = array_of("Gradients.insert", gradient)
+        if (history := getattr(gradient, "history", None)) is not None and history is not OWN:
+            self._came_of((history,))
         existing = self.arrays.get(unique_id)
         if not isinstance(tensor, TensorId):
             _check_gradient("Gradients.insert", tensor, array)
@@ -194,6 +212,11 @@ class Gradients:
         check_one_library("Gradients.insert", (existing, array))
         del existing
         self._add(unique_id, array)
+
+    def _came_of(self, origins: tuple[Any, ...]) -> None:
+        self.origins += origins
+        if len(self.origins) > _MOST_PASSES:
+            self.origins = (one_pass(self.origins),)
 
     def _add(self, unique_id: int, array: Array) -> None:
         """Add an array to an entry, in place if nobody else can see that."""
@@ -244,7 +267,7 @@ class Gradients:
     def _asked(self, op: str, tensor: Tensorlike[Any] | TensorId) -> int:
         """Return the id of a tensor whose gradient is asked for, which lacks nothing."""
         unique_id = _id_of(op, tensor)
-        if self.incomplete:
+        if self.gaps:
             is_id = isinstance(tensor, TensorId)
             named = f"the tensor with id {unique_id}" if is_id else tensor
             self.check_complete(op, {unique_id: named})
@@ -257,7 +280,7 @@ class Gradients:
             op: what asks.
             wanted: by id the tensor, or its name.
         """
-        for one in self.incomplete:
+        for one in self.gaps:
             concerned = [name_of(wanted[key]) for key in wanted if one.concerns(key)]
             if concerned:
                 raise one.error(op, concerned)
@@ -278,6 +301,10 @@ class Gradients:
         self._leafs = ids if self._leafs is None else self._leafs | ids
         self.drop_non_leafs()
 
+    def declare(self, ids: frozenset[int]) -> None:
+        """Declare leafs by their ids, in the place of those declared before."""
+        self._leafs = ids
+
     def drop_non_leafs(self) -> None:
         """Drop the entries of tensors that are not declared leafs; without a declaration, none."""
         if self._leafs is not None:
@@ -285,7 +312,7 @@ class Gradients:
 
     def zero(self) -> None:
         """Set every gradient to zeros; the entries stay."""
-        self.incomplete = ()
+        self.gaps, self.origins = (), ()
         self.arrays = {key: np.zeros_like(array) for key, array in self.arrays.items()}
 
     def merge(self, other: Gradients) -> None:
@@ -310,7 +337,8 @@ class Gradients:
                 )
             merged[key] = array if existing is None else existing + array
         self.arrays = merged
-        self.incomplete += other.incomplete
+        self.gaps += other.gaps
+        self._came_of(other.origins)
         self._leaky = self._leaky or other._leaky
         if other._leafs is not None:
             self._leafs = own | other._leafs
@@ -360,7 +388,7 @@ class Gradients:
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""
-        return Gradients.of(self.arrays.copy(), self._leafs, self._leaky, self.incomplete)
+        return Gradients.of(self.arrays.copy(), self._leafs, self._leaky, self.gaps, self.origins)
 
     def __deepcopy__(self, memo: object) -> Gradients:
         """Return the same as `copy.copy`: the arrays are never written to."""

@@ -13,7 +13,8 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.pictures import Graph, Op
 from tapetensor.tape.gradients import Tensorlike
-from tapetensor.tape.recorder import Recorder, op_name, with_tuples
+from tapetensor.tape.history import BackwardPass, Step, op_name
+from tapetensor.tape.replay import checked, replay
 from tapetensor.tape.source_lines import place_of
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
@@ -33,13 +34,13 @@ class Output(Tensorlike[Any], Protocol):
 
 
 class Passage:
-    """What is seen on one way back through the records, which are not used up.
+    """What is seen on one way back through the steps, which are not used up.
 
     A gradient has the shape and dtype of what it is the gradient of, and pullbacks take time. The
     tape itself keeps neither: recording them would make every op slower.
     """
 
-    def __init__(self, records: Recorder, output: Output) -> None:
+    def __init__(self, steps: list[Step], output: Output) -> None:
         self.forms: dict[int, Form] = {}
         self.seconds: dict[int, float] = {}
         self._running: int | None = None
@@ -47,7 +48,7 @@ class Passage:
         ones = np.ones(output.shape, output.dtype)
         self.forms[output.id] = (ones.shape, ones.dtype)
         with np.errstate(all="ignore"):
-            records.checked(self._note).replay({output.id: ones})
+            replay(checked(steps, self._note), {output.id: ones}, BackwardPass(), [])
 
     def _note(self, _: str, unique_id: int, gradient: Array) -> None:
         """Take note of a gradient: pullbacks report what they take and then what they give."""
@@ -61,43 +62,45 @@ class Passage:
             self._running = None
 
 
-def graph_of_tape(
-    records: Recorder,
+def graph_of_steps(
+    steps: list[Step],
     output: Output | None,
     names: Mapping[str, Tensorlike[Any]] | None = None,
 ) -> Graph:
-    """Return the graph of a tape.
+    """Return the graph of steps.
 
     Args:
-        output: the tensor that it leads to; None if that is not known, then nothing is measured.
+        steps: the earliest first.
+        output: the tensor that they lead to; None if that is not known, then nothing is measured.
     """
     named: dict[int, str] = {tensor.id: name for name, tensor in (names or {}).items()}
     inputs: Any = (names or {}).values()
     forms: dict[int, Form] = {tensor.id: (tensor.shape, tensor.dtype) for tensor in inputs}
     if output is None:
-        ops = _numbered(_ops(records, forms, {}, named))
+        ops = _numbered(_ops(steps, forms, {}, named))
         return Graph("tape", ops, note=_UNMEASURED)
-    seen = Passage(records, output)
-    ops = _numbered(_ops(records, {**forms, **seen.forms}, seen.seconds, named))
+    seen = Passage(steps, output)
+    ops = _numbered(_ops(steps, {**forms, **seen.forms}, seen.seconds, named))
     title = f"tape of Tensor {output.shape}, {output.dtype}"
     return Graph(title, ops, time_is="backward time")
 
 
-def graph_of_slots(records: Recorder, values: list[Array]) -> Graph:
+def graph_of_slots(steps: list[Step], values: list[Array]) -> Graph:
     """Return the graph of a tape whose values are all there, in slots."""
     forms = {slot: (value.shape, value.dtype) for slot, value in enumerate(values)}
-    return Graph("tape", _ops(records, forms, {}, {}))
+    return Graph("tape", _ops(steps, forms, {}, {}))
 
 
 def _ops(
-    records: Recorder,
+    steps: list[Step],
     forms: Mapping[int, Form],
     seconds: Mapping[int, float],
     named: Mapping[int, str],
 ) -> list[Op]:
     ops: dict[int, Op] = {}
-    for produced_id in sorted(records):
-        kernel, pullbacks, parents = with_tuples(records[produced_id])
+    for produced_id, kernel, pullbacks, parents, _, _ in steps:
+        if parents.__class__ is int:
+            pullbacks, parents = (pullbacks,), (parents,)
         for parent in parents:
             if parent not in ops:
                 name = named.get(parent, "input")

@@ -36,6 +36,15 @@ def computed_once(compute: Callable[[Array], _Result]) -> Callable[[Array], _Res
     return computed
 
 
+def CONSTANT(_: Array) -> Array:  # noqa: N802  # a constant, and a function so that it is a pullback
+    """Stand for the pullback of an operand that is a constant by convention: class weights, a mask.
+
+    To ask for the gradient of such an operand, or of what lies behind it, is an error. (None stands
+    for a derivative that is zero, of which nothing is missing.)
+    """
+    raise AssertionError("a constant has no pullback")
+
+
 class JointPullbacks(tuple[Pullback | None, ...]):
     """Pullbacks that share one computation, which can leave out what only some of them need.
 

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import final
 
-from typing_extensions import override
-
-from tapetensor.pictures import Place, users_place
-from tapetensor.tape.recorder import Record, Recorder
+from tapetensor.pictures import Place
 
 _is_on: ContextVar[bool] = ContextVar("tapetensor_source_lines", default=False)
+# Whether one tells of itself that it remembers lines.
+remembers_lines = _is_on.get
 
 
 @contextmanager
@@ -39,34 +37,12 @@ def source_lines() -> Iterator[None]:
         _is_on.reset(before)
 
 
-def new_recorder() -> Recorder:
-    """Return an empty recorder, which remembers lines if that is asked for."""
-    return _WithLines() if _is_on.get() else Recorder()
-
-
 def place_of(kernel: Callable[..., object]) -> Place | None:
     """Return the line that ran a recorded op, if it was remembered."""
-    return kernel.place if isinstance(kernel, _Located) else None
+    return kernel.place if isinstance(kernel, Located) else None
 
 
-class _Located(partial):  # type: ignore[type-arg]  # of whatever a kernel returns
-    """A kernel, as a record names it, and the line that ran it.
-
-    It is kept in the record, so that it stays with it where tapes merge.
-    """
+class Located(partial):  # type: ignore[type-arg]  # of whatever a kernel returns
+    """A kernel, as a step names it, and the line that ran it."""
 
     place: Place | None
-
-
-@final
-class _WithLines(Recorder):
-    """Records with the line that ran each op."""
-
-    __slots__ = ()
-
-    @override
-    def __setitem__(self, produced_id: int, record: Record) -> None:
-        kernel, pullbacks, parents = record
-        located = _Located(kernel)
-        located.place = users_place()
-        super().__setitem__(produced_id, (located, pullbacks, parents))

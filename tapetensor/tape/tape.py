@@ -1,4 +1,4 @@
-"""The tape: what `NoneTape` and `OwnedTape` are, and how tapes move and merge."""
+"""The tape: what `NoneTape` and `OwnedTape` are, and the backward pass that starts from one."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing_extensions import override
 from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Level, run_check
-from tapetensor.errors import (
-    MovedTensorError,
-    TapeClosedError,
-    UntracedTensorError,
-)
-from tapetensor.pictures import notebook_cell, to_html, tree
+from tapetensor.errors import TapeClosedError, UntracedTensorError
+from tapetensor.pictures import Place, notebook_cell, to_html, tree, users_place
 from tapetensor.tape.context import GradientContext, active_context
-from tapetensor.tape.gaps import (
-    Gap,
-    Segment,
-    all_records,
-    every_segment,
-    incomplete,
-    seen_from_outside,
-)
+from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
-from tapetensor.tape.graph import Output, graph_of_tape
-from tapetensor.tape.origins import Ids, Origins, ids_since, origins_from
-from tapetensor.tape.recorder import Record, Recorder, check_finite, op_name
-from tapetensor.tape.source_lines import new_recorder
+from tapetensor.tape.graph import Output, graph_of_steps
+from tapetensor.tape.history import BackwardPass, History, Step, gathered, op_name
+from tapetensor.tape.pullbacks import Kernel
+from tapetensor.tape.replay import (
+    Unused,
+    check_finite,
+    check_reached,
+    check_unused,
+    checked,
+    emptied,
+    pruned,
+    replay,
+    replay_by_group,
+)
+from tapetensor.tape.source_lines import Located, remembers_lines
 
 
 @final
 class NoneTape:
-    """The tape state of a plain value: nothing is owned and nothing is recorded."""
+    """The tape state of a plain value: nothing is recorded."""
 
     __slots__ = ()
 
@@ -44,182 +44,147 @@ class NoneTape:
         return "NoneTape"
 
 
-@final
 class OwnedTape:
-    """The tape state of a tensor that owns the record of the ops that made it.
+    """The tape state of a tensor that has a tape: what the results of one recording have in common.
 
-    A tape has exactly one owner, so it cannot be copied. Two tapes that meet in an op merge: each
-    record is kept once, whichever of the two held it, and gradients carried by either are summed.
-    It belongs to the context that is active when it is made, which may close it.
+    That is the context that it belongs to, which may close it, and the gradients that it carries.
+    What was recorded is the history of each tensor. Where tensors of two tapes meet, the result has
+    one that belongs to the contexts of both and carries the gradients of both.
 
     Args:
         gradients: earlier gradients that the tape carries; a backward pass adds to them.
     """
 
-    __slots__ = ("__weakref__", "_contexts", "gaps", "level", "records", "segments", "stores")
+    __slots__ = ("__weakref__", "contexts", "history", "level", "notes", "reason", "stores")
 
     def __init__(self, gradients: Gradients | None = None) -> None:
         if gradients is not None:
             check_kind("OwnedTape", "carried gradients", gradients, Gradients, "Gradients")
         context = active_context()
         context.add(self)
-        self._contexts: tuple[GradientContext, ...] = (context,)
+        self.contexts: tuple[GradientContext, ...] = (context,)
         # The derivative of higher order that it is made in, None for none.
         self.level: Level | None = context.level
-        self.records = new_recorder()
-        # Kept by identity: what was recorded before the tape was shared, and is not changed.
-        self.segments: dict[int, Segment] = {}
-        # By id the values that gradients stop at though there is something to flow on to.
-        self.gaps: dict[int, Gap] = {}
-        # Kept by identity, like the records: a store that both sides of a merge hold counts once.
+        # Kept by identity: a store that both of two tapes carry counts once where they meet.
         self.stores: dict[int, Gradients] = {} if gradients is None else {id(gradients): gradients}
+        # Of a tape that is apart from its tensor.
+        self.history: History = None
+        # Where a tape of a special kind notes what is recorded.
+        self.notes: Any = None
+        # Why it was closed.
+        self.reason = ""
+        if remembers_lines() and self.__class__ is OwnedTape:
+            self.__class__ = _WithLines
+
+    @classmethod
+    def active(cls) -> OwnedTape:
+        """Return the tape of all that is traced in the active context and carries no gradients."""
+        context = active_context()
+        tape: OwnedTape | None = context.tape
+        if tape is None or remembers_lines():
+            tape = cls()
+            if tape.__class__ is OwnedTape:
+                context.tape = tape
+        return tape
 
     @override
     def __repr__(self) -> str:
         """Show how much the tape holds."""
-        if self.records is _SPENT:
-            return "OwnedTape(moved)"
+        return self.described(self.history)
+
+    def described(self, history: History) -> str:
+        """Return the tape of a tensor of a history in words."""
         if self.is_closed:
             return "OwnedTape(closed)"
         carried = f", carrying {len(self.stores)} Gradients" if self.stores else ""
-        return f"OwnedTape({len(self.recorded())} ops{carried})"
+        return f"OwnedTape({len(recorded(history))} ops{carried})"
 
     @override
     def __reduce__(self) -> Never:
-        """Refuse to be copied or pickled: a tape has one owner, and its records are functions."""
+        """Refuse to be copied or pickled: what is recorded are functions."""
         raise UntracedTensorError(
-            "copy: a tape has exactly one owner and cannot be copied or pickled; "
-            "write x.share() for a second traced handle"
+            "copy: a tape cannot be copied or pickled; any number of tensors may have it"
         )
 
-    def merge(self, other: OwnedTape) -> None:
-        """Take over what `other` holds, which is spent; this tape then belongs to its contexts too.
+    def noted(self, step: Step) -> Step:
+        """Return the step of an op as it is to be recorded; of special tapes alone."""
+        return step
 
-        Raises:
-            MovedTensorError: if one of the two is spent already.
-            TapeClosedError: if one of the two is closed.
+    def common(self, other: OwnedTape) -> OwnedTape:
+        """Return the tape of the result of an op on tensors of this tape and of another."""
+        if other is self or self._covers(other):
+            return self
+        if other._covers(self):
+            return other
+        special = self if self.__class__ is not OwnedTape else other
+        contexts = self.contexts + tuple(
+            [one for one in other.contexts if one not in self.contexts]
+        )
+        return special._twin(contexts, self.stores | other.stores)
+
+    def apart(self, history: History) -> OwnedTape:
+        """Return this tape as one that is apart from its tensor, with the history of that."""
+        tape = self._twin(self.contexts, self.stores)
+        tape.history = history
+        return tape
+
+    def rejoined(self) -> OwnedTape:
+        """Return the tape of a tensor that this one, which was apart, is put on."""
+        return self if self.history is None else self._twin(self.contexts, self.stores)
+
+    def beside(self, gradients: Gradients) -> OwnedTape:
+        """Return a tape that belongs to the contexts of this one, and carries these gradients.
+
+        It notes nothing of what is recorded, also where this one does.
         """
-        self.check_usable("merge")
-        records, segments, gaps, carried = other._taken("merge")
-        if len(records) > len(self.records):
-            self.records, records = records, self.records
-        self.records.update(records)
-        self.segments.update(segments)
-        self.gaps.update(gaps)
-        self.stores.update(carried)
-        if other._contexts != self._contexts:
-            for context in other._contexts:
-                if context not in self._contexts:
-                    context.add(self)
-                    self._contexts += (context,)
+        return self._twin(self.contexts, {id(gradients): gradients}, is_special=False)
 
-    def fork(self) -> OwnedTape:
-        """Return a tape that holds the same records, to be owned by a second tensor.
-
-        The records so far become a segment that both point to, so that it takes neither time nor
-        memory for each of them.
-
-        Raises:
-            MovedTensorError: if the contents have been handed to a new owner.
-            TapeClosedError: if the tape is closed.
-        """
-        self.check_usable("fork")
-        segments = self.frozen()
-        return self._in_same_contexts(
-            self.records.copy(), segments.copy(), self.gaps.copy(), self.stores.copy()
+    def _covers(self, other: OwnedTape) -> bool:
+        return (
+            other.__class__ is OwnedTape
+            and (not other.stores or other.stores.keys() <= self.stores.keys())
+            and (other.contexts == self.contexts or {*other.contexts} <= {*self.contexts})
         )
 
-    def frozen(self) -> dict[int, Segment]:
-        """Let all that is recorded so far become a segment; return the segments."""
-        if self.records:
-            segment = Segment(self.records, tuple(self.segments.values()))
-            self.records = self.records.__class__()
-            self.segments = {id(segment): segment}
-        return self.segments
-
-    def has_record(self, unique_id: int) -> bool:
-        """Tell whether the op that made a tensor is recorded here."""
-        return unique_id in self.records or any(
-            unique_id in segment.records for segment in every_segment(self.segments.values())
-        )
-
-    def leads_on(self, unique_id: int) -> bool:
-        """Tell whether there is something before a tensor: its op, or what is not recorded."""
-        return unique_id in self.gaps or self.has_record(unique_id)
-
-    def history(self, unique_id: int) -> Origins:
-        """Return the origins of a tensor that owns the tape, for a handle apart from the tape."""
-        return origins_from(self.sources(unique_id))
-
-    def sources(self, unique_id: int, renamed: Mapping[int, int] | None = None) -> Ids:
-        """Return the ids of what a tensor was computed from in the beginning, recorded or not.
-
-        Args:
-            unique_id: of a tensor that owns the tape.
-            renamed: the ids outside of tensors that have another one on the tape.
-        """
-        outside = renamed or {}
-        records = self.recorded()
-        reached = records.reached_from({unique_id})
-        found = Ids(outside.get(one, one) for one in reached - records.keys())
-        for value, gap in seen_from_outside(self.gaps, records, outside).items():
-            if value in reached:
-                found |= ids_since(0, gap.origins or ())
-        found.discard(unique_id)
-        return found
-
-    def recorded(self) -> Recorder:
-        """Return all records, those before the tape was shared among them."""
-        if self.segments:
-            self.records = all_records(self.records, self.segments.values())
-            self.segments = {}
-        return self.records
-
-    def move(self) -> OwnedTape:
-        """Hand the contents to a new owner; this object is spent.
-
-        Raises:
-            MovedTensorError: if it is spent already.
-            TapeClosedError: if it is closed.
-        """
-        return self._in_same_contexts(*self._taken("put_tape"))
+    def _twin(
+        self,
+        contexts: tuple[GradientContext, ...],
+        stores: dict[int, Gradients],
+        *,
+        is_special: bool = True,
+    ) -> OwnedTape:
+        tape: OwnedTape = object.__new__(self.__class__ if is_special else OwnedTape)
+        tape.contexts, tape.level, tape.stores = contexts, self.level, stores
+        tape.history, tape.notes, tape.reason = None, self.notes, ""
+        for context in contexts:
+            context.add(tape)
+        return tape
 
     def close(self, reason: str) -> None:
-        """Let go of the records; the next use raises TapeClosedError, which gives the reason."""
-        if self.records is not _SPENT:
-            self.records, self.segments, self.gaps, self.stores = _Closed(reason), {}, {}, {}
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing on it, recorded or carried."""
-        return not (self.records or self.segments or self.stores)
+        """Refuse further use; the next one raises TapeClosedError, which gives the reason."""
+        self.__class__ = ClosedTape
+        self.reason = reason
+        self.stores, self.history = {}, None
 
     @property
     def is_closed(self) -> bool:
         """Whether a context has closed the tape."""
-        return isinstance(self.records, _Closed)
+        return self.__class__ is ClosedTape
 
     def is_only_of(self, context: GradientContext) -> bool:
         """Tell whether all that is recorded was traced in one context."""
-        return self._contexts == (context,)
+        return self.contexts == (context,)
 
     def check_usable(self, op: str) -> None:
-        """Raise an error if the tape is closed, or if its contents were handed to a new owner."""
-        if self.records is _SPENT:
-            raise MovedTensorError(
-                f"{op}: this tape was put on a tensor before; a tape has exactly one owner. "
-                "For a second value with a tape of its own use share()"
-            )
-        if isinstance(self.records, _Closed):
-            raise self.records.error(op)
+        """Raise TapeClosedError if the tape is closed."""
 
     def to_html(
         self, output: Output | None = None, *, names: Mapping[str, Tensorlike[Any]] | None = None
     ) -> str:
         """Return an HTML page that draws the graph of what is recorded; it needs no network.
 
-        The pullbacks run once for it, for their times and for the shapes of what they give; the
-        records are not used up. Inside `source_lines` an op knows the line that ran it.
+        The pullbacks run once for it, for their times and for the shapes of what they give; what is
+        recorded is not used up. Inside `source_lines` an op knows the line that ran it.
 
         Args:
             output: the tensor that the tape belonged to, to start from; without it nothing is
@@ -227,11 +192,10 @@ class OwnedTape:
             names: names for inputs, such as ``model.parameters()``.
 
         Raises:
-            MovedTensorError: if the contents have been handed to a new owner.
             TapeClosedError: if the tape is closed.
         """
         self.check_usable("to_html")
-        return to_html(graph_of_tape(self.recorded(), output, names))
+        return to_html(graph_of_steps(recorded(self.history), output, names))
 
     def tree(
         self,
@@ -248,113 +212,131 @@ class OwnedTape:
             ascii: whether to draw with plain characters; None means if the terminal needs it.
 
         Raises:
-            MovedTensorError: if the contents have been handed to a new owner.
             TapeClosedError: if the tape is closed.
         """
         self.check_usable("tree")
-        return tree(graph_of_tape(self.recorded(), output, names), ascii)
+        return tree(graph_of_steps(recorded(self.history), output, names), ascii)
 
     def _repr_html_(self, output: Output | None = None) -> str | None:
         """Return the picture for a notebook; None, for the plain repr, if nothing is recorded."""
-        if not self.recorded():
+        steps = recorded(self.history)
+        if not steps:
             return None
         return notebook_cell(
-            graph_of_tape(self.recorded(), output), repr(self if output is None else output)
+            graph_of_steps(steps, output), repr(self if output is None else output)
         )
 
-    def _taken(self, op: str) -> _Contents:
-        """Give up and return the contents."""
-        self.check_usable(op)
-        # Of several threads one gets them: there is no call in this line, so no other has a turn.
-        records, self.records = self.records, _SPENT
-        if records is _SPENT:
-            self.check_usable(op)
-        contents = records, self.segments, self.gaps, self.stores
-        self.segments, self.gaps, self.stores = {}, {}, {}
-        return contents
-
-    def beside(self, gradients: Gradients) -> OwnedTape:
-        """Return a new tape that carries gradients, and belongs to the contexts of this one."""
-        return self._in_same_contexts(new_recorder(), {}, {}, {id(gradients): gradients})
-
-    def _in_same_contexts(self, *contents: *_Contents) -> OwnedTape:
-        """Return a tape with these contents that belongs to the contexts of this one."""
-        tape = object.__new__(OwnedTape)
-        tape.records, tape.segments, tape.gaps, tape.stores = contents
-        tape._contexts, tape.level = self._contexts, self.level
-        for context in self._contexts:
-            context.add(tape)
-        return tape
-
-    def replay(
+    def run_backward(
         self,
+        history: History,
         output_id: int,
         cotangent: Array,
         wanted: Mapping[int, Any] | None = None,
         *,
+        retain: bool = False,
+        unused: Unused = "ignore",
         finite: bool = False,
+        place: tuple[str, int] | None = None,
     ) -> Gradients:
-        """Run the records backwards from `output_id` and return the gradients.
+        """Run the steps of a history backwards and return the gradients.
 
-        The records are used up. A record runs once, latest first; one whose output received no
+        The steps are used up. A step runs once, latest first; one whose output received no
         cotangent does not lead to the result and is skipped, and so is, when `wanted` is given,
         every pullback that contributes to none of those ids.
 
         Args:
-            output_id: the id of the tensor to differentiate.
+            history: of the tensor to differentiate.
+            output_id: its id.
             cotangent: its cotangent.
             wanted: the ids to compute gradients for, with their tensors or names for messages; None
                 means the leafs that carried gradients declare, or, without a declaration, every
                 leaf.
+            retain: whether the steps stay.
+            unused: "error" to refuse what is recorded and does not lead to the output.
             finite: whether to check every gradient on the way.
+            place: the line that runs it, if it is known.
 
         Raises:
-            MissingGradientError: if a gradient that is wanted lacks a part; the records stay.
-            NumericalInstabilityError: if `finite` and a gradient is not; the records stay.
+            MissingGradientError: if a gradient that is wanted lacks a part; the steps stay.
+            TapeUsedError: if a backward pass has used a step up.
+            NumericalInstabilityError: if `finite` and a gradient is not; the steps stay.
         """
         result = self.carried()
         if wanted is None:
             result.drop_non_leafs()
             if result.leafs is not None:
                 wanted = dict.fromkeys(result.leafs, "a leaf that is declared")
-        wanted_ids = None if wanted is None else frozenset(wanted)
-        keeps_all = wanted_ids is None and result.is_leaky
-        records = self.recorded()
-        if self.gaps:
-            result.incomplete += incomplete(self.gaps, records, wanted)
+        steps, is_used = gathered(history)
+        if unused == "error":
+            check_unused("backward", steps, output_id, wanted)
+        done = BackwardPass(place)
+        arrays = {output_id: cotangent}
+        gaps: list[Gap] = []
+        run = steps
+        kept: frozenset[int] = frozenset()
+        if wanted is None:
+            if is_used:
+                check_reached(steps, output_id)
+            if retain and not finite:
+                run = [step[:] for step in steps]
+        else:
+            run, stops = pruned("backward", steps, output_id, wanted)
+            kept = frozenset(wanted)
+            done.origins = [step[3] for step in steps]
+            done.size = sum([step[5] for step in stops])
         if finite:
             _check_finite("the cotangent", output_id, cotangent)
-            records = records.checked(_check_finite)
-        result.accumulate(records.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all))
+            run = checked(run, _check_finite)
+        elif wanted is not None and not retain:
+            emptied(steps, done)
+        keeps_all = wanted is None and result.is_leaky
+        arrays = replay(run, arrays, done, gaps, keeps_all=keeps_all, kept=kept)
+        if wanted is None:
+            stops = [gap.step for gap in gaps if gap.step is not None]
+            done.origins = [*arrays, *stops]
+            done.size = sum([step[5] for step in stops])
+        else:
+            # In the order in which they were found: that of a set depends on the ids.
+            arrays = {key: array for key, array in arrays.items() if key in kept}
+        result.gaps += tuple(gaps)
+        result.origins += (done,)
+        result.accumulate(arrays)
         if finite:
             for unique_id, total in result.arrays.items():
                 _check_finite("the sum of gradients", unique_id, total)
-            self.records.clear()
+            if not retain:
+                emptied(steps, done)
         return result
 
-    def replay_by_group(
+    def run_backward_by_group(
         self,
+        history: History,
         output_id: int,
         cotangent: Array,
         groups: Sequence[frozenset[int]],
         names: Mapping[int, str],
     ) -> Iterator[dict[int, Array]]:
-        """Run the records backwards and yield the gradients of each group once they are final.
+        """Run the steps backwards and yield the gradients of each group once they are final.
 
-        What the tape carries is not in them. The records are used up.
+        What the tape carries is not in them. The steps are used up.
 
         Args:
-            output_id: the id of the tensor to differentiate.
+            history: of the tensor to differentiate.
+            output_id: its id.
             cotangent: its cotangent.
             groups: the ids of leafs; the gradients of one group after the other are yielded.
             names: what messages call those leafs, by id.
 
         Raises:
-            MissingGradientError: if one of the gradients lacks a part; the records stay.
+            MissingGradientError: if one of the gradients lacks a part; the steps stay.
+            TapeUsedError: if a backward pass has used a step up.
         """
-        records = self.recorded()
-        incomplete(self.gaps, records, names)
-        return records.replay_by_group({output_id: cotangent}, groups)
+        steps, _ = gathered(history)
+        run, _ = pruned("backward", steps, output_id, names)
+        done = BackwardPass(users_place())
+        done.origins = [step[3] for step in steps]
+        emptied(steps, done)
+        return replay_by_group(run, {output_id: cotangent}, done, groups)
 
     def carried(self) -> Gradients:
         """Return the sum of the gradients that the tape carries.
@@ -367,33 +349,48 @@ class OwnedTape:
             result.merge(gradients)
         if result.leafs is not None:
             kept = [one.arrays for one in self.stores.values() if one.leafs is None]
-            leafs = result.leafs.union(*kept)
-            result = Gradients.of(result.arrays, leafs, result.is_leaky, result.incomplete)
+            result.declare(result.leafs.union(*kept))
         return result
 
 
 @final
-class _Closed(Recorder):
-    """The records of a tape that a context has closed: there are none, and none are taken.
+class ClosedTape(OwnedTape):
+    """A tape that a context has closed.
 
-    So an op notices a closed tape where it files its record, and an open one costs it nothing.
+    A context changes the class of a tape for it, so that an open one costs an op nothing.
     """
 
-    __slots__ = ("_reason",)
-
-    def __init__(self, reason: str) -> None:
-        super().__init__()
-        self._reason = reason
+    __slots__ = ()
 
     @override
-    def __setitem__(self, produced_id: int, record: Record) -> Never:
-        raise self.error(op_name(record[0]))
-
-    def error(self, op: str) -> TapeClosedError:
-        return TapeClosedError(
-            f"{op}: the tape was closed when {self._reason}; run the forward pass again from "
+    def check_usable(self, op: str) -> Never:
+        raise TapeClosedError(
+            f"{op}: the tape was closed when {self.reason}; run the forward pass again from "
             "x.trace(), or take the plain value with detach()"
         )
+
+    @override
+    def noted(self, step: Step) -> Never:
+        self.check_usable(op_name(step[1]))
+
+
+@final
+class _WithLines(OwnedTape):
+    """A tape that remembers which line ran each op."""
+
+    __slots__ = ()
+
+    @override
+    def noted(self, step: Step) -> Step:
+        kernel: Kernel = step[1]
+        step[1] = Located(kernel)
+        step[1].place = users_place()
+        return step
+
+
+def recorded(history: History) -> list[Step]:
+    """Return the steps that are recorded of a history, and have pullbacks still."""
+    return [step for step in gathered(history)[0] if step[2] and not step[5]]
 
 
 def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
@@ -401,8 +398,3 @@ def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
 
 
 Tape: TypeAlias = NoneTape | OwnedTape
-_Contents: TypeAlias = tuple[Recorder, dict[int, Segment], dict[int, Gap], dict[int, Gradients]]
-
-
-# The records of a tape whose contents have been handed to a new owner: there are none.
-_SPENT = Recorder()

@@ -6,6 +6,12 @@ The rooms name each other's types under `TYPE_CHECKING` only; at run time each n
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import Any, Never
+
+from tapetensor.arguments.spellings import OF_PACKAGES
+from tapetensor.errors import ArgumentTypeError
 from tapetensor.tensor.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
@@ -49,3 +55,16 @@ from tapetensor.tensor.transposed_convolution import conv_transpose1d as conv_tr
 from tapetensor.tensor.transposed_convolution import conv_transpose2d as conv_transpose2d
 from tapetensor.tensor.upscale import interpolate as interpolate
 from tapetensor.tensor.upscale import upscale2d as upscale2d
+
+
+class _Package(ModuleType):
+    """This package, which is called by those who know PyTorch's `torch.tensor`."""
+
+    def __call__(self, *_: Any, **__: Any) -> Never:
+        raise ArgumentTypeError(
+            "tt.tensor is a package, and makes no tensor; write "
+            + OF_PACKAGES["tapetensor"]["as_tensor"]
+        )
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,8 +1,7 @@
 """The one place where an op meets a tape.
 
 Every op of the library goes through `apply`, or through one of the two functions beside it: they
-take the tapes out of the operands, run the kernel, record it, and put the tape on the result.
-Nothing else does.
+run the kernel and give the result its tape and its history. Nothing else does.
 """
 
 from __future__ import annotations
@@ -15,28 +14,19 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside_captured
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.errors import (
-    DTypeError,
-    HigherOrderError,
-    MovedTensorError,
-    TapeClosedError,
-    TapeTensorError,
-)
+from tapetensor.errors import DTypeError, HigherOrderError, TapeTensorError
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
-from tapetensor.tape.gaps import Gap
-from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import MOST_STEPS, PARTED, Origins, shortened
-from tapetensor.tape.recorder import Recorder, op_name
-from tapetensor.tensor.base import (
-    Taker,
-    TensorBase,
-    check_numeric,
-    check_same_dtype,
-    moved_error,
-    rewrap,
-    take_tape,
+from tapetensor.tape.history import (
+    MOST_IDS,
+    OWN,
+    History,
+    op_name,
+    plain_step,
+    recorded_step,
+    together,
 )
+from tapetensor.tape.ids import next_id
+from tapetensor.tensor.base import TensorBase, check_numeric, check_same_dtype, rewrap
 from tapetensor.tensor.complaints import explained
 
 if TYPE_CHECKING:
@@ -47,8 +37,9 @@ _BOOL = np.dtype(np.bool_)
 # What arrays nearly always are, so that nothing more is asked of them.
 _NUMPYS = frozenset({np.ndarray, np.float32, np.float64})
 
-# The outputs, the ids of the parents, for each output one pullback per parent, and the gaps inside.
-Enclosed: TypeAlias = tuple[list[Array], tuple[int, ...], list[Pullbacks], dict[int, Gap]]
+# The outputs, the ids of the parents, for each output one pullback per parent, and the histories of
+# those that are no operands.
+Enclosed: TypeAlias = tuple[list[Array], tuple[int, ...], list[Pullbacks], list[History]]
 
 
 def apply(
@@ -58,10 +49,10 @@ def apply(
     *,
     keeps_dtype: bool = True,
 ) -> Tensor[Any, Any, Any]:
-    """Run `kernel` on the operands; the result owns their tapes, merged, and they are spent.
+    """Run `kernel` on the operands, and give the result its tape and its history.
 
-    Operands without a tape stay as they are, and when none has one nothing is recorded. If the
-    kernel fails, no operand is spent.
+    The operands stay as they are. The result has a tape if one of them has, and what came before
+    all of them is before it.
 
     Args:
         kernel: the operands' arrays and `options` in, the output and one pullback per operand out.
@@ -70,7 +61,6 @@ def apply(
         keeps_dtype: whether all operands and the result have one dtype.
 
     Raises:
-        MovedTensorError: if an operand is spent, or one that owns a tape is given twice.
         TapeClosedError: if the tape of an operand is closed.
         DTypeError: if `keeps_dtype` and dtypes differ, or the kernel is not defined for the dtype.
         ShapeError: if the kernel does not accept the shapes.
@@ -82,7 +72,7 @@ def apply(
     tape: Any = x.tape
     is_alone = len(operands) == 1 and (tape is None or tape.__class__ is OwnedTape)
     if not is_alone:
-        tape = _check_operands(kernel, operands, keeps_dtype=keeps_dtype)
+        tape = _common_tape(kernel, operands, keeps_dtype=keeps_dtype)
     try:
         if not is_alone:
             output, pullbacks = kernel(*_arrays(kernel, operands, tape), *options)
@@ -104,39 +94,23 @@ def apply(
     result.array = output
     result._id = output_id = next_id()
     result.tape = tape
-    if tape is not None:
-        if is_alone:
-            # Another thread may have spent it while the kernel ran. As in `take_tape`, no thread
-            # gets its turn between this question and the assignment.
-            is_spent = x.tape is not tape
-            if is_spent:
-                raise _spent_meanwhile(kernel, x)
-            x.tape = kernel
-            try:
-                tape.records[output_id] = kernel, pullbacks[0], x._id
-            except TapeClosedError:
-                x.tape = tape
-                raise
-        else:
-            parents = tuple([operand._id for operand in operands])
-            _merge_tapes(kernel, operands, tape)
-            tape.records[output_id] = kernel, pullbacks, parents
-            for operand in operands:
-                if operand.origins is not None:
-                    _note_unrecorded(kernel, tape, operands, pullbacks)
-                    break
-        result.origins = None
-    elif is_alone:
+    if is_alone and pullbacks[0] is not None:
         # Written out, as is the pair below: it is on the way of every small op.
-        if pullbacks[0] is None:
-            result.origins = None
+        history: Any = x.history
+        if tape is not None:
+            result.history = [output_id, kernel, pullbacks[0], x._id, history, 0]
+        elif history is None:
+            result.history = [output_id, kernel, None, (x._id,), None, 1]
+        elif history[2] is None and history[5] < MOST_IDS:
+            origins = x._id, history
+            result.history = [output_id, kernel, None, origins, None, history[5] + 1]
         else:
-            earlier = x.origins
-            steps = 1 if earlier is None else earlier[0] + 1
-            origins = steps, x._id, earlier
-            result.origins = origins if steps < MOST_STEPS else shortened(origins)
+            result.history = plain_step(output_id, kernel, pullbacks, operands, options)
+    elif tape is None:
+        result.history = plain_step(output_id, kernel, pullbacks, operands, options)
     else:
-        result.origins = _origins_of(operands, pullbacks)
+        step = recorded_step(output_id, kernel, pullbacks, operands)
+        result.history = step if tape.__class__ is OwnedTape else tape.noted(step)
     return result
 
 
@@ -145,8 +119,9 @@ def apply_pair(
 ) -> Tensor[Any, Any, Any]:
     """Do what `apply` does for two operands of one dtype, and no masks.
 
-    With its own few steps for the common case, in which at most one of the two owns a tape: there
-    the tuples and loops for any number of operands would cost as much as a small op.
+    With its own few steps for the common case, in which at most one of the two has a tape or both
+    have the same: there the tuples and loops for any number of operands would cost as much as a
+    small op.
     """
     left, right = lhs.array, rhs.array
     dtype = left.dtype
@@ -154,11 +129,10 @@ def apply_pair(
         # numpy would do logic with masks.
         check_numeric(op_name(kernel), lhs)
     tape: Any = lhs.tape
-    owner = lhs
+    other = rhs.tape
     if tape is None:
-        tape = rhs.tape
-        owner = rhs
-    elif rhs.tape is not None:
+        tape = other
+    elif other is not None and other is not tape:
         return apply(kernel, (lhs, rhs))
     if (
         (tape is not None and tape.__class__ is not OwnedTape)
@@ -177,29 +151,23 @@ def apply_pair(
     result.array = output
     result._id = output_id = next_id()
     result.tape = tape
+    history: Any = lhs.history
+    second: Any = rhs.history
     if tape is not None:
-        # As in `apply`.
-        is_spent = owner.tape is not tape
-        if is_spent:
-            raise _spent_meanwhile(kernel, owner)
-        owner.tape = kernel
-        try:
-            tape.records[output_id] = kernel, pullbacks, (lhs._id, rhs._id)
-        except TapeClosedError:
-            owner.tape = tape
-            raise
-        result.origins = None
-        if lhs.origins is not None or rhs.origins is not None:
-            _note_unrecorded(kernel, tape, (lhs, rhs), pullbacks)
+        if history is None or history is OWN:
+            history = None if second is OWN else second
+        elif second is not None and second is not OWN and second is not history:
+            history = history, second
+        result.history = [output_id, kernel, pullbacks, (lhs._id, rhs._id), history, 0]
+    elif second is not None and second is not OWN:
+        result.history = plain_step(output_id, kernel, pullbacks, (lhs, rhs))
+    elif history is None:
+        result.history = [output_id, kernel, None, (lhs._id, rhs._id), None, 2]
+    elif history[2] is None and history[5] < MOST_IDS:
+        origins = lhs._id, rhs._id, history
+        result.history = [output_id, kernel, None, origins, None, history[5] + 2]
     else:
-        of_lhs, of_rhs = lhs.origins, rhs.origins
-        steps = 2
-        if of_lhs is not None:
-            steps += of_lhs[0]
-        if of_rhs is not None:
-            steps += of_rhs[0]
-        origins = steps, lhs._id, of_lhs, rhs._id, of_rhs
-        result.origins = origins if steps < MOST_STEPS else shortened(origins)
+        result.history = plain_step(output_id, kernel, pullbacks, (lhs, rhs))
     return result
 
 
@@ -210,59 +178,25 @@ def apply_enclosing(
 ) -> tuple[Tensor[Any, Any, Any], ...]:
     """Run an op that encloses a function of tensors, whose other operands show as it runs.
 
-    The results own the tapes of the operands, merged, and those are spent; each of several results
-    owns the whole. If it fails, no operand is spent.
-
     Args:
         op: what the record and messages name.
         enclosed: the operands' arrays in; out come the outputs, the ids of the parents, for each
-            output one pullback per parent, and the gaps that the tape of the results has then.
-        operands: one tensor or more, of which one owns a tape.
+            output one pullback per parent, and what gradients have to be able to flow on to: the
+            histories of what the function closes over.
+        operands: one tensor or more, of which one has a tape.
 
     Raises:
-        MovedTensorError: if an operand is spent, or one that owns a tape is given twice.
         TapeClosedError: if the tape of an operand is closed.
     """
-    tape = _check_operands(op, operands, keeps_dtype=False)
-    outputs, parents, pullbacks, gaps = enclosed(*_arrays(op, operands, tape))
-
-    # Again, for the function may have spent an operand that it closes over.
-    tape = _check_operands(op, operands, keeps_dtype=False)
+    tape = _common_tape(op, operands, keeps_dtype=False)
     assert tape is not None
-    _merge_tapes(op, operands, tape)
-    tape.gaps.update(gaps)
+    outputs, parents, pullbacks, histories = enclosed(*_arrays(op, operands, tape))
+    histories = [one.history for one in operands] + histories
     results = [rewrap(operands[0], output, next_id(), tape) for output in outputs]
     for result, of_result in zip(results, pullbacks, strict=True):
-        tape.records[result._id] = (op, of_result, parents)  # type: ignore[assignment]  # named only
-    for result in results[1:]:
-        result.tape = tape.fork()
+        step = [result._id, op, of_result, parents, together(histories), 0]
+        result.history = step if tape.__class__ is OwnedTape else tape.noted(step)
     return tuple(results)
-
-
-def give_tape(
-    op: Callable[..., object],
-    taken: tuple[OwnedTape, ...],
-    carried: tuple[Gradients, ...],
-    records: tuple[tuple[int, Pullbacks, tuple[int, ...]], ...],
-    gaps: tuple[tuple[int, Gap, Origins], ...] = (),
-) -> OwnedTape:
-    """Return the tape of a result of an op that was planned beforehand.
-
-    Args:
-        op: what the records name.
-        taken: the tapes of operands that go into it, checked; all but the first are spent.
-        carried: the gradients that it carries beside those of the operands' tapes.
-        records: for each result its id, one pullback per parent, and the parents' ids.
-        gaps: the ids of the values of gaps inside, the gaps, and the origins of each value.
-    """
-    tape, *others = (*taken, *map(OwnedTape, carried)) or (OwnedTape(),)
-    for other in others:
-        tape.merge(other)
-    for unique_id, pullbacks, parents in records:
-        tape.records[unique_id] = (op, pullbacks, parents)  # type: ignore[assignment]  # named only
-    for unique_id, gap, origins in gaps:
-        tape.gaps[unique_id] = gap._replace(origins=origins)
-    return tape
 
 
 def _arrays(
@@ -280,7 +214,7 @@ def _arrays(
     if _NUMPYS.issuperset(map(type, arrays)) and (tape is None or tape.level is None):
         return arrays
     levels = [array.level for array in arrays if isinstance(array, Recorded)]
-    owners = [(one, held.level) for one in operands if isinstance(held := one.tape, OwnedTape)]
+    owners = [(one, held.level) for one in operands if (held := one.tape) is not None]
     levels += [owned for _, owned in owners if owned is not None]
     if not levels:
         return [beside_captured(array, arrays) for array in arrays]
@@ -288,150 +222,32 @@ def _arrays(
     for operand, owned in owners:
         if owned is not level:
             raise HigherOrderError(
-                f"{op_name(op)}: inside grad, the tensor of shape {operand.array.shape} owns a "
+                f"{op_name(op)}: inside grad, the tensor of shape {operand.array.shape} has a "
                 "tape from outside; give it to grad as another input, or detach() it if it is a "
                 "constant"
             )
     return [level.operand(operand.array, operand._id) for operand in operands]
 
 
-def _note_unrecorded(
+def _common_tape(
     op: Callable[..., object],
-    tape: OwnedTape,
-    operands: tuple[TensorBase[Any, Any, Any], ...],
-    pullbacks: Pullbacks,
-) -> None:
-    """Note on the tape the plain operands that were computed by ops which are not recorded."""
-    for operand, pullback in zip(operands, pullbacks, strict=True):
-        is_computed = operand.origins is not None and operand.origins is not PARTED
-        if is_computed and operand.tape is None and pullback is not None:
-            tape.gaps[operand._id] = Gap.computed(op_name(op), operand)
-
-
-def _origins_of(
-    operands: tuple[TensorBase[Any, Any, Any], ...], pullbacks: Pullbacks
-) -> Origins | None:
-    """Return the origins of the result of an op on plain tensors; None if it has no derivative."""
-    if len(operands) == 3 and None not in pullbacks:
-        # Written out, for a layer on input, weight and bias: a loop takes three times as long.
-        x, y, z = operands
-        of_x, of_y, of_z = x.origins, y.origins, z.origins
-        steps = 3
-        if of_x is not None:
-            steps += of_x[0]
-        if of_y is not None:
-            steps += of_y[0]
-        if of_z is not None:
-            steps += of_z[0]
-        origins = steps, x._id, of_x, y._id, of_y, z._id, of_z
-        return origins if steps < MOST_STEPS else shortened(origins)
-    steps = 0
-    parts: list[Any] = []
-    for operand, pullback in zip(operands, pullbacks, strict=True):
-        if pullback is not None:
-            earlier = operand.origins
-            steps += 1 if earlier is None else earlier[0] + 1
-            parts += (operand._id, earlier)
-    if not parts:
-        return None
-    return (steps, *parts) if steps < MOST_STEPS else shortened((steps, *parts))
-
-
-def _merge_tapes(
-    kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...], tape: OwnedTape
-) -> None:
-    """Merge the tapes of all operands into `tape`, and spend those that owned one."""
-    owner = None
-    for operand in operands:
-        if operand.tape is not None:
-            if owner is not None or tape.records.__class__ is not Recorder:
-                # Several, or a tape that may be closed.
-                owners = [(one, kernel) for one in operands if one.tape is not None]
-                for held in take_tapes(owners):
-                    if held is not tape:
-                        tape.merge(held)
-                return
-            owner = operand
-    # The common case, in no more steps than it takes; as in `apply`.
-    assert owner is not None
-    is_spent = owner.tape is not tape
-    if is_spent:
-        raise _spent_meanwhile(kernel, owner)
-    owner.tape = kernel
-
-
-def take_tapes(owners: list[tuple[TensorBase[Any, Any, Any], Taker]]) -> list[OwnedTape]:
-    """Spend tensors that own tapes, and return those; of several threads one gets them.
-
-    Args:
-        owners: each with what takes its tape. If one cannot be spent, none is.
-
-    Raises:
-        MovedTensorError: if one is spent.
-        TapeClosedError: if the tape of one is closed.
-    """
-    taken: list[OwnedTape] = []
-    try:
-        for owner, taker in owners:
-            tape = take_tape(owner, taker)
-            taken.append(tape)
-            if tape.records.__class__ is not Recorder:
-                # Closed, perhaps.
-                tape.check_usable(op_name(taker))
-    except TapeTensorError:
-        # Not strict: the last of those that were taken need not be that of the last owner.
-        for (owner, _), tape in zip(owners, taken):  # noqa: B905
-            owner.tape = tape
-        raise
-    return taken
-
-
-def _spent_meanwhile(op: Callable[..., object], x: TensorBase[Any, Any, Any]) -> MovedTensorError:
-    """Return the error for a tensor that another thread has spent since it was checked."""
-    tape: Any = x.tape
-    return moved_error(op_name(op), x, op_name(tape))
-
-
-def _check_operands(
-    kernel: Callable[..., object],
     operands: tuple[TensorBase[Any, Any, Any], ...],
     *,
     keeps_dtype: bool,
 ) -> OwnedTape | None:
-    """Return one of the tapes that the operands own, after checking that all may be moved."""
+    """Return the tape of the result, after a check of the operands' tapes and dtypes."""
     tape = None
-    are_several = False
     dtype = operands[0].array.dtype
     for operand in operands:
         held = operand.tape
         if held is not None:
-            if not isinstance(held, OwnedTape):
-                raise moved_error(op_name(kernel), operand, op_name(held))
-            if held.records.__class__ is not Recorder:
-                # Closed or spent, perhaps.
-                held.check_usable(op_name(kernel))
-            if tape is not None and not are_several:
-                are_several = True
-                _check_given_once(kernel, operands)
-            tape = held
+            if held.__class__ is not OwnedTape:
+                # Closed, perhaps.
+                held.check_usable(op_name(op))
+            tape = held if tape is None else tape.common(held)
         if keeps_dtype and operand.array.dtype is not dtype:
-            check_same_dtype(op_name(kernel), operands)
+            check_same_dtype(op_name(op), operands)
     return tape
-
-
-def _check_given_once(
-    kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...]
-) -> None:
-    """Raise MovedTensorError if one tensor that owns a tape is given as two operands."""
-    seen: set[int] = set()
-    for owner in [operand for operand in operands if operand.tape is not None]:
-        if id(owner) in seen:
-            raise MovedTensorError(
-                f"{op_name(kernel)}: the tensor of shape {owner.array.shape} is given twice and "
-                "owns one tape, which the first use takes; write "
-                "x.share() for one of the two"
-            )
-        seen.add(id(owner))
 
 
 def _check_result_dtype(kernel: Kernel, x: TensorBase[Any, Any, Any], output: Array) -> None:

@@ -35,7 +35,6 @@ class Arithmetic(TensorBase[S, T, D]):
 
         Shape: numpy's broadcasting.
         Derivative: 1 for both, summed over the axes that were broadcast.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
@@ -53,7 +52,6 @@ class Arithmetic(TensorBase[S, T, D]):
 
         Shape: numpy's broadcasting.
         Derivative: 1 for `lhs`, -1 for `rhs`, summed over the axes that were broadcast.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
@@ -71,7 +69,6 @@ class Arithmetic(TensorBase[S, T, D]):
 
         Shape: numpy's broadcasting.
         Derivative: ``rhs`` for `lhs` and the reverse, summed over the axes that were broadcast.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
@@ -90,7 +87,6 @@ class Arithmetic(TensorBase[S, T, D]):
         Shape: numpy's broadcasting.
         Derivative: ``1 / rhs`` for `lhs`, ``-lhs / rhs**2`` for `rhs`, summed over the axes that
             were broadcast.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
@@ -108,7 +104,6 @@ class Arithmetic(TensorBase[S, T, D]):
 
         Shape: numpy's broadcasting.
         Derivative: 0 for both.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
@@ -125,7 +120,6 @@ class Arithmetic(TensorBase[S, T, D]):
         Shape: numpy's broadcasting.
         Derivative: 1 for `lhs`, ``-floor(lhs / rhs)`` for `rhs`, summed over the axes that were
             broadcast.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
@@ -149,7 +143,6 @@ class Arithmetic(TensorBase[S, T, D]):
         Shape: that of `x`; a tensor exponent broadcasts as numpy's.
         Derivative: ``p * x**(p - 1)`` for `x`, 0 where ``p`` is 0; ``x**p * log(x)`` for `p`, 0
             where `x` is 0 and `p` is not negative.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
@@ -218,7 +211,6 @@ class Arithmetic(TensorBase[S, T, D]):
         Shape: numpy's broadcasting.
         Derivative: ``e**(x - y)`` for `x`, ``e**(other - y)`` for `other`, with the result `y`;
             NaN where both are one infinity.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
@@ -241,7 +233,6 @@ class Arithmetic(TensorBase[S, T, D]):
 
         Shape: numpy's broadcasting.
         Derivative: ``x / (x**2 + y**2)`` for `y`, ``-y / (x**2 + y**2)`` for `x`; 0 at the origin.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.

@@ -19,7 +19,6 @@ from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     TensorBase,
     check_floating,
-    check_not_spent,
     check_same_dtype,
     check_tensor,
 )
@@ -148,7 +147,6 @@ def scaled_dot_product_attention(
     Derivative: with the weights ``p`` and the cotangent ``g``: ``p.T @ g`` for the values,
         ``scale * s @ key`` for the queries and ``scale * s.T @ query`` for the keys, where
         ``s = p * (g @ value.T - sum(g * output))``, which is that of the bias.
-    Tape: the tapes of all merge; an operand that owned one is spent. The mask is plain.
 
     Args:
         query: what is looked for.
@@ -228,7 +226,6 @@ def mask_array(
     if mask is None:
         return None
     check_tensor(op, "the mask", mask)
-    check_not_spent(op, mask)
     array = mask.array
     if array.dtype != np.bool_:
         raise DTypeError(

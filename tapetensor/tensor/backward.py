@@ -20,10 +20,9 @@ def compute_gradients(
     *,
     wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
 ) -> Gradients:
-    """Replay the tape of `loss` and return the gradients of the sum of its elements.
+    """Run what was recorded backwards and return the gradients of the sum of the loss's elements.
 
     For a scalar the same as ``loss.backward()``; another shape is taken with a cotangent of ones.
-    `loss` is spent, and its tape freed. Other tapes of the context stay as they are.
 
     Args:
         loss: of any shape.
@@ -32,7 +31,7 @@ def compute_gradients(
     Raises:
         ArgumentTypeError: if `loss` is not a tensor.
         UntracedTensorError: if it owns no tape.
-        MovedTensorError: if it is spent.
+        TapeUsedError: if an earlier backward pass has used up what was recorded.
         TapeClosedError: if the context that its tape belongs to was left, or the tape cleared.
         DTypeError: if it is not floating.
 

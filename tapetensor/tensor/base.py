@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeAlias, overload
 
 import numpy as np
@@ -14,23 +15,20 @@ from tapetensor.arrays.stand_ins import CapturedArray, plain
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
-    MovedTensorError,
     UntracedTensorError,
 )
 from tapetensor.rules.dims import sized
 from tapetensor.rules.indexing import check_single
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape.gaps import gradient_of_pass
+from tapetensor.tape.history import OWN, History, gap_step, size_of
 from tapetensor.tape.ids import TensorId, next_id
-from tapetensor.tape.origins import Origins
-from tapetensor.tape.recorder import op_name
 from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
-# What may take a tape: a kernel, or one of the methods that hand tapes on.
-Taker: TypeAlias = Callable[..., object]
 One: TypeAlias = Literal[1]
 _TensorT = TypeVar("_TensorT", bound="TensorBase[Any, Any, Any]")
 # The dtype once more, covariant: mypy forgets the bound of a type variable in the type of `self`,
@@ -44,23 +42,19 @@ _ASK_FOR_SHAPES = (np.shape, np.ndim, np.size)
 
 
 class TensorBase(Generic[S, T, D, _Kind]):
-    """The state of a tensor and the ways to read it.
+    """The state of a tensor and the ways to read it."""
 
-    A tensor that an op has spent can still be read.
-    """
-
-    # `array` and `tape` are the package's. The array may be shared, so nobody writes to it; the
-    # tape is None for a plain value, the one that is owned, or, of a spent tensor, what took it.
-    # Every handle of a value knows by which ops on plain tensors it was computed, None for none.
-    __slots__ = ("__weakref__", "_id", "array", "origins", "tape")
+    # `array`, `tape` and `history` are the package's. The array may be shared, so nobody writes to
+    # it; the tape is None for a plain value; the history is the step that made it, None for none.
+    __slots__ = ("__weakref__", "_id", "array", "history", "tape")
 
     # numpy's operators then leave `array + tensor` to the tensor, which explains the mistake.
     __array_ufunc__ = None
 
     array: Array
     _id: int
-    origins: Origins | None
-    tape: OwnedTape | Taker | None
+    history: History
+    tape: OwnedTape | None
 
     def __init__(self, _not_callable: Never, /) -> None:
         raise ArgumentTypeError(
@@ -99,22 +93,16 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     @property
     def owns_tape(self) -> bool:
-        """Whether the tensor owns a tape, which it does no more once an op has taken that.
+        """Whether the tensor has a tape, by which a `forward` knows whether it trains.
 
-        A `forward` asks it before its first op to know if it trains; `nn.is_training`, which also
-        knows a model that infers, refuses to answer later.
+        `nn.is_training` also knows a model that infers.
         """
-        return self.tape.__class__ is OwnedTape
+        return self.tape is not None
 
     @property
     def tape_type(self) -> type[T]:
-        """`OwnedTape` or `NoneTape`: ``y.retaped(x.tape_type)`` is in the state of ``x``.
-
-        It is what the type of the tensor says, and so the same after an op has taken its tape.
-        """
-        # Of the plain tensors `traced` alone makes spent ones.
-        was_plain = self.tape is None or self.tape is getattr(type(self), "traced", None)
-        return NoneTape if was_plain else OwnedTape  # type: ignore[return-value]  # T says which
+        """`OwnedTape` or `NoneTape`: ``y.retaped(x.tape_type)`` is in the state of ``x``."""
+        return NoneTape if self.tape is None else OwnedTape  # type: ignore[return-value]  # T says which
 
     def numpy(self) -> np.ndarray[S, np.dtype[D]]:
         """Return the elements as a read-only numpy array that shares the tensor's memory.
@@ -153,8 +141,6 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers; of a 0-d tensor, its number.
-
-        Like `numpy` and `item`, it reads a tensor that owns a tape, too, and leaves it its tape.
 
         >>> import tapetensor as tt
         >>> tt.ones((1, 2)).tolist()
@@ -264,12 +250,12 @@ class TensorBase(Generic[S, T, D, _Kind]):
         A new id, because an optimizer's step would change one of the two and not the other.
         """
         _check_copyable("copy", self)
-        return rewrap(self, self.array, next_id(), None)
+        return _copied(self, self.array)
 
     def __deepcopy__(self: TensorBase[S, NoneTape, D], memo: object) -> Tensor[S, NoneTape, D]:
         """Return a plain tensor with copied data and a new id; a tape cannot be copied."""
         _check_copyable("deepcopy", self)
-        return rewrap(self, self.array.copy(), next_id(), None)
+        return _copied(self, self.array.copy())
 
     @override
     def __reduce__(self) -> tuple[object, ...]:
@@ -277,9 +263,18 @@ class TensorBase(Generic[S, T, D, _Kind]):
         _check_copyable("pickle", self)
         return _unpickled, (self.__class__, to_numpy(self.array))
 
-    def wrap_gradient(self, array: Array) -> Tensor[S, NoneTape, D]:
-        """Return `array` as a plain tensor of this tensor's static shape and dtype."""
-        return rewrap(self, array, next_id(), None)
+    def wrap_gradient(self, array: Array, origins: tuple[Any, ...] = ()) -> Tensor[S, NoneTape, D]:
+        """Return `array` as a plain tensor of this tensor's static shape and dtype.
+
+        Args:
+            array: the gradient.
+            origins: the backward passes that it is of: to compute with it is no way back to what
+                they came from.
+        """
+        gradient = rewrap(self, array, next_id(), None)
+        if origins:
+            gradient.history = gap_step(gradient._id, gradient_of_pass, origins, size_of(origins))
+        return gradient
 
 
 # The `self` of ops that are defined on floating dtypes only, and on numbers but not on bools.
@@ -323,32 +318,20 @@ def wrap(cls: type[_TensorT], data: Array, unique_id: int, tape: OwnedTape | Non
     tensor = object.__new__(cls)
     tensor.array = data
     tensor._id = unique_id
-    tensor.origins = None
+    tensor.history = None
     tensor.tape = tape
     return tensor
 
 
 def tape_state(tensor: TensorBase[Any, Any, Any]) -> str:
     """Return the tape state in words."""
-    tape = tensor.tape
-    if tape is None:
-        return "NoneTape"
-    return repr(tape) if isinstance(tape, OwnedTape) else f"spent by {op_name(tape)}"
-
-
-def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any], cure: str | None = None) -> None:
-    """Raise MovedTensorError if an op has taken the tape of `tensor`."""
-    tape = tensor.tape
-    if tape is not None and not isinstance(tape, OwnedTape):
-        raise moved_error(op, tensor, op_name(tape), cure)
+    return "NoneTape" if tensor.tape is None else tensor.tape.described(tensor.history)
 
 
 def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
-    """Raise an error if `tensor` is spent, or owns a tape that a context has closed."""
-    check_not_spent(op, tensor)
-    tape = tensor.tape
-    if isinstance(tape, OwnedTape):
-        tape.check_usable(op)
+    """Raise TapeClosedError if a context has closed the tape of `tensor`."""
+    if tensor.tape is not None:
+        tensor.tape.check_usable(op)
 
 
 def _elements_of(function: str, value: Any) -> Any:
@@ -361,60 +344,29 @@ def _elements_of(function: str, value: Any) -> Any:
     if not isinstance(value, TensorBase):
         return value
     if value.tape is not None:
-        check_not_spent(f"np.{function}", value)
         raise UntracedTensorError(
-            f"np.{function}: a function of numpy's would lose the tape that the tensor owns; "
+            f"np.{function}: a function of numpy's would lose the tape of the tensor; "
             "use the tensor's own method, or write x.detach() for the plain values"
         )
     return value.numpy()
 
 
-def take_tape(tensor: TensorBase[Any, Any, Any], taker: Taker) -> OwnedTape:
-    """Spend a tensor that owns a tape, and return that; of several threads one gets it.
-
-    Raises:
-        MovedTensorError: if the tensor is spent, by another thread since it was checked, perhaps.
-    """
-    tape: Any = tensor.tape
-    # Under the GIL a thread gets its turn at calls and at the starts of loops, and there is none
-    # between this question and the assignment.
-    if tape.__class__ is not OwnedTape:
-        raise moved_error(op_name(taker), tensor, op_name(tape))
-    tensor.tape = taker
-    owned: OwnedTape = tape
-    return owned
-
-
-def moved_error(
-    op: str, tensor: TensorBase[Any, Any, Any], taker: str, cure: str | None = None
-) -> MovedTensorError:
-    """Return the error for the use of a spent tensor, with the cure."""
-    cure = cure or _CURES.get(
-        taker,
-        f"go on with the result of {taker!r}; to use one value twice, take a second handle first "
-        "(twin = x.share()), or part value and tape with split_tape() and put_tape()",
-    )
-    return MovedTensorError(
-        f"{op}: the tensor of shape {tensor.array.shape} is spent, {taker!r} took its tape; {cure}"
-    )
-
-
-_CURES = {
-    "backward": "a tape is replayed once: keep the Gradients that backward() returned, "
-    "or run the forward pass again from x.trace()",
-    "traced": "go on with what traced() returned, or write x.trace(), which leaves x as it is",
-    "split_tape": "go on with the two parts that split_tape() returned",
-    "put_tape": "go on with what put_tape() returned",
-}
-
-
 def _check_copyable(how: str, tensor: TensorBase[Any, Any, Any]) -> None:
-    check_not_spent(how, tensor)
     if tensor.tape is not None:
         raise UntracedTensorError(
-            f"{how}: a tensor that owns a tape cannot be copied, its tape has exactly one owner; "
-            "write x.detach() for the value, or x.share() for a second traced handle"
+            f"{how}: a tensor with a tape cannot be copied, for the copy would have another id; "
+            "use the tensor itself, as often as you like, or x.detach() for the value"
         )
+
+
+def _copied(tensor: TensorBase[Any, Any, Any], array: Array) -> Tensor[Any, Any, Any]:
+    """Return a copy, which is a leaf of its own, but for one of a value that was computed."""
+    copied = rewrap(tensor, array, next_id(), None)
+    history = tensor.history
+    if history is not None and history is not OWN:
+        origins = (tensor._id, history)
+        copied.history = gap_step(copied._id, copy, origins, size_of(origins))
+    return copied
 
 
 def _unpickled(cls: type[_TensorT], data: Array) -> _TensorT:
@@ -439,9 +391,8 @@ def check_plain(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str
     """Raise an error if `tensor` is no tensor, or not a plain value."""
     check_tensor(op, name, tensor)
     if tensor.tape is not None:
-        check_not_spent(op, tensor)
         raise UntracedTensorError(
-            f"{op}: {name} must be a plain value, got one that owns {tape_state(tensor)}; {cure}"
+            f"{op}: {name} must be a plain value, got one with {tape_state(tensor)}; {cure}"
         )
 
 

@@ -1,15 +1,16 @@
-"""Comparisons, which borrow their operands and give masks, and the logic of masks."""
+"""Comparisons, which give masks, and the logic of masks."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 import numpy as np
 from typing_extensions import override
 
 from tapetensor.arguments import as_flag, normalize_axes
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentValueError, DTypeError
@@ -22,7 +23,6 @@ from tapetensor.tensor.base import (
     FloatingBase,
     TensorBase,
     check_floating,
-    check_not_spent,
     check_same_dtype,
     rewrap,
 )
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Comparison(TensorBase[S, T, D]):
     """Comparisons and the logic of masks.
 
-    The results are plain bool tensors; nothing is moved and nothing is differentiable.
+    The results are plain bool tensors; nothing is differentiable.
     """
 
     __slots__ = ()
@@ -81,7 +81,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are NaN.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -98,7 +98,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are infinite.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -115,7 +115,7 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are neither NaN nor infinite.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -130,12 +130,12 @@ class Comparison(TensorBase[S, T, D]):
 
     @same_signature(mask_reduction)
     def any(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds anywhere; False for no elements.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the tensor is no mask; compare first.
@@ -147,16 +147,18 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).any()
         Tensor(True, shape=(), dtype=bool, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("any", elsewhere)
         return _reduced("any", np.any, self, axis, keepdims)
 
     @same_signature(mask_reduction)
     def all(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds everywhere; True for no elements.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Raises:
             DTypeError: if the tensor is no mask; compare first.
@@ -168,6 +170,8 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).all()
         Tensor(False, shape=(), dtype=bool, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("all", elsewhere)
         return _reduced("all", np.all, self, axis, keepdims)
 
     def __and__(
@@ -199,7 +203,6 @@ class Comparison(TensorBase[S, T, D]):
 def _tell(
     op: str, holds: Callable[[Any], Array], x: TensorBase[Any, Any, Any]
 ) -> Tensor[Any, Any, Any]:
-    check_not_spent(op, x)
     check_floating(op, x)
     return rewrap(x, holds(x.array), next_id(), None)
 
@@ -223,9 +226,7 @@ def _compare(
     lhs: TensorBase[Any, Any, Any],
     rhs: object,
 ) -> Tensor[Any, Any, Any]:
-    check_not_spent(op, lhs)
     if isinstance(rhs, TensorBase):
-        check_not_spent(op, rhs)
         check_same_dtype(op, (lhs, rhs))
         other: Any = rhs.array
     else:
@@ -262,4 +263,3 @@ def _check_mask(op: str, tensor: object) -> None:
     if not isinstance(tensor, TensorBase) or tensor.array.dtype != np.bool_:
         kind = tensor.array.dtype if isinstance(tensor, TensorBase) else type(tensor).__name__
         raise DTypeError(f"{op}: expected a bool tensor, got {kind}; compare first (x > 0)")
-    check_not_spent(op, tensor)

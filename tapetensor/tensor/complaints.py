@@ -22,7 +22,7 @@ from tapetensor.rules.dims import ONE, Dims, sized
 from tapetensor.rules.joining import concat, stack
 from tapetensor.rules.products import matmul, solve
 from tapetensor.tape import Kernel
-from tapetensor.tape.recorder import op_name
+from tapetensor.tape.history import op_name
 from tapetensor.tensor.base import TensorBase
 
 _CURES = {

@@ -168,7 +168,6 @@ def conv1d(
         ``L' = floor((L + 2 padding - dilation (k - 1) - 1) / stride) + 1``.
     Derivative: the transposed convolution of the cotangent for `x`; for `weight` the sum of the
         cotangent times what each of its elements met.
-    Tape: the tapes of all operands merge; one that owned a tape is spent.
 
     Args:
         x: sequences.
@@ -350,7 +349,6 @@ def conv2d(
         width.
     Derivative: the transposed convolution of the cotangent for `x`; for `weight` the sum of the
         cotangent times what each of its elements met.
-    Tape: the tapes of all operands merge; one that owned a tape is spent.
 
     Args:
         x: images.

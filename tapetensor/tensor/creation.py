@@ -13,14 +13,16 @@ from tapetensor.arrays.array import (
     Dispatched,
     check_dispatched,
     check_shape,
+    check_unmasked,
     is_array,
     is_numpys,
 )
-from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
+from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype, native
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from tapetensor.tape import NoneTape
+from tapetensor.tape.history import OWN
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import wrap
 from tapetensor.tensor.operands import as_scalar
@@ -30,7 +32,7 @@ from tapetensor.typing import D, F, N, S
 # What values of other libraries are told by, and how they become arrays of numpy's.
 _OF_OTHERS = {
     "numpy": "; write tt.from_numpy(x.numpy()), of a tensor of PyTorch's x.detach().cpu().numpy()",
-    "to_numpy": "; write tt.from_numpy(x.to_numpy())",
+    "to_numpy": "; write tt.from_numpy(x.to_numpy(np.float32)), of whole numbers np.int64",
 }
 
 # What `from_numpy` takes; a tensor is none of them.
@@ -199,10 +201,8 @@ def normal(
     centre = as_number("normal", "mean", mean)
     sizes = as_shape("normal", shape)
     check_rng("normal", rng)
-    samples: Any = _made(
-        "normal", rng.standard_normal, sizes, as_floating_dtype("normal", "samples", dtype)
-    )
-    return samples * deviation + centre
+    samples: Any = _drawn("normal", rng.standard_normal, sizes, dtype)
+    return wrap(Tensor, samples * deviation + centre, next_id(), None)
 
 
 @overload
@@ -250,8 +250,8 @@ def uniform(
     width = top - bottom
     if max(-bottom, top, width) > float(np.finfo(scalar_type).max):
         raise ArgumentValueError(f"uniform: {scalar_type} cannot span {low!r} to {high!r}")
-    samples: Any = _made("uniform", rng.random, sizes, scalar_type)
-    return samples * width + bottom
+    samples: Any = _drawn("uniform", rng.random, sizes, scalar_type)
+    return wrap(Tensor, samples * width + bottom, next_id(), None)
 
 
 @overload
@@ -282,7 +282,7 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
         ArgumentValueError: if the lists are ragged or hold something else than numbers, or if an
             integer dtype does not hold one of the numbers.
         DTypeError: if a tensor cannot have that dtype.
-        ArgumentTypeError: if `array` is neither an array nor lists.
+        ArgumentTypeError: if `array` is neither an array nor lists, or is masked.
 
     >>> import tapetensor as tt
     >>> tt.from_numpy(np.array([[1.0, 2.0]], dtype=np.float32), (1, 2))
@@ -308,6 +308,7 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
             "from_numpy: there are tensors in the list, whose gradients would be lost; write "
             "tt.stack(...), or their detach().numpy()"
         )
+    check_unmasked("from_numpy", "the array", array)
     if dtype is None:
         # Lists have no dtype of their own.
         dtype = getattr(array, "dtype", np.float32)
@@ -315,6 +316,8 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
     try:
         # First without a dtype: numpy would turn None into a number that was never there.
         found = np.asarray(array)
+        if found.dtype == object:
+            raise TypeError("its elements are objects; of a table write x.to_numpy(np.float32)")
         if found.dtype.kind not in "fiub":
             raise TypeError(f"its elements are {found.dtype}")
         if found.dtype.kind == "f" and target.kind in "iu" and not np.isfinite(found).all():
@@ -348,7 +351,7 @@ def from_array(array: Any, shape: Any = None) -> Any:
             the dims are `Any` to the type checker.
 
     Raises:
-        ArgumentTypeError: if it is no such array.
+        ArgumentTypeError: if it is no such array, or is masked.
         ShapeError: if the array does not have that shape.
         DTypeError: if a tensor cannot have its dtype.
 
@@ -361,7 +364,7 @@ def from_array(array: Any, shape: Any = None) -> Any:
     if shape is not None:
         check_shape("from_array", array, as_shape("from_array", shape))
     # numpy's scalars become 0-d arrays.
-    copy = np.array(array) if is_numpys(array) else array.copy()
+    copy = np.array(array, native(array.dtype)) if is_numpys(array) else array.copy()
     return wrap(Tensor, copy, next_id(), None)
 
 
@@ -391,9 +394,19 @@ def constant_beside(x: Tensor[Any, Any, Any], values: Array) -> Tensor[Any, None
 
 
 def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any, Any, Any]:
-    """Return a tensor of what one of numpy's functions makes, its refusals in our words."""
+    """Return a tensor of numbers that one of numpy's functions makes, its refusals in our words."""
+    numbers = wrap(Tensor, _array(op, make, *arguments), next_id(), None)
+    # It comes of no data, so that what a model makes of it and its own is as its own.
+    numbers.history = OWN
+    return numbers
+
+
+def _drawn(op: str, draw: Callable[..., Array], sizes: tuple[int, ...], dtype: Any) -> Array:
+    return _array(op, draw, sizes, as_floating_dtype(op, "samples", dtype))
+
+
+def _array(op: str, make: Callable[..., Array], *arguments: object) -> Array:
     try:
-        data = make(*arguments)
+        return make(*arguments)
     except (ValueError, OverflowError) as error:
         raise ArgumentValueError(f"{op}: {error}") from error
-    return wrap(Tensor, data, next_id(), None)

@@ -12,7 +12,7 @@ from tapetensor.arrays.array import Array, as_array, read_only
 from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
-from tapetensor.tape.recorder import op_name
+from tapetensor.tape.history import op_name
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.operands import TapeOfRhs
@@ -55,7 +55,6 @@ def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
     Shape: ``shape``, which types the result, and which the output is held to.
     Derivative: what the pullbacks say; `tapetensor.testing.check_grad` tells whether they are
         right.
-    Tape: the result owns the tapes of the operands, merged; those operands are spent.
 
     Args:
         kernel: takes one array per operand, read-only, and returns the output and a tuple of one

@@ -11,7 +11,6 @@ from tapetensor.rules.products import check_matrices
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
-from tapetensor.tensor.ownership import forks
 from tapetensor.tensor.solving import check_square
 from tapetensor.typing import D, Ds, F, M, N, S, T
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 class Decompositions(TensorBase[S, T, D]):
     """Decompositions of the matrices in the last two axes.
 
-    Each of several results owns the whole record, as the parts of `split` do. All raise
-    `ArgumentValueError` where numpy's LAPACK finds no answer.
+    All raise `ArgumentValueError` where numpy's LAPACK finds no answer.
     """
 
     __slots__ = ()
@@ -199,8 +197,4 @@ def _parts(
 ) -> list[Tensor[Any, Any, Any]]:
     """Return the parts of what a kernel gives as one array."""
     whole = apply(kernel, (x,))
-    handles = forks(whole, len(indices), kernel)
-    return [
-        apply(indexing.getitem, (handle,), (index,))
-        for handle, index in zip(handles, indices, strict=True)
-    ]
+    return [apply(indexing.getitem, (whole,), (index,)) for index in indices]

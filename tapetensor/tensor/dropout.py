@@ -11,7 +11,7 @@ from tapetensor.arguments import as_number, check_rng
 from tapetensor.kernels import dropout as kernels
 from tapetensor.kernels.numerics import masks
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_not_spent
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ class Dropout(TensorBase[S, T, D]):
         Raises:
             ArgumentValueError: if `p` lies outside [0, 1].
             ArgumentTypeError: if `rng` is not a numpy generator.
-            MovedTensorError: if `self` is spent.
 
         Source: Srivastava et al. (2014), "Dropout: a simple way to prevent neural networks from
             overfitting".
@@ -75,7 +74,6 @@ class Dropout(TensorBase[S, T, D]):
         check_floating("dropout", self)
         probability = as_number("dropout", "p", p, at_least=0, at_most=1)
         check_rng("dropout", rng)
-        check_not_spent("dropout", self)
         if self.tape is None or not getattr(rng, "drops", True):
             result: Any = self
             return result  # type: ignore[no-any-return]  # a tensor is what TensorBase stands for

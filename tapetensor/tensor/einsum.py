@@ -39,7 +39,6 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
 
     Shape: what the subscripts say; a repeated letter has one size, ``...`` broadcasts.
     Derivative: the einsum of the cotangent with the other operands.
-    Tape: the tapes of all merge; an operand that owned one is spent.
 
     Args:
         subscripts: one group of letters per operand; without ``->`` the letters that occur once

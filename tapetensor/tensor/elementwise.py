@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class Elementwise(TensorBase[S, T, D]):
     """Functions of one tensor, element by element.
 
-    All return a tensor with a new id; it owns the tape of `self`, which is then spent. Those that
-    are defined on floating dtypes only raise `DTypeError` on others.
+    Those that are defined on floating dtypes only raise `DTypeError` on others.
     """
 
     __slots__ = ()

@@ -14,7 +14,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import as_flag, normalize_axis
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, check_unmasked
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
@@ -23,7 +23,6 @@ from tapetensor.errors import (
     AxisError,
     DTypeError,
     ShapeError,
-    UntracedTensorError,
 )
 from tapetensor.kernels import indexing
 from tapetensor.rules import indexing as rules
@@ -35,7 +34,6 @@ from tapetensor.tensor.base import (
     NumberBase,
     TensorBase,
     check_integers,
-    check_not_spent,
     check_numeric,
     check_same_dtype,
     check_tensor,
@@ -106,7 +104,6 @@ class Indexing(TensorBase[S, T, D]):
             ``...`` and tuples of them follow numpy's rules.
         Derivative: 1 for the elements read, 0 for the others; an element that is read several
             times receives every cotangent, summed.
-        Tape: the result owns the tape of `self`; index tensors are plain.
 
         Raises:
             AxisError: if an index lies outside the shape, or there are more indices than axes.
@@ -136,20 +133,12 @@ class Indexing(TensorBase[S, T, D]):
                 raise ArgumentTypeError(f"getitem: {error.__cause__}") from error
             raise
 
-    def __iter__(
-        self: Indexing[tuple[N, *Ds], NoneTape, D],
-    ) -> Iterator[Tensor[tuple[*Ds], NoneTape, D]]:
-        """Iterate over the slices along the first axis of a plain tensor.
+    def __iter__(self: Indexing[tuple[N, *Ds], T, D]) -> Iterator[Tensor[tuple[*Ds], T, D]]:
+        """Iterate over the slices along the first axis.
 
         Raises:
             ArgumentTypeError: for a 0-d tensor.
-            UntracedTensorError: for a tensor that owns a tape, which only one slice could take.
         """
-        if self.owns_tape:
-            raise UntracedTensorError(
-                "iteration: the first slice would take the tape; write x.split(len(x)), "
-                "every part of which owns the record, or x.detach() for the plain values"
-            )
         return iter([self[index] for index in range(len(self))])
 
     @overload
@@ -213,7 +202,6 @@ class Indexing(TensorBase[S, T, D]):
 
         Shape: ``(N, *Ds)`` with indices ``(B, M)`` along axis 0 gives ``(B, M, *Ds)``.
         Derivative: each cotangent is added to the slice that it was read from.
-        Tape: the result owns the tape of `self`; `indices` are plain.
 
         Args:
             indices: an integer tensor; negative counts from the back.
@@ -290,7 +278,6 @@ class Indexing(TensorBase[S, T, D]):
             ``(B, N, K)`` with indices ``(B, M, 1)`` along axis 1 gives ``(B, M, K)``: rows chosen
             batch by batch.
         Derivative: each cotangent is added to the element that it was read from.
-        Tape: the result owns the tape of `self`; `indices` are plain.
 
         Args:
             indices: an integer tensor; negative counts from the back.
@@ -350,7 +337,6 @@ class Indexing(TensorBase[S, T, D]):
         Shape: that of `self`; `indices` and `values` have one shape, which is that of `self` but
             for `axis`.
         Derivative: of `values` 1 where they are put; of `self` 1, but 0 for what is replaced.
-        Tape: the tapes of `self` and `values` merge, which are then spent; `indices` are plain.
 
         Args:
             indices: an integer tensor; negative counts from the back.
@@ -424,8 +410,8 @@ def _refuse_beyond(
 def _plain_index(index: Any) -> object:
     """Return one element of an index with tensors replaced by their arrays."""
     if isinstance(index, TensorBase):
-        check_not_spent("getitem", index)
         return _index_array(index.array)
+    check_unmasked("getitem", "the index", index)
     if isinstance(index, list):
         return _index_array(_listed(index))
     if hasattr(index, "__array_ufunc__") and not isinstance(index, np.generic):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal, Never, overload
 
 from tapetensor.arguments import normalize_axis
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.errors import (
     ArgumentTypeError,
 )
@@ -120,12 +121,11 @@ def concat(
 def concat(
     tensors: Sequence[Tensor[tuple[*Ds, Any, K, P], T, D]], axis: Literal[-3]
 ) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
-def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
+def concat(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
     """Return tensors one after another along an existing axis.
 
     Shape: ``(M, *Ds)`` and ``(N, *Ds)`` along axis 0 give ``(M + N, *Ds)``.
     Derivative: each operand's part of the cotangent.
-    Tape: the tapes of all merge; an operand that owned one is spent.
 
     Args:
         tensors: one or more, with equal sizes along all other axes.
@@ -140,6 +140,8 @@ def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
     >>> tt.concat((tt.zeros((1, 2)), tt.ones((2, 2)))).shape
     (3, 2)
     """
+    if elsewhere:
+        raise no_such_argument("concat", elsewhere)
     operands = as_operands("concat", tensors)
     position = normalize_axis("concat", axis, operands[0].array.shape)
     return apply(partial(shape_kernels.concat, axis=position), operands)
@@ -216,12 +218,11 @@ def stack(
 def stack(
     tensors: Sequence[Tensor[tuple[*Ds, N], T, D]], axis: Literal[-2]
 ) -> Tensor[tuple[*Ds, Any, N], T, D]: ...
-def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
+def stack(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
     """Return tensors of one shape side by side along a new axis.
 
     Shape: ``k`` tensors ``(*Ds)`` along axis 0 give ``(k, *Ds)``.
     Derivative: each operand's slice of the cotangent.
-    Tape: the tapes of all merge; an operand that owned one is spent.
 
     Args:
         tensors: one or more, of equal shape.
@@ -236,6 +237,8 @@ def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
     >>> tt.stack((tt.zeros((2,)), tt.ones((2,)))).shape
     (2, 2)
     """
+    if elsewhere:
+        raise no_such_argument("stack", elsewhere)
     operands = as_operands("stack", tensors)
     position = normalize_axis("stack", axis, operands[0].array.shape, extra=1)
     return apply(partial(shape_kernels.stack, axis=position), operands)

@@ -86,7 +86,6 @@ class LinearAlgebra(TensorBase[S, T, D]):
             (*Ds, M, N)``, ``(*Ds, K) @ (K,) -> (*Ds)``, ``(K,) @ (K,) -> ()``; leading axes
             broadcast as numpy's.
         Derivative: ``g @ rhs.T`` for `lhs`, ``lhs.T @ g`` for `rhs`, for the cotangent ``g``.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the contracted sizes differ, or one operand is 0-d.

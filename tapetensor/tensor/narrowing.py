@@ -20,7 +20,7 @@ def owns_tape(
     and ty take `x` for the traced tensor, and after it for the plain one.
 
     Args:
-        x: a tensor, plain, traced or spent; a spent one owns none, so ask before the first op.
+        x: a tensor, plain or traced.
 
     Raises:
         ArgumentTypeError: if `x` is not a tensor.

@@ -26,7 +26,7 @@ Mode: TypeAlias = Literal["constant", "reflect", "replicate", "circular"]
 
 
 class Padding(TensorBase[S, T, D]):
-    """Padding, which owns the tape of `self`, which is then spent."""
+    """Padding."""
 
     __slots__ = ()
 

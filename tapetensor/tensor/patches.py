@@ -35,7 +35,6 @@ def unfold(
     Shape: ``(*Ds, C, H, W) -> (*Ds, C kh kw, H' W')`` with
         ``H' = floor((H + 2 padding - dilation (k - 1) - 1) / stride) + 1``, and so for the width.
     Derivative: `fold` of the cotangent.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: images.
@@ -81,7 +80,6 @@ def fold(
     Shape: ``(*Ds, C kh kw, H' W') -> (*Ds, C, H, W)`` for ``size=(H, W)``, with as many columns
         as `unfold` gives for that size.
     Derivative: `unfold` of the cotangent.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: columns, one for each window.
@@ -127,7 +125,6 @@ def pixel_shuffle(
 
     Shape: ``(*Ds, C factor**2, H, W) -> (*Ds, C, H factor, W factor)``.
     Derivative: the cotangent put back, by `pixel_unshuffle`.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: images.
@@ -161,7 +158,6 @@ def pixel_unshuffle(
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C factor**2, H / factor, W / factor)``.
     Derivative: the cotangent put back, by `pixel_shuffle`.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: images.

@@ -9,10 +9,11 @@ one of four or five twice.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, overload
 
 from tapetensor.arguments import check_kind, normalize_axis
-from tapetensor.errors import AxisError
+from tapetensor.arguments.spellings import not_in_a_tuple
+from tapetensor.errors import ArgumentTypeError, AxisError
 from tapetensor.kernels import shape as kernels
 from tapetensor.rules import rearranging
 from tapetensor.rules.dims import sized
@@ -52,10 +53,7 @@ _NotFive: TypeAlias = (
 
 
 class Permutation(TensorBase[S, T, D]):
-    """Axes in another order.
-
-    Both return a tensor with a new id that owns the tape of `self`, which is then spent.
-    """
+    """Axes in another order."""
 
     __slots__ = ()
 
@@ -209,7 +207,7 @@ class Permutation(TensorBase[S, T, D]):
     def permute_dims(
         self, axes: tuple[int, int, int, int, int, int, *tuple[int, ...]]
     ) -> Tensor[Any, T, D]: ...
-    def permute_dims(self, axes: Any) -> Any:
+    def permute_dims(self, axes: Any, *others: Never) -> Any:
         """Return the axes in another order.
 
         Shape: axis ``i`` of the result is axis ``axes[i]`` of `self`.
@@ -225,6 +223,8 @@ class Permutation(TensorBase[S, T, D]):
         >>> tt.ones((2, 3, 4)).permute_dims((2, 0, 1)).shape
         (4, 2, 3)
         """
+        if others:
+            raise not_in_a_tuple("permute_dims", (axes, *others))
         check_kind("permute_dims", "axes", axes, tuple, "a tuple of ints")
         shape = self.array.shape
         order = tuple([normalize_axis("permute_dims", axis, shape) for axis in axes])
@@ -234,7 +234,7 @@ class Permutation(TensorBase[S, T, D]):
         return apply(kernels.permute_dims, (self,), (order,))
 
     def transpose(
-        self: Permutation[tuple[*Ds, M, N], T, D],
+        self: Permutation[tuple[*Ds, M, N], T, D], *axes: Never
     ) -> Tensor[tuple[*Ds, N, M], T, D]:
         """Return the matrices transposed: the last two axes swapped.
 
@@ -248,6 +248,11 @@ class Permutation(TensorBase[S, T, D]):
         >>> tt.ones((2, 3)).transpose().shape
         (3, 2)
         """
+        if axes:
+            raise ArgumentTypeError(
+                "transpose: takes no axes, and swaps the last two; write x.permute_dims((1, 0)) "
+                "for another order"
+            )
         rank = self.array.ndim
         if rank < 2:
             raise AxisError(f"transpose: needs two axes, the shape is {self.array.shape}")

@@ -1,4 +1,4 @@
-"""Pictures of the tape that a tensor owns."""
+"""Pictures of the history of a tensor."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from tapetensor.arrays.array import is_numpys
 from tapetensor.errors import UntracedTensorError
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Tensorlike
-from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
+from tapetensor.tensor.base import TensorBase, check_tensor
 from tapetensor.typing import D, S, T
 
 
 class Pictures(TensorBase[S, T, D]):
-    """How the record of what made a tensor is looked at."""
+    """How what made a tensor is looked at."""
 
     __slots__ = ()
 
     def to_html(
         self: Pictures[S, OwnedTape, D], *, names: Mapping[str, Tensorlike[Any]] | None = None
     ) -> str:
-        """Return an HTML page that draws the ops on the tensor's tape; it needs no network.
+        """Return an HTML page that draws the recorded ops before the tensor; it needs no network.
 
-        The pullbacks run once for it, for their times and for the shapes of what they give; the
-        tape is not used up. Inside `source_lines` an op knows the line that ran it.
+        The pullbacks run once for it, for their times and for the shapes of what they give; what
+        is recorded is not used up. Inside `source_lines` an op knows the line that ran it.
 
         Args:
             names: names for inputs, such as ``model.parameters()``.
 
         Raises:
             ArgumentTypeError: if `names` are not tensors by name.
-            UntracedTensorError: if the tensor owns no tape.
-            MovedTensorError: if it is spent.
+            UntracedTensorError: if the tensor has no tape.
             TapeClosedError: if its tape is closed.
 
         >>> import tapetensor as tt
@@ -50,7 +49,7 @@ class Pictures(TensorBase[S, T, D]):
         names: Mapping[str, Tensorlike[Any]] | None = None,
         ascii: bool | None = None,
     ) -> str:
-        """Return the ops on the tensor's tape as text, the latest first.
+        """Return the recorded ops before the tensor as text, the latest first.
 
         Args:
             names: names for inputs, such as ``model.parameters()``.
@@ -58,27 +57,29 @@ class Pictures(TensorBase[S, T, D]):
 
         Raises:
             ArgumentTypeError: if `names` are not tensors by name.
-            UntracedTensorError: if the tensor owns no tape.
-            MovedTensorError: if it is spent.
+            UntracedTensorError: if the tensor has no tape.
             TapeClosedError: if its tape is closed.
         """
         _check_names("tree", names)
         return _tape_of("tree", self).tree(_output(self), names=names, ascii=ascii)
 
     def _repr_html_(self) -> str | None:
-        """Return the picture of the tape for a notebook, or None, for the plain repr."""
+        """Return the picture for a notebook, or None, for the plain repr."""
         tape = self.tape
-        return tape._repr_html_(_output(self)) if isinstance(tape, OwnedTape) else None
+        if tape is None or tape.is_closed:
+            return None
+        return tape.apart(self.history)._repr_html_(_output(self))
 
 
 def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
-    check_not_spent(op, tensor)
-    if not isinstance(tensor.tape, OwnedTape):
+    tape = tensor.tape
+    if tape is None:
         raise UntracedTensorError(
-            f"{op}: the tensor of shape {tensor.array.shape} owns no tape, so nothing is recorded; "
+            f"{op}: the tensor of shape {tensor.array.shape} has no tape, so nothing is recorded; "
             "begin with x.trace()"
         )
-    return tensor.tape
+    tape.check_usable(op)
+    return tape.apart(tensor.history)
 
 
 def _check_names(op: str, names: Mapping[str, object] | None) -> None:

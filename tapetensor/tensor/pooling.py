@@ -52,7 +52,6 @@ def avg_pool2d(
     Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
         ``H' = floor((H + 2 padding - dilation (k - 1) - 1) / stride) + 1``, and so for the width.
     Derivative: the cotangent divided by the area, added to all elements of the window.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: images.
@@ -105,7 +104,6 @@ def max_pool2d(
         ``H' = floor((H + 2 padding - dilation (k - 1) - 1) / stride) + 1``, and so for the width.
     Derivative: 1 for the largest element; ties share it equally, as in `Tensor.max`. A window
         with a NaN shares it among all of its elements.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: images.
@@ -158,7 +156,6 @@ def min_pool2d(
         ``H' = floor((H + 2 padding - dilation (k - 1) - 1) / stride) + 1``, and so for the width.
     Derivative: 1 for the smallest element; ties share it equally, as in `Tensor.min`. A window
         with a NaN shares it among all of its elements.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: images.

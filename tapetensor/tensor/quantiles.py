@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, overload
 
 from tapetensor.arguments import as_number
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.kernels import reductions
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.tensor.reductions import reduce
@@ -22,7 +23,7 @@ class Quantiles(TensorBase[S, T, D]):
 
     @same_signature(average)
     def median(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the middle element in order; of an even number the mean of the middle two.
 
@@ -40,6 +41,8 @@ class Quantiles(TensorBase[S, T, D]):
         >>> tt.from_numpy([9.0, 1.0, 3.0, 2.0], shape=(4,)).median()
         Tensor(2.5, shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("median", elsewhere)
         check_floating("median", self)
         return reduce(reductions.median, self, axis, keepdims)
 
@@ -68,7 +71,9 @@ class Quantiles(TensorBase[S, T, D]):
         axis: int | tuple[int, ...] | None = None,
         keepdims: bool = False,
     ) -> Tensor[Any, T, F]: ...
-    def quantile(self, q: float, axis: Any = None, keepdims: bool = False) -> Any:
+    def quantile(
+        self, q: float, axis: Any = None, keepdims: bool = False, **elsewhere: Never
+    ) -> Any:
         """Return the element below which a share of the elements is, by linear interpolation.
 
             sorted[i] * (1 - f) + sorted[i + 1] * f,  for i + f = q * (n - 1)
@@ -94,6 +99,8 @@ class Quantiles(TensorBase[S, T, D]):
         >>> tt.from_numpy([4.0, 1.0, 2.0], shape=(3,)).quantile(0.75)
         Tensor(3., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("quantile", elsewhere)
         check_floating("quantile", self)
         share = as_number("quantile", "q", q, at_least=0, at_most=1)
         return reduce(reductions.quantile, self, axis, keepdims, (share,))

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 class Rectifiers(TensorBase[S, T, D]):
-    """Functions of one tensor that pass what is positive and bend what is not.
-
-    All return a tensor with a new id; it owns the tape of `self`, which is then spent.
-    """
+    """Functions of one tensor that pass what is positive and bend what is not."""
 
     __slots__ = ()
 
@@ -76,7 +73,6 @@ class Rectifiers(TensorBase[S, T, D]):
             along the last axis, one for each element.
         Derivative: 1 above 0, `slope` below and at 0; for `slope`, `x` where it is not positive,
             summed over what was broadcast.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Args:
             slope: a tensor.

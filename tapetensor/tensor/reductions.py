@@ -7,11 +7,12 @@ rejects a literal axis that the rank does not have. A tuple of axes gives dims o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
 from tapetensor.arguments import as_flag, normalize_axes, normalize_axis
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import run_check
@@ -26,7 +27,6 @@ from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     TensorBase,
-    check_not_spent,
     rewrap,
 )
 from tapetensor.tensor.signatures import position, reduction, same_signature
@@ -40,16 +40,15 @@ class Reductions(TensorBase[S, T, D]):
     """Reductions.
 
     All take `axis` (None for all axes, an int, a tuple of ints; negative counts from the back) and
-    `keepdims` (leave a reduced axis in the shape with size 1), return a tensor with a new id that
-    owns the tape of `self`, which is then spent, and raise `AxisError` for an axis that is not
-    there.
+    `keepdims` (leave a reduced axis in the shape with size 1), and raise `AxisError` for an axis
+    that is not there.
     """
 
     __slots__ = ()
 
     @same_signature(reduction)
     def sum(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the sum of the elements; 0 for none.
 
@@ -60,12 +59,14 @@ class Reductions(TensorBase[S, T, D]):
 
         Raises:
             DTypeError: for a bool tensor; convert it first.
-            ArgumentValueError: if a sum of integers of 8, 16 or 32 bits leaves the dtype.
+            ArgumentValueError: if a sum of integers leaves the dtype.
 
         >>> import tapetensor as tt
         >>> tt.ones((2, 3)).sum(axis=-1)
         Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("sum", elsewhere)
         if self.array.dtype.kind == "b":
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         check_total_fits("sum", np.sum, self, axis)
@@ -73,18 +74,18 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def prod(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the product of the elements; 1 for none.
 
-        In the dtype of `self`; a product of 64-bit integers may leave it, and wraps around.
+        In the dtype of `self`; numpy's product of small integers is int64.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
         Derivative: the product of the other elements, also where there are zeros.
 
         Raises:
             DTypeError: for a bool tensor; convert it first.
-            ArgumentValueError: if a product of integers of 8, 16 or 32 bits leaves the dtype.
+            ArgumentValueError: if a product of integers leaves the dtype.
 
         Source: array API, ``prod``.
 
@@ -93,6 +94,8 @@ class Reductions(TensorBase[S, T, D]):
         >>> x.trace().prod().backward()[x]
         Tensor([ 0., 10.,  0.], shape=(3,), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("prod", elsewhere)
         if self.array.dtype.kind == "b":
             raise DTypeError("prod: not defined for dtype bool; write x.astype(np.int64).prod()")
         check_total_fits("prod", np.prod, self, axis)
@@ -100,7 +103,7 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def max(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the largest element.
 
@@ -114,11 +117,13 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).max()
         Tensor(3., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("max", elsewhere)
         return reduce(reductions.max, self, axis, keepdims)
 
     @same_signature(reduction)
     def min(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the smallest element.
 
@@ -132,17 +137,19 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).min()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("min", elsewhere)
         return reduce(reductions.min, self, axis, keepdims)
 
     @same_signature(position)
-    def argmax(self: Reductions[Any, Any, Any], axis: Any = None) -> Any:
+    def argmax(self: Reductions[Any, Any, Any], axis: Any = None, **elsewhere: Never) -> Any:
         """Return the position of the first largest element, of all or along one axis.
 
         Without an axis it is the position in ``x.flatten()``, as numpy's and PyTorch's; the class
         of every row of logits is ``logits.argmax(axis=-1)``. NaN counts as larger than numbers.
 
         Shape: ``S -> ()``; ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Args:
             axis: None for all elements, or an int; negative counts from the back.
@@ -155,17 +162,19 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmax(axis=-1)
         Tensor([1], shape=(1,), dtype=int64, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("argmax", elsewhere)
         return _position("argmax", np.argmax, self, axis)
 
     @same_signature(position)
-    def argmin(self: Reductions[Any, Any, Any], axis: Any = None) -> Any:
+    def argmin(self: Reductions[Any, Any, Any], axis: Any = None, **elsewhere: Never) -> Any:
         """Return the position of the first smallest element, of all or along one axis.
 
         Without an axis it is the position in ``x.flatten()``. NaN counts as smaller than all
         numbers.
 
         Shape: ``S -> ()``; ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: none; nothing is moved.
+        Derivative: none.
 
         Args:
             axis: None for all elements, or an int; negative counts from the back.
@@ -178,13 +187,14 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmin()
         Tensor(0, shape=(), dtype=int64, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("argmin", elsewhere)
         return _position("argmin", np.argmin, self, axis)
 
 
 def _position(
     op: str, search: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: object
 ) -> Tensor[Any, NoneTape, np.int64]:
-    check_not_spent(op, x)
     shape = x.array.shape
     along = None if axis is None else normalize_axis(op, axis, shape)
     if (x.array.size if along is None else shape[along]) == 0:
@@ -198,12 +208,8 @@ def _position(
 def check_total_fits(
     op: str, total: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: Any
 ) -> None:
-    """Refuse a sum or product that an integer dtype of fewer than 64 bits does not hold.
-
-    It would wrap around in silence, where numpy goes over to int64.
-    """
-    if x.array.dtype.kind in "iu" and x.array.dtype.itemsize < 8:
-        check_not_spent(op, x)
+    """Refuse a sum or product that the integer dtype does not hold: it would wrap in silence."""
+    if x.array.dtype.kind in "iu":
         axes = normalize_axes(op, axis, x.array.shape)
         # The cumulative functions of numpy take one axis, and no tuple.
         one = axes[0] if axes and len(axes) == 1 else axes
@@ -211,16 +217,23 @@ def check_total_fits(
 
 
 def _refuse_overflow(values: Array, op: str, total: Callable[..., Any], axes: Any) -> None:
-    limits = np.iinfo(values.dtype)
-    # float64 is exact as far as these dtypes go; what lies beyond need not be. NaN is an infinity
-    # times 0, which is 0 in integers.
+    limits, array = np.iinfo(values.dtype), to_numpy(values)
+    low, high = limits.min, limits.max
+    # float64 is exact as far as 32 bits go; what lies beyond need not be. NaN is an infinity times
+    # 0, which is 0 in integers.
     with np.errstate(all="ignore"):
-        totals = np.asarray(total(to_numpy(values), axis=axes, dtype=np.float64))
-    outside = totals[(totals < limits.min) | (totals > limits.max)]
+        totals = np.asarray(total(array, axis=axes, dtype=np.float64))
+    doubt = 1e-3 if limits.bits == 64 else 0.0
+    outside = totals[(totals < low * (1 + doubt)) | (totals > high * (1 + doubt))]
+    if doubt and not outside.size and np.any(np.absolute(totals) > high * (1 - doubt)):
+        # Next to the limits Python's integers know.
+        totals = np.asarray(total(array.astype(object), axis=axes))
+        outside = totals[(totals < low) | (totals > high)]
     if outside.size:
+        wide = "np.float64" if doubt else "np.int64"
         raise ArgumentValueError(
-            f"{op}: {values.dtype} does not hold {outside[0]:.15g}; write "
-            f"x.astype(np.int64).{op}(...)"
+            f"{op}: {values.dtype} does not hold {float(outside[0]):.15g}; write "
+            f"x.astype({wide}).{op}(...)"
         )
 
 

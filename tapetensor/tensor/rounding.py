@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 class Rounding(TensorBase[S, T, D]):
     """Functions that go in steps, element by element.
 
-    All return a tensor with a new id; it owns the tape of `self`, which is then spent. Their
-    derivative is 0, at the steps as well. NaN stays NaN, infinities stay.
+    The derivative is 0, at the steps as well. NaN stays NaN, infinities stay.
     """
 
     __slots__ = ()

@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 
 
 class Scans(TensorBase[S, T, D]):
-    """Running totals, products and extremes.
-
-    They keep the shape and own the tape of `self`, which is then spent.
-    """
+    """Running totals, products and extremes, of the shape of `self`."""
 
     __slots__ = ()
 
@@ -55,7 +52,7 @@ class Scans(TensorBase[S, T, D]):
         Raises:
             AxisError: if there is no such axis.
             DTypeError: for a bool tensor.
-            ArgumentValueError: if a sum of integers of 8, 16 or 32 bits leaves the dtype.
+            ArgumentValueError: if a sum of integers leaves the dtype.
 
         >>> import tapetensor as tt
         >>> tt.arange(4).cumulative_sum(axis=0)
@@ -81,7 +78,7 @@ class Scans(TensorBase[S, T, D]):
         Raises:
             AxisError: if there is no such axis.
             DTypeError: for a bool tensor.
-            ArgumentValueError: if a product of integers of 8, 16 or 32 bits leaves the dtype.
+            ArgumentValueError: if a product of integers leaves the dtype.
 
         Source: array API, ``cumulative_prod``.
 
@@ -202,7 +199,6 @@ def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
         to it: ``(channels,)`` is one coefficient for all steps.
     Derivative: with ``G[t] = g[t] + a[t + 1] G[t + 1]`` for the cotangent ``g``, it is ``b G`` for
         `x`, ``G[t] h[t - 1]`` for `a` and ``x G`` for `b`, summed where they were broadcast.
-    Tape: the tapes of all three merge; an operand that owned one is spent.
 
     Args:
         x: the sequence, steps along the last axis but one.

@@ -28,7 +28,6 @@ def segment_sum(
 
     Shape: ``(M, *Ds), (M) -> (N, *Ds)`` for ``count: N``.
     Derivative: each slice gets the cotangent of its segment.
-    Tape: the result owns the tape of `x`, which is then spent; `segments` are plain.
 
     Args:
         x: what is added up.

@@ -78,7 +78,6 @@ def maximum(lhs: Any, rhs: Any, /) -> Any:
     Shape: numpy's broadcasting.
     Derivative: 1 for the larger operand, 0 for the other; one half each where they are equal; 1
         for both where one is NaN, and so the result.
-    Tape: the tapes of both merge; an operand that owned one is spent.
 
     >>> import tapetensor as tt
     >>> tt.maximum(tt.from_numpy([1.0, 5.0], shape=(2,)), 3.0)
@@ -125,7 +124,6 @@ def minimum(lhs: Any, rhs: Any, /) -> Any:
     Shape: numpy's broadcasting.
     Derivative: 1 for the smaller operand, 0 for the other; one half each where they are equal; 1
         for both where one is NaN, and so the result.
-    Tape: the tapes of both merge; an operand that owned one is spent.
 
     >>> import tapetensor as tt
     >>> tt.minimum(tt.from_numpy([1.0, 5.0], shape=(2,)), 3.0)
@@ -165,7 +163,6 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
 
     Shape: numpy's broadcasting of all three.
     Derivative: 1 for the operand that was chosen, 0 for the other.
-    Tape: the tapes of both operands merge; one that owned a tape is spent. The mask is plain.
 
     Raises:
         DTypeError: if `mask` is not bool, or the dtypes of the operands differ.

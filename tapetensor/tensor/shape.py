@@ -7,7 +7,7 @@ check decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
@@ -20,6 +20,7 @@ from tapetensor.arguments import (
     normalize_axes,
     normalize_axis,
 )
+from tapetensor.arguments.spellings import no_such_argument, not_in_a_tuple
 from tapetensor.errors import (
     ArgumentTypeError,
 )
@@ -31,7 +32,6 @@ from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_usable
-from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, D, Ds, K, M, N, S, T
 
 if TYPE_CHECKING:
@@ -43,14 +43,11 @@ One: TypeAlias = Literal[1]
 
 
 class Shape(TensorBase[S, T, D]):
-    """Shape ops.
-
-    All return tensors with a new id that own the tape of `self`, which is then spent.
-    """
+    """Shape ops."""
 
     __slots__ = ()
 
-    def reshape(self, shape: NewShape) -> Tensor[NewShape, T, D]:
+    def reshape(self, shape: NewShape, *sizes: Never) -> Tensor[NewShape, T, D]:
         """Return the elements, in C order, under another shape.
 
         Shape: any with as many elements; one dim may be -1, which is worked out.
@@ -64,6 +61,8 @@ class Shape(TensorBase[S, T, D]):
         Tensor([[0, 1],
                 [2, 3]], shape=(2, 2), dtype=int64, NoneTape)
         """
+        if sizes:
+            raise not_in_a_tuple("reshape", (shape, *sizes))
         target = as_target_shape("reshape", shape, self.array.size, self.array.shape)
         return apply(kernels.reshape, (self,), (target,))
 
@@ -306,12 +305,9 @@ class Shape(TensorBase[S, T, D]):
         self: Shape[tuple[*Ds, K, M, N], T, D], sections: int | Sequence[int], axis: Literal[-3]
     ) -> tuple[Tensor[tuple[*Ds, Any, M, N], T, D], ...]: ...
     def split(
-        self, sections: int | Sequence[int], axis: int = 0
+        self, sections: int | Sequence[int], axis: int = 0, **elsewhere: Never
     ) -> tuple[Tensor[Any, Any, Any], ...]:
         """Return consecutive parts along one axis.
-
-        Every part of a traced tensor owns the whole record up to here; where parts meet again in an
-        op it is kept once, and `backward` on any part alone is complete.
 
         Shape: ``(*Ds, N)`` along ``axis=-1`` gives parts ``(*Ds, n)`` with the ``n`` adding up.
         Derivative: each part's cotangent where the part was read, 0 elsewhere.
@@ -328,15 +324,17 @@ class Shape(TensorBase[S, T, D]):
         >>> [part.shape for part in tt.ones((6, 2)).split([1, 5])]
         [(1, 2), (5, 2)]
         """
+        if elsewhere:
+            raise no_such_argument("split", elsewhere)
         check_usable("split", self)
         shape = self.array.shape
         position = normalize_axis("split", axis, shape)
         sizes = _section_sizes(sections, shape, position)
         parts = []
         start = 0
-        for handle, size in zip(forks(self, len(sizes), Shape.split), sizes, strict=True):
+        for size in sizes:
             index = (slice(None),) * position + (slice(start, start + size),)
-            parts.append(apply(indexing.getitem, (handle,), (index,)))
+            parts.append(apply(indexing.getitem, (self,), (index,)))
             start += size
         return tuple(parts)
 

@@ -123,7 +123,6 @@ def binary_operator(self: Any, other: Any, /) -> Any:
     """Combine numbers element by element.
 
     Shape: numpy's broadcasting.
-    Tape: the tapes of both merge; an operand that owned one is spent.
     """
 
 
@@ -199,7 +198,6 @@ def division(self: Any, other: Any, /) -> Any:
     """Divide element by element; floating dtypes only.
 
     Shape: numpy's broadcasting.
-    Tape: the tapes of both merge; an operand that owned one is spent.
     """
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from tapetensor.arguments import as_number, normalize_axis
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.kernels import normalization, reductions
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
@@ -17,14 +18,11 @@ if TYPE_CHECKING:
 
 
 class Softmax(TensorBase[S, T, D]):
-    """Softmax, logsumexp and normalization.
-
-    The results own the tape of `self`, which is then spent.
-    """
+    """Softmax, logsumexp and normalization."""
 
     __slots__ = ()
 
-    def softmax(self: FloatingBase[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
+    def softmax(self: FloatingBase[S, T, F], axis: int = -1, **elsewhere: Never) -> Tensor[S, T, F]:
         """Return exponentials divided by their sum along one axis.
 
             exp(x) / sum(exp(x))
@@ -43,6 +41,8 @@ class Softmax(TensorBase[S, T, D]):
         >>> tt.zeros((4,)).softmax()
         Tensor([0.25, 0.25, 0.25, 0.25], shape=(4,), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("softmax", elsewhere)
         check_floating("softmax", self)
         return apply(
             reductions.softmax,
@@ -50,7 +50,9 @@ class Softmax(TensorBase[S, T, D]):
             (normalize_axis("softmax", axis, self.array.shape),),
         )
 
-    def log_softmax(self: FloatingBase[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
+    def log_softmax(
+        self: FloatingBase[S, T, F], axis: int = -1, **elsewhere: Never
+    ) -> Tensor[S, T, F]:
         """Return the logarithm of the softmax along one axis, without overflow.
 
             x - log(sum(exp(x)))
@@ -69,6 +71,8 @@ class Softmax(TensorBase[S, T, D]):
         >>> tt.zeros((1,)).log_softmax()
         Tensor([0.], shape=(1,), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("log_softmax", elsewhere)
         check_floating("log_softmax", self)
         return apply(
             reductions.log_softmax,
@@ -78,7 +82,7 @@ class Softmax(TensorBase[S, T, D]):
 
     @same_signature(average)
     def logsumexp(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the logarithm of the sum of exponentials, without overflow.
 
@@ -97,6 +101,8 @@ class Softmax(TensorBase[S, T, D]):
         >>> tt.full((4,), 1000.0).logsumexp()
         Tensor(1001.3863, shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("logsumexp", elsewhere)
         check_floating("logsumexp", self)
         return reduce(reductions.logsumexp, self, axis, keepdims)
 

@@ -61,12 +61,11 @@ class Solving(TensorBase[S, T, D]):
         """Return the determinant of square matrices.
 
         Shape: ``(*Ds, N, N) -> (*Ds)``.
-        Derivative: ``det(x) * x.inv().T``, which needs a matrix that is not singular.
+        Derivative: the cofactors, ``det(x) * x.inv().T``; those of a singular matrix, too.
 
         Raises:
             ShapeError: if the matrices are not square.
             DTypeError: if the dtype is not floating.
-            ArgumentValueError: in the backward pass, if one is singular.
 
         Source: array API, ``linalg.det``; Giles (2008), section 2.2.4.
 
@@ -129,7 +128,6 @@ class Solving(TensorBase[S, T, D]):
 
         Shape: ``(N, N), (N) -> (N)``; ``(*Ds, N, N), (*Ds, N, K) -> (*Ds, N, K)``.
         Derivative: ``h = a.T.solve(g)`` for `b`, with the cotangent `g`; ``-h @ x.T`` for `a`.
-        Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ArgumentValueError: if a matrix is singular.

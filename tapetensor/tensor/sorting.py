@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, overload
 
 import numpy as np
 
 from tapetensor.arguments import as_flag, as_size, normalize_axis
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.kernels import sorting
 from tapetensor.kernels.numerics.ordering import order_of
 from tapetensor.rules.dims import Size, sized
@@ -15,7 +16,7 @@ from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_not_spent, rewrap
+from tapetensor.tensor.base import TensorBase, rewrap
 from tapetensor.typing import B, D, Ds, K, M, N, P, S, T
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ class Order(TensorBase[S, T, D]):
     __slots__ = ()
 
     def argsort(
-        self: Order[tuple[*Ds, N], Any, D], axis: int = -1, *, descending: bool = False
+        self: Order[tuple[*Ds, N], Any, D],
+        axis: int = -1,
+        *,
+        descending: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[tuple[*Ds, N], NoneTape, np.int64]:
         """Return the positions that sort the elements along one axis; equal ones keep their order.
 
@@ -36,7 +41,7 @@ class Order(TensorBase[S, T, D]):
         order by ``y.take_along_axis(x.argsort(axis), axis)``. NaN is larger than all numbers.
 
         Shape: that of `self`.
-        Derivative: none; nothing is moved. `take_along_axis` has that of the sorted elements.
+        Derivative: none. `take_along_axis` has that of the sorted elements.
 
         Args:
             axis: the axis to sort along.
@@ -50,7 +55,8 @@ class Order(TensorBase[S, T, D]):
         >>> tt.from_numpy([3.0, 1.0, 2.0], shape=(3,)).argsort()
         Tensor([1, 2, 0], shape=(3,), dtype=int64, NoneTape)
         """
-        check_not_spent("argsort", self)
+        if elsewhere:
+            raise no_such_argument("argsort", elsewhere)
         position = normalize_axis("argsort", axis, self.array.shape)
         is_descending = as_flag("argsort", "descending", descending)
         order = order_of(self.array, position, is_descending).astype(np.int64)
@@ -58,7 +64,11 @@ class Order(TensorBase[S, T, D]):
         return result
 
     def sort(
-        self: Order[tuple[*Ds, N], T, D], axis: int = -1, *, descending: bool = False
+        self: Order[tuple[*Ds, N], T, D],
+        axis: int = -1,
+        *,
+        descending: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[tuple[*Ds, N], T, D]:
         """Return the elements in order along one axis; NaN is larger than all numbers.
 
@@ -80,6 +90,8 @@ class Order(TensorBase[S, T, D]):
         >>> tt.from_numpy([3.0, 1.0, 2.0], shape=(3,)).sort(descending=True)
         Tensor([3., 2., 1.], shape=(3,), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("sort", elsewhere)
         position = normalize_axis("sort", axis, self.array.shape)
         options = (position, as_flag("sort", "descending", descending))
         return apply(sorting.sort, (self,), options)
@@ -108,14 +120,13 @@ class Order(TensorBase[S, T, D]):
         *,
         largest: bool = True,
     ) -> tuple[Tensor[Any, T, D], Tensor[Any, NoneTape, np.int64]]: ...
-    def topk(self, k: int, axis: int = -1, *, largest: bool = True) -> Any:
+    def topk(self, k: int, axis: int = -1, *, largest: bool = True, **elsewhere: Never) -> Any:
         """Return the k largest elements along one axis, the largest first, and their positions.
 
         Of equal ones that which comes first; NaN is larger than all numbers.
 
         Shape: ``(*Ds, N) -> (*Ds, k), (*Ds, k)`` for ``axis=-1``.
         Derivative: the cotangent for the elements returned, 0 for the others.
-        Tape: the elements own the tape of `self`, which is then spent; the positions are plain.
 
         Args:
             k: how many, from 0 to the size of the axis.
@@ -135,7 +146,8 @@ class Order(TensorBase[S, T, D]):
         >>> positions
         Tensor([2, 0], shape=(2,), dtype=int64, NoneTape)
         """
-        check_not_spent("topk", self)
+        if elsewhere:
+            raise no_such_argument("topk", elsewhere)
         shape = self.array.shape
         position = normalize_axis("topk", axis, shape)
         count = as_size("topk", "k", k)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, overload
 
 from tapetensor.arguments import as_number, normalize_axes
+from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import reductions
 from tapetensor.tape import Kernel
@@ -30,7 +31,7 @@ class Statistics(TensorBase[S, T, D]):
 
     @same_signature(average)
     def mean(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the arithmetic mean; NaN for no elements, with numpy's warning.
 
@@ -46,19 +47,22 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).mean()
         Tensor(2., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("mean", elsewhere)
         check_floating("mean", self)
         return reduce(reductions.mean, self, axis, keepdims)
 
     @same_signature(average)
     def norm(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the Euclidean length; 0 for no elements.
 
             sqrt(sum(x**2))
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: ``x / norm(x)``; 0 where all elements are 0.
+        Derivative: ``x / norm(x)``; 0 where all elements are 0, as derivatives of higher order are:
+            that of a squared length is right for ``x.square().sum()``.
 
         Raises:
             DTypeError: if the dtype is not floating.
@@ -69,6 +73,8 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([3.0, 4.0], shape=(2,)).norm()
         Tensor(5., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("norm", elsewhere)
         check_floating("norm", self)
         return reduce(reductions.norm, self, axis, keepdims)
 
@@ -185,7 +191,7 @@ class Statistics(TensorBase[S, T, D]):
         correction: float = 0,
     ) -> Tensor[Any, T, F]: ...
     def var(
-        self, axis: Any = None, keepdims: bool = False, correction: float = 0
+        self, axis: Any = None, keepdims: bool = False, correction: float = 0, **elsewhere: Never
     ) -> Tensor[Any, Any, Any]:
         """Return the variance.
 
@@ -208,6 +214,8 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).var()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("var", elsewhere)
         return _spread_measure(reductions.var, self, axis, keepdims, correction)
 
     @overload
@@ -339,7 +347,12 @@ class Statistics(TensorBase[S, T, D]):
         eps: float = 0,
     ) -> Tensor[Any, T, F]: ...
     def std(
-        self, axis: Any = None, keepdims: bool = False, correction: float = 0, eps: float = 0
+        self,
+        axis: Any = None,
+        keepdims: bool = False,
+        correction: float = 0,
+        eps: float = 0,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the standard deviation.
 
@@ -362,6 +375,8 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).std()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
+        if elsewhere:
+            raise no_such_argument("std", elsewhere)
         under_root = as_number("std", "eps", eps, at_least=0)
         return _spread_measure(reductions.std, self, axis, keepdims, correction, under_root)
 

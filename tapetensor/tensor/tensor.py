@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Never
+from typing import Any, Generic
 
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, override
 
-from tapetensor.arguments.spellings import OF_TENSORS
+from tapetensor.arguments.spellings import OF_TENSORS, CalledOtherwise, without_spellings
 from tapetensor.tape import NoneTape, Tape
 from tapetensor.tensor.arithmetic import Arithmetic
 from tapetensor.tensor.comparison import Comparison
@@ -15,6 +15,7 @@ from tapetensor.tensor.conversion import Conversion
 from tapetensor.tensor.decompositions import Decompositions
 from tapetensor.tensor.dropout import Dropout
 from tapetensor.tensor.elementwise import Elementwise
+from tapetensor.tensor.habits import Habits
 from tapetensor.tensor.indexing import Indexing
 from tapetensor.tensor.linear_algebra import LinearAlgebra
 from tapetensor.tensor.ownership import Ownership
@@ -65,6 +66,7 @@ class Tensor(
     Indexing[S, T, D],
     Conversion[S, T, D],
     Pictures[S, T, D],
+    Habits[S, T, D],
     Generic[S, T, D],
 ):
     """An array whose type says its shape, its dtype and whether it owns a gradient tape.
@@ -74,9 +76,9 @@ class Tensor(
         T: the tape state, `NoneTape` (the default) or `OwnedTape`.
         D: the dtype, a numpy scalar type, ``np.float32`` by default.
 
-    A tensor without a tape is a plain value: ops borrow it and record nothing. One that owns a tape
-    is *moved* by the op that takes it: the result owns the tape, the operand is spent, and another
-    op on it raises `MovedTensorError`.
+    A tensor without a tape is a plain value. `trace` gives it a tape: ops on it are recorded, and
+    their results have a tape, too. Both may be used any number of times, for an op changes none of
+    its operands. `backward` on a scalar returns the gradients and uses up what was recorded.
 
     Tensors are made by the creation functions (`tapetensor.from_numpy`, `tapetensor.zeros`, ...)
     and by ops; their elements cannot be written.
@@ -93,26 +95,11 @@ class Tensor(
     @override
     def __dir__(self) -> list[str]:
         """Return the names of what a tensor has, without those that only say what it is called."""
-        return [name for name in super().__dir__() if name not in OF_TENSORS]
+        return without_spellings(self, super().__dir__())
 
 
-class _CalledOtherwise:
-    """The place of an attribute that other libraries have: to read it is an error with the cure.
-
-    A `__getattr__` of the class would cost each op a fifth of its time: where there is one, Python
-    reads every attribute the slow way.
-    """
-
-    def __init__(self, name: str, spelling: str) -> None:
-        self._message = f"'Tensor' object has no attribute {name!r}; write x.{spelling}"
-        self._name = name
-
-    def __get__(self, tensor: object, owner: type) -> Never:
-        raise AttributeError(self._message, name=self._name, obj=tensor)
-
-
-for _name, _spelling in OF_TENSORS.items():
-    setattr(Tensor, _name, _CalledOtherwise(_name, _spelling))
+for _name, _cure in OF_TENSORS.items():
+    setattr(Tensor, _name, CalledOtherwise(_name, _cure))
 
 
 Tensor0D = TypeAliasType("Tensor0D", Tensor[tuple[()], T, D], type_params=(T, D))

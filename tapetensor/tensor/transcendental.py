@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 class Transcendental(TensorBase[S, T, D]):
     """Angles, hyperbolic functions, logarithms and the error function, element by element.
 
-    All return a tensor with a new id; it owns the tape of `self`, which is then spent. They are
-    defined on floating dtypes only and raise `DTypeError` on others.
+    All are defined on floating dtypes only and raise `DTypeError` on others.
     """
 
     __slots__ = ()

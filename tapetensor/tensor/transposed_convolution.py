@@ -108,7 +108,6 @@ def conv_transpose1d(
         ``L' = (L - 1) stride - 2 padding + dilation (k - 1) + output_padding + 1``.
     Derivative: the convolution of the cotangent for `x`; for `weight` the sum of the cotangent
         times what each of its elements met.
-    Tape: the tapes of all operands merge; one that owned a tape is spent.
 
     Args:
         x: sequences.
@@ -219,7 +218,6 @@ def conv_transpose2d(
         for the width.
     Derivative: the convolution of the cotangent for `x`; for `weight` the sum of the cotangent
         times what each of its elements met.
-    Tape: the tapes of all operands merge; one that owned a tape is spent.
 
     Args:
         x: images.

@@ -39,7 +39,6 @@ def interpolate(
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')``.
     Derivative: every pixel receives the cotangents of what it was read for, by the same weights.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: images.
@@ -84,7 +83,6 @@ def upscale2d(
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')``.
     Derivative: every pixel receives the cotangents of what it was read for, by the same weights.
-    Tape: the result owns the tape of `x`, which is spent.
 
     Args:
         x: images.

@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from tapetensor.arguments import (
     as_flag,
     as_number,
@@ -20,9 +18,8 @@ from tapetensor.arguments import (
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
-from tapetensor.tensor import Tensor
-from tapetensor.training.evaluation import check_metrics
-from tapetensor.training.history import COLUMNS
+from tapetensor.training.evaluation import check_batches, check_metrics
+from tapetensor.training.history import COLUMNS, SKIPPED
 from tapetensor.training.logs import CsvLog
 from tapetensor.training.stopping import EarlyStopping
 
@@ -31,6 +28,7 @@ def check_arguments(
     model: object,
     optimizer: object,
     loss_of: object,
+    batches: object,
     epochs: object,
     metrics: Mapping[str, object] | None,
     validation: object,
@@ -76,13 +74,11 @@ def check_arguments(
         )
     if metrics is not None:
         check_metrics("fit", metrics)
-    if isinstance(validation, tuple) and validation and all(map(_is_data, validation)):
-        raise ArgumentTypeError(
-            "fit: validation must be batches, and these are the parts of one; write "
-            "validation=[(x, labels)]"
-        )
+    check_batches("fit", "batches", batches)
+    if validation is not None:
+        check_batches("fit", "validation", validation)
     names = [*(metrics or ({} if validation is None else {"val_loss": loss_of}))]
-    taken = [name for name in names if name in COLUMNS]
+    taken = [name for name in names if name in (*COLUMNS, SKIPPED)]
     if taken:
         raise ArgumentValueError(
             f"fit: the history has a column {taken[0]} of its own, call the metric something else"
@@ -146,7 +142,3 @@ def check_files(checkpoint: object, stop: EarlyStopping | None, log: Sequence[ob
                 f"fit: {found[place]} and {what} need a file each, got {place!r} for both"
             )
         found[place] = what
-
-
-def _is_data(part: object) -> bool:
-    return isinstance(part, Tensor | np.ndarray)

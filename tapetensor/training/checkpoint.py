@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,10 @@ from typing import Any
 import numpy as np
 
 from tapetensor import io
-from tapetensor.arguments import check_rng
-from tapetensor.data import Batches
 from tapetensor.errors import NumericalInstabilityError, StateMismatchError
-from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.training.history import Row
-
-Generators = Sequence[np.random.Generator]
+from tapetensor.training.streams import Streams
 
 
 @dataclass
@@ -34,7 +29,8 @@ class Position:
         weight: the sum of those rows.
         seconds: how long they took.
         skipped: how many of them were not taken, for a gradient was not finite.
-        starts: the states of the generators when the epoch began, which its batches are drawn from.
+        starts: the states of the streams when the epoch began, which its batches are drawn from,
+            and as ``"first"`` what tells the first one from others.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -42,7 +38,7 @@ class Position:
     total: float = 0.0
     weight: int = 0
     seconds: float = 0.0
-    starts: list[Any] = field(default_factory=list)
+    starts: dict[str, Any] = field(default_factory=dict)
     skipped: int = 0
 
 
@@ -69,22 +65,23 @@ class Checkpoint:
 
     Args:
         path: the file, as `tapetensor.io.save_checkpoint` takes it.
-        parts: models, the optimizer, and the generators that training draws from, by name.
-        generators: the same generators.
+        parts: models and the optimizer, by name.
+        streams: what training draws from.
     """
 
-    def __init__(self, path: Path, parts: dict[str, Any], generators: Generators) -> None:
+    def __init__(self, path: Path, parts: dict[str, Any], streams: Streams) -> None:
         self.path = path
-        self._generators = generators
-        self._parts = parts | {f"rng{number}": rng for number, rng in enumerate(generators)}
+        self._streams = streams
+        self._parts = parts | {f"rng{at}": rng for at, rng in enumerate(streams.generators)}
 
     def at(self, path: Path) -> Checkpoint:
         """Return the same in another place."""
-        return Checkpoint(path, self._parts, self._generators)
+        return Checkpoint(path, self._parts, self._streams)
 
     def write(self, position: Position) -> None:
         """Write the file, as a whole or not at all."""
-        notes = io.Notes({"parts": list(self._parts), **asdict(position)})
+        others = self._streams.read_others()
+        notes = io.Notes({"parts": list(self._parts), "streams": others, **asdict(position)})
         io.save_checkpoint(self.path, training=notes, **self._parts)
 
     def load(self, count: Callable[[int], int]) -> Position:
@@ -100,15 +97,21 @@ class Checkpoint:
         io.load_checkpoint(self.path, training=notes)
         try:
             found = dict(notes.value)
-            parts, position = list(found.pop("parts")), Position(**found)
-            if parts == list(self._parts):
-                _check_position(position, self._generators)
+            parts, streams = list(found.pop("parts")), found.pop("streams")
+            position = Position(**found)
+            fits = parts == list(self._parts) and streams.keys() == self._streams.others.keys()
+            if fits:
+                _check_position(position, self._streams)
+                self._streams.check_others(streams)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise self._mismatch(f"training: not written by fit ({error})") from None
-        if parts != list(self._parts):
+        if not fits:
+            held, expected = parts, list(self._parts)
+            if held == expected:
+                held, expected = list(streams), list(self._streams.others)
             raise self._mismatch(
-                f"training: it holds {', '.join(map(str, parts))}, expected is "
-                f"{', '.join(self._parts)}; a training goes on with as many generators as before, "
+                f"training: it holds {', '.join(map(str, held))}, expected is "
+                f"{', '.join(expected)}; a training goes on with as many generators as before, "
                 "and with the same models"
             )
         there_are = count(position.batches)
@@ -118,13 +121,14 @@ class Checkpoint:
                 f"{there_are}; resume with the batches that the training began with"
             )
         io.load_checkpoint(self.path, **self._parts)
+        self._streams.write_others(streams)
         return position
 
     def _mismatch(self, message: str) -> StateMismatchError:
         return StateMismatchError(f"fit: {os.fspath(self.path)}: {message}", [message])
 
 
-def _check_position(position: Position, generators: Generators) -> None:
+def _check_position(position: Position, streams: Streams) -> None:
     """Raise ValueError if a position is none that a training can have."""
     if not isinstance(position.rows, list):
         raise ValueError(f"rows: {position.rows!r} is no list")
@@ -141,46 +145,11 @@ def _check_position(position: Position, generators: Generators) -> None:
             raise ValueError(f"{name}: {number!r} is no finite number")
     if position.seconds < 0 or position.skipped > position.batches:
         raise ValueError("its seconds or its skipped batches cannot be")
-    if position.batches:
-        for rng, state in zip(generators, position.starts, strict=True):
-            kind: Any = type(rng.bit_generator)
-            # This raises where a generator does not take the state.
-            kind(0).state = state
+    if position.batches or position.starts:
+        streams.check(position.starts)
+        if type(position.starts["first"]) not in (int, type(None)):
+            raise ValueError("starts: what tells the first batch is no number")
 
 
 def _is_number(value: object) -> bool:
     return type(value) in (int, float)
-
-
-def found_generators(
-    model: Module,
-    sources: Sequence[object],
-    given: np.random.Generator | Iterable[np.random.Generator] | None,
-) -> list[np.random.Generator]:
-    """Return the generators of the model, of batches and those that were given, each once.
-
-    Raises:
-        ArgumentTypeError: if something else was given.
-    """
-    modules = [model, *model.modules().values()]
-    found: list[object] = [value for module in modules for value in vars(module).values()]
-    found += [source.rng for source in sources if isinstance(source, Batches)]
-    generators = [one for one in found if isinstance(one, np.random.Generator)]
-    extra = () if given is None else given
-    for one in extra if isinstance(extra, Iterable) else [extra]:
-        check_rng("fit", one)
-        generators.append(one)
-    return list({id(one): one for one in generators}.values())
-
-
-def states_of(generators: Generators) -> list[Any]:
-    """Return the states of generators, as JSON has them: with lists for arrays."""
-    states = [rng.bit_generator.state for rng in generators]
-    plain: list[Any] = json.loads(json.dumps(states, default=np.ndarray.tolist))
-    return plain
-
-
-def set_states(generators: Generators, states: Sequence[Any]) -> None:
-    """Put generators back into states that they had."""
-    for rng, state in zip(generators, states, strict=True):
-        rng.bit_generator.state = state

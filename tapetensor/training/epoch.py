@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from itertools import islice
@@ -15,10 +16,11 @@ from tapetensor.optim.schedules import Schedule
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor, Tensor0D, full
-from tapetensor.training.checkpoint import Generators, Position, set_states, states_of
+from tapetensor.training.checkpoint import Position
 from tapetensor.training.evaluation import Batch, M, Source, check_equal, iterate, rows_of
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.progress import ProgressBar
+from tapetensor.training.streams import Streams, print_of
 
 if TYPE_CHECKING:
     from tapetensor.distributed import Communicator
@@ -95,18 +97,20 @@ class EpochRunner(Generic[Batch]):
 
     Args:
         optimizer: its learning rate follows the schedule.
-        generators: what batches and model draw from.
+        streams: what batches and model draw from.
         ranks: the ranks, which all take the same steps.
         check_finite: what is done where a loss is not finite.
+        is_resumable: whether the first batch of an epoch is to be known again.
     """
 
     step: Step[Batch]
     batches: Source[Batch]
     optimizer: Optimizer
     schedule: Schedule | None
-    generators: Generators
+    streams: Streams
     ranks: Communicator
     check_finite: Finite
+    is_resumable: bool
 
     def run(self, position: Position, interruption: Interruption, bar: ProgressBar) -> bool:
         """Run the rest of an epoch; return whether it came to its end.
@@ -168,30 +172,61 @@ class EpochRunner(Generic[Batch]):
     def _remaining(self, position: Position) -> Iterator[Batch]:
         """Return the batches that are not done, drawn as they were when the epoch began."""
         if position.batches == 0:
-            position.starts = states_of(self.generators)
-            return iterate("fit", "batches", self.batches)
-        now = states_of(self.generators)
-        set_states(self.generators, position.starts)
+            position.starts = {**self.streams.read(), "first": None}
+            return self._noted(position)
+        now = self.streams.read()
+        self.streams.write(position.starts)
         batches = iterate("fit", "batches", self.batches)
         for number in range(position.batches):
-            if next(batches, None) is None:
+            batch = next(batches, None)
+            if batch is None:
                 raise ArgumentValueError(
                     f"fit: {position.batches} batches of the epoch are done, and now there are "
                     f"{number}; resume with the batches that the training began with"
                 )
-        set_states(self.generators, now)
+            if number == 0:
+                _tell_of_others(batch, position)
+        self.streams.write(now)
         return batches
 
+    def _noted(self, position: Position) -> Iterator[Batch]:
+        """Yield the batches of an epoch, of which the first is known again by its numbers."""
+        for number, batch in enumerate(iterate("fit", "batches", self.batches)):
+            if number == 0 and self.is_resumable:
+                position.starts["first"] = print_of(batch)
+            yield batch
 
-def count_batches(batches: Source[Batch], generators: Generators, most: int) -> int:
+    def compare(self, position: Position) -> None:
+        """Warn if the last epoch of a training that goes on would now have other batches."""
+        if position.batches == 0 and position.starts.get("first") is not None:
+            now = self.streams.read()
+            self.streams.write(position.starts)
+            _tell_of_others(next(iterate("fit", "batches", self.batches), None), position)
+            self.streams.write(now)
+
+
+def _tell_of_others(batch: object, position: Position) -> None:
+    first = position.starts["first"]
+    if first is not None and print_of(batch) != first:
+        warnings.warn(
+            "fit: the batches are not those that this training had before: epoch "
+            f"{len(position.rows) + (position.batches > 0)} would now begin with another one. "
+            "There are other data, or batches depend on a generator (give it as rng=) or a place "
+            "that is out of sight",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def count_batches(batches: Source[Batch], streams: Streams, most: int) -> int:
     """Return how many batches an epoch has, looking no further than for `most` of them.
 
-    Those whose number nobody knows have to come for that; the generators stay where they are.
+    Those whose number nobody knows have to come for that; the streams stay where they are.
     """
     known = len(batches) if isinstance(batches, Sized) else None
     if known is not None or most == 0:
         return known or 0
-    states = states_of(generators)
+    states = streams.read()
     found = sum(1 for _ in islice(iterate("fit", "batches", batches), most))
-    set_states(generators, states)
+    streams.write(states)
     return found

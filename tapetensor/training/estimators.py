@@ -6,18 +6,22 @@ It stands apart from the rest of the room, because importing it imports scikit-l
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from typing_extensions import override
 
 from tapetensor import losses, nn, optim
-from tapetensor.data import batches
+from tapetensor.arrays.array import check_unmasked
+from tapetensor.data import batches, split
 from tapetensor.extras import import_extra
 from tapetensor.nn import Module
+from tapetensor.optim import Optimizer
 from tapetensor.tensor import from_numpy
 from tapetensor.training.evaluation import predict
 from tapetensor.training.fit import fit
+from tapetensor.training.stopping import EarlyStopping
 
 import_extra("sklearn", "estimators", "sklearn")
 
@@ -26,6 +30,8 @@ from sklearn.utils import check_random_state  # noqa: E402
 from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
 
+# A function of what a model gives and of what it should.
+Loss: TypeAlias = Callable[[Any, Any], Any]
 # What makes a model: of how many features and outputs, and from which generator.
 Model: TypeAlias = Callable[[int, int, np.random.Generator], Module]
 
@@ -48,6 +54,10 @@ class _Estimator(BaseEstimator):
         batch_size: int = 32,
         lr: float = 0.01,
         weight_decay: float = 0.01,
+        loss: Loss | None = None,
+        optimizer: Callable[[Any], Optimizer] | None = None,
+        validation: float = 0.0,
+        patience: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         # scikit-learn clones an estimator by what is given here, so nothing is changed or checked.
@@ -56,18 +66,39 @@ class _Estimator(BaseEstimator):
         self.batch_size = batch_size
         self.lr = lr
         self.weight_decay = weight_decay
+        self.loss = loss
+        self.optimizer = optimizer
+        self.validation = validation
+        self.patience = patience
         self.random_state = random_state
 
-    def _train(self, x: Any, targets: Any, outputs: int, loss: Callable[..., Any]) -> None:
+    def _validated(self, *arrays: Any, **options: Any) -> Any:
+        """Return what scikit-learn makes of rows, and of labels, if there are."""
+        for name, array in zip("Xy", arrays, strict=False):
+            # Its own checks would drop the mask.
+            check_unmasked(type(self).__name__, name, array)
+        return validate_data(self, *arrays, **options)
+
+    def _train(self, x: Any, targets: Any, outputs: int, default: Loss) -> None:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         model: Any = self.model(x.shape[1], outputs, rng)
+        loss = default if self.loss is None else self.loss
+        adam = partial(optim.AdamW, lr=self.lr, weight_decay=self.weight_decay)
+        seen, held_out = (_tensor(x), from_numpy(targets)), None
+        if self.validation:
+            seen, held_out = split(*seen, held_out=self.validation, rng=rng)
+        watched = "loss" if held_out is None else "val_loss"
         self.history_ = fit(
             model,
-            optim.AdamW(model, lr=self.lr, weight_decay=self.weight_decay),
+            (self.optimizer or adam)(model),
             lambda model, batch: loss(model.forward(batch[0].trace()), batch[1]),
-            batches(_tensor(x), from_numpy(targets), size=min(self.batch_size, len(x)), rng=rng),
+            batches(*seen, size=min(self.batch_size, len(seen[0])), rng=rng),
             epochs=self.epochs,
+            validation=None if held_out is None else [held_out],
+            stop=None
+            if self.patience is None
+            else EarlyStopping(watched, patience=self.patience, restore=True),
             rng=rng,
             progress=False,
         )
@@ -76,7 +107,7 @@ class _Estimator(BaseEstimator):
     def _outputs(self, x: Any) -> Any:
         """Return what the model that was trained gives for each row."""
         check_is_fitted(self)
-        rows = _tensor(validate_data(self, x, reset=False))
+        rows = _tensor(self._validated(x, reset=False))
         return predict(self.model_.forward, batches(rows, size=1024))
 
 
@@ -91,6 +122,13 @@ class Classifier(ClassifierMixin, _Estimator):
         batch_size: the rows of a step.
         lr: the learning rate.
         weight_decay: the weight decay, decoupled.
+        loss: function of logits and labels, a traced and a plain tensor, in place of the cross
+            entropy: ``partial(losses.cross_entropy, label_smoothing=0.1)``, say.
+        optimizer: makes an optimizer of the model, in place of AdamW with `lr` and `weight_decay`.
+        validation: the share of the rows that are held out, whose loss `history_` then has as
+            ``"val_loss"``; 0 for none.
+        patience: stop after so many epochs without a smaller loss, of the held-out rows if there
+            are any, and keep the best model; None for no early stopping.
         random_state: a seed, scikit-learn's way; None for another one at each `fit`.
 
     Attributes:
@@ -110,7 +148,7 @@ class Classifier(ClassifierMixin, _Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  # scikit-learn's name
         """Train a new model on rows ``(N, features)`` and their labels ``(N,)``, of any dtype."""
-        x, labels = validate_data(self, X, y)
+        x, labels = self._validated(X, y)
         check_classification_targets(labels)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         self._train(x, numbers, len(self.classes_), losses.cross_entropy)
@@ -129,8 +167,10 @@ class Classifier(ClassifierMixin, _Estimator):
 class Regressor(RegressorMixin, _Estimator):
     """A model that learns numbers, by the mean squared error, as a regressor of scikit-learn.
 
-    It takes what `Classifier` takes, of which the model gives one output per target. Targets of
-    very different sizes want scikit-learn's `TransformedTargetRegressor` around it.
+    It takes what `Classifier` takes, of which the model gives one output per target; the loss is
+    one of outputs and targets, ``(N, targets)``: `losses.mae`, or
+    ``partial(losses.quantile, q=0.9)``. Targets of very different sizes want scikit-learn's
+    `TransformedTargetRegressor` around it.
 
     Attributes:
         model_: the model that was trained.
@@ -148,7 +188,7 @@ class Regressor(RegressorMixin, _Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  # scikit-learn's name
         """Train a new model on rows ``(N, features)`` and targets ``(N,)`` or ``(N, targets)``."""
-        x, targets = validate_data(self, X, y, multi_output=True, y_numeric=True)
+        x, targets = self._validated(X, y, multi_output=True, y_numeric=True)
         self._is_flat = targets.ndim == 1
         columns = targets.reshape((len(targets), -1)).astype(np.float32)
         self._train(x, columns, columns.shape[1], losses.mse)

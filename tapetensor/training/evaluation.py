@@ -10,7 +10,9 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple
 
 from tapetensor.arguments import check_function, check_kind
+from tapetensor.arrays.array import is_masked
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
+from tapetensor.metrics import Pooled
 from tapetensor.nn import Module, inference
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor0D, concat
@@ -39,6 +41,8 @@ def evaluate(
     ranks: Communicator | None = None,
 ) -> dict[str, float]:
     """Return the mean of each metric over batches, every row counting the same.
+
+    A `tapetensor.metrics.Pooled` is no mean: it is computed once, of the rows of all batches.
 
     The rows of a batch are the first axis of its first tensor, or the items of a list; a batch of
     any other kind counts as one. This is inference, also where a metric traces: the metrics get the
@@ -76,13 +80,20 @@ def evaluate(
         )
     frozen = inference(model)
     own, dealers = (0, 1) if ranks is None else (ranks.rank, ranks.size)
-    totals = dict.fromkeys(metrics, 0.0)
+    averaged = {name: one for name, one in metrics.items() if not isinstance(one, Pooled)}
+    pooled = {name: one for name, one in metrics.items() if isinstance(one, Pooled)}
+    # What gives predictions and labels, once where several metrics share it.
+    gathered = {one.outputs: (one, list[Any]()) for one in pooled.values()}
+    totals = dict.fromkeys(averaged, 0.0)
     rows = 0
     for number, batch in enumerate(iterate("evaluate", "batches", batches)):
         count = rows_of(batch)
         rows += count
+        # All rows, on every rank, so that each has the same.
+        for one, found in gathered.values():
+            found.append(one.rows(frozen, batch))
         if number % dealers == own:
-            for name, metric in metrics.items():
+            for name, metric in averaged.items():
                 totals[name] += count * _value_of_metric(name, metric(frozen, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
@@ -91,7 +102,16 @@ def evaluate(
     else:
         check_equal("evaluate", ranks, rows)
         sums = ranks.sum(*totals.values())
-    return {name: total / rows for name, total in zip(totals, sums, strict=True)}
+    means = {name: total / rows for name, total in zip(totals, sums, strict=True)}
+    whole = {
+        outputs: [np.concatenate(part) for part in zip(*found, strict=True)]
+        for outputs, (_, found) in gathered.items()
+    }
+    scores = {
+        name: _value_of_metric(name, one.score(*whole[one.outputs])) for name, one in pooled.items()
+    }
+    # In the order in which they were given.
+    return {name: (means | scores)[name] for name in metrics}
 
 
 def predict(
@@ -146,12 +166,54 @@ def check_metrics(op: str, metrics: Mapping[str, object]) -> None:
         check_function(op, f"metrics[{name!r}]", metric, ("model", "batch"))
 
 
+def check_batches(op: str, name: str, source: object) -> None:
+    """Refuse a tensor, or the parts of one batch, in the place of batches; both can be iterated.
+
+    Equally long tensors in a tuple are parts of one, as Keras takes them; in a list they are
+    batches, unless they differ in kind. Tuples are batches wherever they stand.
+    """
+    cut = f"{name}=tapetensor.data.batches(x, labels, size=32)"
+    cure = f"{name}=[(x, labels)] for one batch, {cut} for many"
+    if not isinstance(source, tuple | list):
+        # So numpy tells what is an array to it, a DataFrame, say.
+        shape = getattr(source, "shape", None) if hasattr(type(source), "__array__") else None
+        if shape:
+            raise ArgumentTypeError(
+                f"{op}: {name} must be batches, and this is a {type(source).__name__} of shape "
+                f"{tuple(shape)}, whose rows would be batches; write {cure}"
+            )
+        return
+    parts = source if isinstance(source, tuple) else source[:2]
+    lengths = {_length_of_part(one) for one in parts}
+    are_batches = all(isinstance(one, tuple) for one in parts)
+    kinds = {(getattr(one, "shape", ())[1:], getattr(one, "dtype", None)) for one in parts}
+    if isinstance(source, list):
+        are_batches |= len(kinds) == 1
+    # Lists of items are batches, too.
+    are_batches |= kinds == {((), None)}
+    if len(lengths) == 1 and None not in lengths and not are_batches:
+        raise ArgumentTypeError(
+            f"{op}: {name} must be batches, and these are the parts of one; write {cure}"
+        )
+
+
+def _length_of_part(part: object) -> int | None:
+    """Return how many rows a part of a batch has; None if it is none."""
+    if isinstance(part, tuple):
+        return _length_of_part(part[0]) if part else None
+    if isinstance(part, list):
+        return len(part)
+    shape = getattr(part, "shape", None)
+    return int(shape[0]) if shape else None
+
+
 def iterate(op: str, name: str, source: Source[Batch]) -> Iterator[Batch]:
     """Return the batches of one more epoch."""
     batches: object = source
     if not isinstance(source, Iterable) and callable(source):
         check_function(op, name, source, ())
         batches = source()
+    check_batches(op, name, batches)
     if not isinstance(batches, Iterable) or isinstance(batches, str | bytes | Mapping):
         raise ArgumentTypeError(
             f"{op}: {name} must be batches, or a function that returns them, got {source!r}"
@@ -193,7 +255,7 @@ def _value_of_metric(name: str, value: object) -> float:
         if value.size == 1:
             return float(value.item())
         got = f"shape {value.shape}"
-    else:
+    elif not is_masked(value):
         with contextlib.suppress(TypeError, ValueError):
             return float(value)  # type: ignore[arg-type]  # whatever float() takes, numpy's too
     raise ArgumentTypeError(

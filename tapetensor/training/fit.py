@@ -21,7 +21,6 @@ from tapetensor.training.arguments import check_arguments, check_files, check_op
 from tapetensor.training.checkpoint import (
     Checkpoint,
     Position,
-    found_generators,
     refuse_not_finite,
 )
 from tapetensor.training.epoch import (
@@ -33,7 +32,7 @@ from tapetensor.training.epoch import (
     step_of,
 )
 from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
-from tapetensor.training.history import COLUMNS, Ended, History, Row
+from tapetensor.training.history import COLUMNS, SKIPPED, Ended, History, Row
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.kept import Kept
 from tapetensor.training.logs import Log
@@ -43,10 +42,12 @@ from tapetensor.training.ranks import (
     communicator_of,
     from_root,
     make_alike,
+    make_streams_alike,
     settings_of,
     step_of_ranks,
 )
 from tapetensor.training.stopping import EarlyStopping
+from tapetensor.training.streams import found_streams
 
 if TYPE_CHECKING:
     from tapetensor.distributed import Communicator
@@ -106,8 +107,8 @@ def fit(
             Ctrl-C; whether that can be done is tried before the first step.
         resume: go on from the checkpoint, to the bit, if there is one.
         overwrite: begin anew in place of a checkpoint and a best model that are there.
-        rng: the generators that training draws from, but for those of `batches` and of the layers
-            of the model, which are found by themselves.
+        rng: generators that training draws from and that cannot be found from what is given here:
+            those that an object of another library holds, say.
         log: logs, each a `CsvLog`, a `TensorBoardLog` or an object with their three methods.
         progress: whether to show a bar, by tqdm; by default, in a notebook and if the error stream
             is a terminal, which gets a line for each epoch if tqdm is not installed.
@@ -160,6 +161,7 @@ def fit(
         model,
         optimizer,
         loss_of,
+        batches,
         epochs,
         metrics,
         validation,
@@ -176,8 +178,17 @@ def fit(
         measures = {"val_loss": loss_of}
     # What is validated, and kept as the best.
     judged, decay = (model, 0.0) if average is None else average
-    generators = found_generators(model, (batches, validation), rng)
     team = communicator_of(ranks)
+    around = {
+        "batches": batches,
+        "validation": validation,
+        "loss_of": loss_of,
+        "metrics": metrics,
+        "optimizer": optimizer,
+        "schedule": schedule,
+    }
+    in_sight = checkpoint is not None or team.size > 1
+    streams = found_streams(model, around, rng, in_sight=in_sight)
     per_epoch = len(batches) if isinstance(batches, Sized) else None
     settings: dict[str, object] = {
         "optimizer": settings_of(optimizer),
@@ -191,30 +202,38 @@ def fit(
         "metrics": list(measures),
         "number of batches": per_epoch,
     }
-    check_same_start(team, model, generators, settings)
+    check_same_start(team, model, streams, settings)
     models = {"model": model} if judged is model else {"model": model, "average": judged}
     parts: dict[str, Any] = {**models, "optimizer": optimizer}
-    file = None if checkpoint is None else Checkpoint(Path(checkpoint), parts, generators)
+    file = None if checkpoint is None else Checkpoint(Path(checkpoint), parts, streams)
     kept = Kept(file, judged, stop)
     position = Position()
 
     def start() -> None:
         nonlocal position
-        position = kept.start(resume, overwrite, partial(count_batches, batches, generators))
+        position = kept.start(resume, overwrite, partial(count_batches, batches, streams))
 
     team.on_root("fit", start)
-    make_alike(team, (*parts.values(), *generators))
+    make_alike(team, parts.values())
+    make_streams_alike(team, streams, is_start=True)
     position = Position(**from_root(team, asdict(position)))
     if team.size == 1:
         step = step_of(model, optimizer, loss_of, clip_norm, compile, check_finite)
     else:
         step = step_of_ranks(
-            model, optimizer, loss_of, clip_norm, compile, generators, team, check_finite
+            model, optimizer, loss_of, clip_norm, compile, streams, team, check_finite
         )
     if judged is not model:
         step = averaging(step, judged, model, decay)
-    runner = EpochRunner(step, batches, optimizer, schedule, generators, team, check_finite)
+    is_resumable = checkpoint is not None
+    runner = EpochRunner(
+        step, batches, optimizer, schedule, streams, team, check_finite, is_resumable
+    )
     history = History(position.rows)
+    if checkpoint is not None and _end_of(history, epochs, stop) is None:
+        if team.is_root:
+            streams.tell_of_opaque(is_resumed=bool(position.rows or position.batches))
+        runner.compare(position)
     logs = log if team.is_root else ()
 
     def write_down() -> None:
@@ -227,7 +246,7 @@ def fit(
     with ExitStack() as stack:
         for one in logs:
             stack.callback(one.close)
-            counts = ["skipped"] if check_finite == "skip" else []
+            counts = [SKIPPED] if check_finite == "skip" else []
             one.start([*COLUMNS, *counts, *measures], history.rows)
         done = position.batches + len(history) * (per_epoch or 0)
         bar = ProgressBar(progress if team.is_root else False, epochs, per_epoch, done)
@@ -252,14 +271,14 @@ def fit(
                 "loss": position.total / position.weight,
             }
             if check_finite == "skip":
-                row["skipped"] = position.skipped
+                row[SKIPPED] = position.skipped
             if validation is not None:
                 row |= evaluate(judged, measures, validation, ranks=team)
             history.rows.append(from_root(team, row))
             _tell_of_nans(history.rows[-1])
             # A metric may have drawn from a generator on one rank and not on another.
-            make_alike(team, generators)
-            position = Position(history.rows)
+            make_streams_alike(team, streams, is_start=False)
+            position = Position(history.rows, starts=position.starts)
             team.on_root("fit", write_down)
             bar.row(history.rows[-1])
         history.ended = ended

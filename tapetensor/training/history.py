@@ -27,6 +27,8 @@ Ended: TypeAlias = Literal["epochs", "early stopping", "interrupted"]
 
 # `fit` writes these down for every epoch; the metrics follow.
 COLUMNS = ("epoch", "steps", "lr", "seconds", "loss")
+# And, where steps may be skipped, how many of them were.
+SKIPPED = "skipped"
 _NOT_DRAWN = {"epoch", "steps", "seconds"}
 
 

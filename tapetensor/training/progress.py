@@ -11,6 +11,28 @@ from tapetensor.extras import import_extra
 from tapetensor.training.history import Row, described
 
 
+class _Cell:
+    """A stream of which a notebook shows the last line, in one place of the output of a cell.
+
+    A bar that is drawn over and over is one line then, also in the pages that nbconvert makes.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        display = importlib.import_module("IPython.display").display
+        self._place: Any = display({"text/plain": ""}, raw=True, display_id=True)
+        self._line = ""
+
+    def write(self, text: str) -> None:
+        """Take note of the line that is being drawn."""
+        self._line = text.replace("\r", "").strip("\n") or self._line
+
+    def flush(self) -> None:
+        """Show it in place of the one before."""
+        self._place.update({"text/plain": self._line}, raw=True)
+
+
 class ProgressBar:
     """One bar over all steps, by tqdm, in a notebook or on the error stream.
 
@@ -39,15 +61,12 @@ class ProgressBar:
             self._writes_lines = True
             return
         library = import_extra("tqdm", "Progress bars", "training")
-        if "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None:
-            # It takes a while to import, and without widgets warns that it needs them.
-            library = importlib.import_module("tqdm.auto")
         # tqdm draws in ASCII where the stream has no Unicode.
         self._bar = library.tqdm(
             total=None if per_epoch is None else epochs * per_epoch,
             initial=done,
             unit="step",
-            file=sys.stderr,
+            file=_Cell() if "ipykernel" in sys.modules else sys.stderr,
         )
 
     def epoch(self, number: int) -> None:

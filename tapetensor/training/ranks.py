@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tapetensor.arguments import check_kind
-from tapetensor.data.rows import origins_of_rows, rows_taken
+from tapetensor.data.rows import rows_taken
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.io.parts import Part
 from tapetensor.nn import Module
@@ -20,9 +19,9 @@ from tapetensor.tape import NoneTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.tensor.base import check_plain
-from tapetensor.training.checkpoint import Generators, set_states
 from tapetensor.training.epoch import Finite, Loss, Step, loss_from
 from tapetensor.training.evaluation import Batch, M, rows_of
+from tapetensor.training.streams import Streams
 
 if TYPE_CHECKING:
     from tapetensor.distributed import Communicator
@@ -44,7 +43,7 @@ def communicator_of(ranks: Communicator | None) -> Communicator:
 
 
 def check_same_start(
-    ranks: Communicator, model: Module, generators: Generators, settings: dict[str, object]
+    ranks: Communicator, model: Module, streams: Streams, settings: dict[str, object]
 ) -> None:
     """Find out whether all ranks begin the same training.
 
@@ -54,9 +53,8 @@ def check_same_start(
     if ranks.transport is not None:
         from tapetensor.distributed.agreement import check_agreement
 
-        kinds = [type(rng.bit_generator).__name__ for rng in generators]
         lines = [f"fit's {name}: {value}" for name, value in settings.items()]
-        check_agreement("fit", ranks.transport, model, f"generators: {kinds}", *lines)
+        check_agreement("fit", ranks.transport, model, f"generators: {streams.kinds}", *lines)
 
 
 def settings_of(optimizer: Optimizer) -> str:
@@ -74,6 +72,16 @@ def make_alike(ranks: Communicator, parts: Iterable[Part]) -> None:
             ranks.broadcast(part)
 
 
+def make_streams_alike(ranks: Communicator, streams: Streams, *, is_start: bool) -> None:
+    """Give every rank the generators of rank 0, and at the start the numbers that count, too."""
+    if ranks.size > 1:
+        states = streams.read()
+        if not is_start:
+            # What a rank counts is its own.
+            del states["others"]["numbers"]
+        streams.write(from_root(ranks, states))
+
+
 def from_root(ranks: Communicator, value: dict[str, Any]) -> dict[str, Any]:
     """Return, on every rank, the numbers and lists that rank 0 has."""
     if ranks.transport is None:
@@ -89,7 +97,7 @@ def step_of_ranks(
     loss_of: Loss[M, Batch],
     clip_norm: float | None,
     is_compiled: bool,
-    generators: Generators,
+    streams: Streams,
     ranks: Communicator,
     check_finite: Finite,
 ) -> Step[Batch]:
@@ -124,7 +132,7 @@ def step_of_ranks(
 
     def step(batch: Batch) -> float:
         share, count = share_of(batch, ranks)
-        with _streams_of(ranks.rank, optimizer.steps, generators):
+        with streams.of_rank(ranks.rank, optimizer.steps):
             loss, grads = reduced(share, count / rows_of(batch))
         if check_finite == "skip":
             # The gradients are the same on all ranks, and the losses are not.
@@ -165,7 +173,7 @@ def share_of(batch: Batch, ranks: Communicator) -> tuple[Batch, int]:
         if not isinstance(value, Tensor):
             return value[start:end]
         check_plain("fit", "a batch", value, "trace what comes out instead")
-        return rows_taken((value,), slice(start, end), origins_of_rows((value,)))
+        return rows_taken((value,), slice(start, end))
 
     first: Any = batch
     while isinstance(first, tuple) and first:
@@ -183,22 +191,3 @@ def _has_rows(value: object) -> bool:
     return isinstance(value, list) or (
         isinstance(value, Tensor | np.ndarray) and len(value.shape) > 0
     )
-
-
-@contextmanager
-def _streams_of(rank: int, step: int, generators: Generators) -> Iterator[None]:
-    """Let generators draw numbers for this rank and step alone, and put them back after it.
-
-    So they are alike on all ranks between the steps, batches are drawn as one process draws them,
-    and the file that rank 0 writes will do for every rank.
-    """
-    alike = [rng.bit_generator.state for rng in generators]
-    for rng in generators:
-        seed = np.random.SeedSequence(int(rng.integers(1 << 63)), spawn_key=(rank, step))
-        # All kinds of bit generators take a seed; their base class, which the stubs name, does not.
-        kind: Any = type(rng.bit_generator)
-        rng.bit_generator.state = kind(seed).state
-    try:
-        yield
-    finally:
-        set_states(generators, alike)

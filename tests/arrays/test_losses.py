@@ -30,6 +30,7 @@ BY_NAME: dict[str, Loss] = {
     "mae": lambda x, t: losses.mae(x, t(_TARGETS)),
     "huber": lambda x, t: losses.huber(x, t(_TARGETS), delta=0.6),
     "smooth_l1": lambda x, t: losses.smooth_l1(x, t(_TARGETS), beta=0.6),
+    "quantile": lambda x, t: losses.quantile(x, t(_TARGETS), 0.9),
     "nll": lambda x, t: losses.nll(x.log_softmax(), t(_LABELS)),
     "cross_entropy": lambda x, t: losses.cross_entropy(x, t(_LABELS)),
     "cross_entropy_with_probabilities": lambda x, t: losses.cross_entropy_with_probabilities(

@@ -22,7 +22,6 @@ from tapetensor.compiler import plans
 from tapetensor.compiler.cache import MAX_PLANS
 from tapetensor.errors import (
     AxisError,
-    MovedTensorError,
     ShapeError,
     TraceError,
     UnusedParametersError,
@@ -242,16 +241,6 @@ def test_reading_values_is_refused(read: Any) -> None:
     # The lambdas stand in this file, too.
     with pytest.raises(TraceError, match=re.escape(__file__) + r":\d+: compile: .*(return|write) "):
         tt.compile(reading)(_vector(1.0))
-
-
-def test_ownership_errors_are_those_of_eager_mode() -> None:
-    def twice(x: Tensor1D[Any]) -> Any:
-        traced: Any = x.trace()
-        (traced * 2.0).detach()
-        return traced * 3.0
-
-    with pytest.raises(MovedTensorError, match="is spent"):
-        tt.compile(twice)(_vector(1.0))
 
 
 def test_shape_errors_are_those_of_eager_mode_and_leave_no_plan() -> None:

@@ -17,7 +17,6 @@ from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import (
     MissingGradientError,
-    MovedTensorError,
     TapeClosedError,
     TraceError,
 )
@@ -52,7 +51,7 @@ def test_a_hundred_steps_through_a_compiled_loss_are_those_of_eager_mode() -> No
 
 def _two(x: Any) -> Any:
     h = x.exp()
-    twin = h.with_empty_tape()
+    twin = h
     return (h * 2.0), twin.sin()
 
 
@@ -149,16 +148,19 @@ def test_a_parameter_that_changes_before_the_backward_pass_changes_nothing() -> 
         np.testing.assert_allclose(found[leaf].numpy(), wanted[leaf].numpy(), rtol=1e-5, atol=1e-7)
 
 
-def test_ownership_errors_of_an_argument_are_those_of_eager_mode() -> None:
+def test_an_argument_is_used_as_often_as_anyone_likes() -> None:
     double = tt.compile(lambda x: x * 2.0)
     x = _vector(1.0)
     for _ in range(2):
         traced = x.trace()
-        double(traced)
-        with pytest.raises(MovedTensorError, match="'multiply' took its tape"):
-            traced.sum()
-        with pytest.raises(MovedTensorError, match="'multiply' took its tape"):
-            double(traced)
+        total = double(traced) + double(traced) * traced
+        assert total.sum().backward()[x].tolist() == [6.0]
+
+
+def test_the_tape_of_an_argument_may_be_closed() -> None:
+    double = tt.compile(lambda x: x * 2.0)
+    x = _vector(1.0)
+    double(x.trace())
     with tt.GradientContext():
         left = x.trace()
     with pytest.raises(TapeClosedError):
@@ -175,15 +177,6 @@ def test_an_argument_that_is_only_read_keeps_its_tape() -> None:
     assert traced.sum().backward()[x].item() == 1.0
 
 
-def test_a_consumed_argument_is_spent_at_every_call() -> None:
-    double = tt.compile(lambda x: (x.traced() * 2.0).detach())
-    for _ in range(2):
-        x = _vector(1.0)
-        double(x)
-        with pytest.raises(MovedTensorError, match="'traced' took its tape"):
-            x * 2.0
-
-
 def test_a_backward_pass_inside_takes_a_tape_that_was_just_begun_and_no_other() -> None:
     gradient = tt.compile(lambda x: x.square().sum().backward()[x])
     x = _vector(3.0)
@@ -191,7 +184,7 @@ def test_a_backward_pass_inside_takes_a_tape_that_was_just_begun_and_no_other() 
         assert gradient(x.trace()).item() == 6.0
 
     for traced in (x.trace() * 1.0, x.trace(tt.Gradients())):
-        with pytest.raises(TraceError, match="records or gradients from outside; call it outside"):
+        with pytest.raises(TraceError, match="from outside|computed outside"):
             gradient(traced)
 
 
@@ -264,11 +257,6 @@ def test_a_stored_tensor_that_owns_a_tape_at_a_later_call_is_another_kind() -> N
 
     assert one.t.owns_tape
     assert one.t.sum().backward()[traced].tolist() == [2.0] * 4
-    spent = tt.ones((4,)).trace()
-    spent.sum()
-    one.t = spent
-    with pytest.raises(MovedTensorError):
-        compiled(np.ones(2))
 
 
 def test_a_tensor_that_is_read_in_a_context_keeps_its_tape_after_it() -> None:
@@ -283,16 +271,6 @@ def test_a_tensor_that_is_read_in_a_context_keeps_its_tape_after_it() -> None:
     for run in (tt.compile(step), step):
         one.t = leaf.trace()
         assert run(3.0).backward()[leaf].tolist() == [3.0] * 4
-
-
-def test_a_spent_tensor_is_used_as_far_as_eager_mode_does() -> None:
-    one = _Holder()
-    compiled: Any = tt.compile(lambda x: one.t.numpy() * x)
-    assert compiled(np.ones(4)).tolist() == [1.0] * 4
-    one.t = tt.full((4,), 3.0).trace()
-    one.t.sum()
-
-    assert compiled(np.ones(4)).tolist() == [3.0] * 4
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -332,7 +310,7 @@ def test_what_was_computed_may_come_in_as_its_own_target() -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: tt.einsum("ij,kj->ik", x.share(), x),
+        lambda x: tt.einsum("ij,kj->ik", x, x),
         lambda x: x.transpose().relu(),
         lambda x: (x.permute_dims((1, 0)).exp() + 1.0).reciprocal(),
         lambda x: x.sum(),

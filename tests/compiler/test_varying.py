@@ -298,7 +298,8 @@ class Training:
 
     def set_parameters(self) -> None:
         for layer in self.model.layers:
-            layer.weight, layer.bias = layer.weight * 0.9, layer.bias + 0.1
+            layer.weight = (layer.weight * 0.9).detach()
+            layer.bias = (layer.bias + 0.1).detach()
 
     def train_and_set_state(self) -> None:
         if self.optimizer is None:

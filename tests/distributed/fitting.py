@@ -104,6 +104,36 @@ def a_training_goes_on_to_the_bit(folder: Path, ranks: distributed.Communicator)
             assert array.tobytes() == runs[2].state()[name].tobytes(), name
 
 
+def what_functions_draw_from_is_alike_and_goes_on(
+    folder: Path, ranks: distributed.Communicator
+) -> None:
+    """Draw in functions from generators of their own, and count there; go on in the middle."""
+
+    def trained(seed: int, schedule: Any, **options: Any) -> tuple[Run, History]:
+        run, rng, noise, count = Run(seed=7), np.random.default_rng(seed), [], [0]
+        noise.append(np.random.RandomState(seed))
+
+        def batches() -> Any:
+            count[0] += 1
+            yield from data.batches(*run.batches._tensors, size=8 + 3 * (count[0] % 2), rng=rng)
+
+        def noisy(model: Net, batch: Any) -> Any:
+            x, labels = batch
+            drawn = tt.from_numpy(noise[0].normal(size=x.shape).astype(np.float32), x.shape)
+            return of_training(model, (x + drawn, labels))
+
+        history = run.fit(loss_of=noisy, batches=batches, schedule=schedule, ranks=ranks, **options)
+        return run, history
+
+    path = folder / "drawn.npz"
+    run, whole = trained(ranks.rank, SCHEDULE)
+    assert same_on_all(ranks, run, whole)
+    trained(ranks.rank, pressing_ctrl_c(0, at=10), checkpoint=path)
+    resumed, rest = trained(ranks.rank + 5, SCHEDULE, checkpoint=path, resume=True)
+    assert numbers(rest) == numbers(whole)
+    assert same_on_all(ranks, resumed, rest)
+
+
 def rank_0_writes_and_all_stop(folder: Path, ranks: distributed.Communicator) -> None:
     """Stop early by a metric that differs between the ranks, and write on rank 0 alone."""
     run = Run()
@@ -221,6 +251,7 @@ def main() -> None:
     for check in (
         training_is_that_of_one_process,
         partial(a_training_goes_on_to_the_bit, folder),
+        partial(what_functions_draw_from_is_alike_and_goes_on, folder),
         partial(rank_0_writes_and_all_stop, folder),
         dropout_differs_by_rank,
         what_differs_is_refused,

@@ -305,3 +305,28 @@ def test_classes_on_axis_one_agree_with_torch(
         rng.standard_normal(shape),
         rng.integers(0, 3, (shape[0], *shape[2:])),
     )
+
+
+def test_margins_that_are_just_kept_agree_with_torch() -> None:
+    scores, others = np.array([0.0, 0.0, 0.25, 1.0]), np.array([0.0, 0.0, 0.0, 0.0])
+    signs, labels = np.array([1, -1, 1, -1]), np.array([0, 1])
+    columns = np.array([[1.0, 0.0], [0.0, 3.0], [2.0, 0.0], [0.0, 1.0]])
+
+    for margin in (0.0, 0.25, 1.0):
+        same_as_torch(
+            lambda x, y, s, m=margin: losses.margin_ranking(x, y, s, m),
+            lambda x, y, s, m=margin: functional.margin_ranking_loss(x, y, s, m),
+            scores,
+            others,
+            signs,
+        )
+        same_as_torch(
+            lambda x, s, m=margin: losses.hinge_embedding(x, s, m),
+            lambda x, s, m=margin: functional.hinge_embedding_loss(x, s, m),
+            scores,
+            signs,
+        )
+    same_as_torch(
+        losses.cosine_embedding, functional.cosine_embedding_loss, columns, columns[::-1], signs
+    )
+    same_as_torch(losses.multi_margin, functional.multi_margin_loss, columns[:2], labels)

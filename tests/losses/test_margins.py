@@ -106,20 +106,25 @@ def test_a_compiled_loss_has_the_same_gradient(name: str) -> None:
     np.testing.assert_array_equal(tt.compile(gradient)(first).numpy(), gradient(first).numpy())
 
 
-def test_where_a_margin_is_just_kept_the_derivative_is_zero() -> None:
-    x, zero = tt.full((1, 1), 1.0), tt.zeros((1, 1))
-    against, label = tt.full((1, 1), -1, np.int64), tt.zeros((1,), np.int64)
-    two = tt.from_numpy([[1.0, 0.0]], shape=(1, 2))
-    kept: list[tuple[Any, Any]] = [
-        (x, lambda x: losses.hinge_embedding(x, against, 1.0)),
-        (x, lambda x: losses.margin_ranking(x, zero, tt.ones((1, 1), np.int64), 1.0)),
-        (two, lambda x: losses.multi_margin(x, label, 1.0)),
+def test_where_a_margin_is_just_kept_the_derivative_is_that_of_what_lacks() -> None:
+    x, zero, one = tt.full((1, 1), 1.0), tt.zeros((1, 1)), tt.ones((1, 1), np.int64)
+    start, two = tt.zeros((1, 1)), tt.from_numpy([[1.0, 0.0]], shape=(1, 2))
+    along: Any = tt.from_numpy([[3.0, 4.0]], shape=(1, 2))
+    across: Any = tt.from_numpy([[4.0, -3.0]], shape=(1, 2))
+    kept: list[tuple[Any, Any, list[list[float]]]] = [
+        (x, lambda x: losses.hinge_embedding(x, -one, 1.0), [[-1.0]]),
+        (x, lambda x: losses.margin_ranking(x, zero, one, 1.0), [[-1.0]]),
+        (x, lambda x: losses.margin_ranking(zero, x, -one, 1.0), [[-1.0]]),
+        (start, lambda x: losses.margin_ranking(x, zero, -one), [[1.0]]),
+        (start, lambda x: losses.triplet_margin(x, zero, zero, 0.0), [[0.0]]),
+        (start, lambda x: losses.triplet_margin(zero, x, zero, 0.0), [[-1.0]]),
+        (along, lambda x: losses.cosine_embedding(x, across, -one[0]), [[4 / 25, -3 / 25]]),
+        # PyTorch's, too, is 0 here.
+        (two, lambda x: losses.multi_margin(x, zero[0].astype(np.int64), 1.0), [[0.0, 0.0]]),
     ]
-    for tensor, loss in kept:
-        assert (
-            loss(tensor.trace()).backward()[tensor].numpy().tolist()
-            == np.zeros(tensor.shape).tolist()
-        )
+    for tensor, loss, slope in kept:
+        assert loss(tensor).item() == 0.0
+        np.testing.assert_allclose(loss(tensor.trace()).backward()[tensor].numpy(), slope, 1e-6)
 
 
 def test_equal_vectors_and_variances_of_zero_leave_gradients_finite() -> None:

@@ -50,12 +50,17 @@ def smooth_l1(x: Any, y: Any) -> Any:
     return losses.smooth_l1(x, y, beta=0.7)
 
 
+def quantile(x: Any, y: Any) -> Any:
+    return losses.quantile(x, y, 0.9)
+
+
 PAIRED: list[tuple[Callable[[Any, Any], Any], Callable[[Array, Array], float]]] = [
     (losses.mse, lambda x, y: float(np.mean((x - y) ** 2))),
     (losses.rmse, lambda x, y: float(np.sqrt(np.mean((x - y) ** 2)))),
     (losses.mae, lambda x, y: float(np.mean(np.abs(x - y)))),
     (huber, huber_by_cases),
     (smooth_l1, lambda x, y: huber_by_cases(x, y) / 0.7),
+    (quantile, lambda x, y: float(np.mean(np.maximum(0.9 * (y - x), 0.1 * (x - y))))),
     (losses.binary_cross_entropy_with_logits, binary_by_definition),
     (
         losses.cross_entropy_with_probabilities,
@@ -224,6 +229,8 @@ def test_at_a_kink_the_stated_convention_holds() -> None:
     np.testing.assert_allclose(of_mae.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
     np.testing.assert_allclose(of_smooth_l1.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
     np.testing.assert_allclose(of_huber.numpy() * 3, [0.0, 2.0, -2.0], rtol=1e-6)
+    of_quantile = losses.quantile(x.trace(), zero, 0.75).backward()[x]
+    np.testing.assert_allclose(of_quantile.numpy() * 3, [-0.25, 0.25, -0.75], rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -382,3 +389,63 @@ def test_a_weight_of_one_changes_nothing(rng: np.random.Generator) -> None:
         logits,
         rng=rng,
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ignored", [-100, 1])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [
+        (losses.nll, {}),
+        (losses.cross_entropy, {}),
+        (losses.cross_entropy, {"label_smoothing": 0.3}),
+    ],
+)
+@pytest.mark.parametrize("weights", [None, [0.5, 2.0, 0.25]])
+def test_an_ignored_row_counts_nothing_whatever_is_in_it(
+    loss: Any, options: Any, weights: Any, reduction: str, ignored: int, dtype: Any
+) -> None:
+    scores = np.array([[1.0, 2.0, 0.5], [-np.inf] * 3, [np.nan, 1.0, np.inf]], dtype)
+    weight: Any = None if weights is None else tt.from_numpy(weights, (3,), dtype)
+    how = {"reduction": reduction, "ignore_index": ignored, "class_weights": weight, **options}
+
+    def gradient(rows: Any, labels: list[int]) -> Any:
+        x, classes = tt.from_numpy(rows), tt.from_numpy(labels, (len(labels),), np.int64)
+        slopes = loss(x.trace(), classes, **how).sum().backward()[x].numpy()
+        return loss(x, classes, **how).numpy(), slopes
+
+    value, slopes = gradient(scores, [2, ignored, ignored])
+    alone, wanted = gradient(scores[:1], [2])
+    np.testing.assert_allclose(value.sum(), alone.sum(), rtol=1e-6)
+    np.testing.assert_allclose(slopes[:1], wanted, rtol=1e-6)
+    assert not slopes[1:].any()
+    nothing, slopes = gradient(scores, [ignored] * 3)
+    assert np.isnan(nothing) if reduction == "mean" else not nothing.any()
+    assert nothing.dtype == slopes.dtype == dtype
+    assert not slopes.any()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("loss", [losses.cross_entropy_with_probabilities, losses.kl_div])
+def test_a_row_without_a_probability_counts_nothing_whatever_its_logits(
+    loss: Any, reduction: str
+) -> None:
+    x = tt.from_numpy([[1.0, 2.0], [-np.inf, -np.inf], [np.nan, 0.0]])
+    p = tt.from_numpy([[0.25, 0.75], [0.0, 0.0], [0.0, 0.0]])
+
+    def slope(x: Any) -> Any:
+        return loss(x, p, reduction=reduction).sum()
+
+    assert np.isfinite(slope(x).item())
+    assert not tt.grad(slope, x).numpy()[1:].any()
+    assert np.isfinite(tt.hessian_vector_product(slope, x, tt.ones((3, 2))).numpy()).all()
+
+
+def test_a_yes_without_weight_counts_nothing_whatever_its_logit() -> None:
+    x = tt.from_numpy([np.nan, -np.inf, 0.0])
+    yes, weight = tt.ones((3,)), tt.from_numpy([0.0, 0.0, 2.0])
+    loss = losses.binary_cross_entropy_with_logits(x.trace(), yes, pos_weight=weight)
+
+    assert loss.item() == pytest.approx(2 / 3 * np.log(2))
+    np.testing.assert_allclose(loss.backward()[x].numpy(), [0.0, 0.0, -1 / 3], rtol=1e-6)

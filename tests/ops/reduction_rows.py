@@ -136,6 +136,7 @@ _CORRECTED = tuple(
     for axis, correction in ((None, 1), (0, 1), (-1, 0.5), ((0, 1), np.float64(1.0)))
 )
 _BYTES, _SHORT = np.array([[100, 27], [-128, -128]], np.int8), np.array([300, 300], np.int16)
+_LARGE, _UNSIGNED = np.array([10**10] * 3), np.array([10**19] * 2, np.uint64)
 _NO_CORRECTION = (
     *refuses(_X, correction=NUMBER),
     refused(
@@ -210,6 +211,7 @@ REDUCTIONS = (
         refusals=(
             refused(tt.DTypeError, "bool; write x.astype", _X > 0),
             refused(tt.ArgumentValueError, "int16 does not hold 90000; write", _SHORT, axis=0),
+            refused(tt.ArgumentValueError, r"int64 .* 1e\+30; .*\(np.float64\)", _LARGE),
         ),
         takes_integers=True,
     ),
@@ -222,6 +224,7 @@ REDUCTIONS = (
             refused(tt.DTypeError, "bool; count with", _X > 0),
             refused(tt.ArgumentValueError, "int8 does not hold -256; write", _BYTES, axis=-1),
             refused(tt.ArgumentValueError, "uint8 does not hold 383", _BYTES.astype(np.uint8)),
+            refused(tt.ArgumentValueError, r"uint64 .* 2e\+19; .*\(np.float64\)", _UNSIGNED),
         ),
         takes_integers=True,
     ),

@@ -201,7 +201,6 @@ TAPES = (
             tt.Gradients(),
         ),
     ),
-    _method("share", no(_VALUE, "n must", 0, -1) + no(_TYPE, "n must be an int, got", 1.5, "2")),
     _method(
         "retaped",
         no(_TYPE, "expected OwnedTape or NoneTape, got", None, 1, "OwnedTape", tt.NoneTape(), int),

@@ -49,6 +49,9 @@ SCANS = (
             refused(tt.AxisError, r"axis 3 .* \(2, 5, 3\)", _X, axis=3),
             refused(tt.AxisError, "0-d", spaced(), axis=0),
             refused(tt.ArgumentValueError, "int8 does not hold 200", _BYTES, axis=0),
+            refused(
+                tt.ArgumentValueError, "int64 does not hold 9.2", np.array([2**63 - 1, 1]), axis=0
+            ),
         ),
         takes_integers=True,
     ),

@@ -227,3 +227,63 @@ def test_the_derivative_of_columns_that_depend_on_each_other_is_refused() -> Non
 
     with pytest.raises(tt.ArgumentValueError, match=r"qr: the derivative divides by R"):
         q.sum().backward()
+
+
+_FLAT: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "std": (lambda x: x.std(), [3.0, 3.0, 3.0]),
+    "std of one element": (lambda x: x.std(), [3.0]),
+    "std of a flat row": (lambda x: x.std(axis=1).sum(), [[2.0, 2.0], [1.0, 3.0]]),
+    "a squared std": (lambda x: x.std().square(), [3.0, 3.0]),
+    "norm": (lambda x: x.norm(), [0.0, 0.0]),
+    "norm of a row of zeros": (lambda x: x.norm(axis=1).sum(), [[0.0, 0.0], [0.0, 2.0]]),
+    "rmse": (lambda x: tt.losses.rmse(x, tt.zeros((2,), x.dtype)), [0.0, 0.0]),
+    "atan2 at the origin": (lambda x: x.atan2(0.0).sum(), [0.0]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", _FLAT)
+def test_where_a_derivative_is_zero_by_convention_so_is_the_second(name: str, dtype: Any) -> None:
+    f, values = _FLAT[name]
+    x = tt.from_numpy(np.array(values, dtype))
+
+    def second(x: Any) -> Any:
+        return tt.hessian_vector_product(f, x, x + 1.0)
+
+    for found in (second(x), tt.compile(second)(x)):
+        assert found.numpy()[:1].tolist() == np.zeros_like(x.numpy()[:1]).tolist()
+        assert np.isfinite(found.numpy()).all()
+
+
+def test_the_second_derivative_of_the_variance_of_equal_numbers_is_that_of_any() -> None:
+    x = tt.full((2,), 3.0)
+    along = tt.from_numpy([1.0, 0.0])
+
+    second = tt.hessian_vector_product(lambda x: x.var(), x, along)
+    np.testing.assert_allclose(second.numpy(), [0.5, -0.5])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(np.float32, 1e-30), (np.float32, 1e30), (np.float64, 1e-200), (np.float64, 1e200)],
+)
+def test_lengths_and_angles_are_right_where_squares_are_no_numbers(
+    dtype: Any, scale: float
+) -> None:
+    x, one = tt.from_numpy(np.array([3.0, 4.0], dtype)), tt.ones((1,), dtype)
+    factor = tt.full((), scale, dtype)
+
+    def length(x: Any) -> Any:
+        return x.norm(), x.trace().norm().backward()[x]
+
+    for found in (length, tt.compile(length)):
+        value, slope = found(x * factor)
+        assert value.item() == pytest.approx(5.0 * scale)
+        np.testing.assert_allclose(slope.numpy(), [0.6, 0.8], rtol=1e-6)
+    y = one * factor
+    turned = y.trace().atan2(2.0 * scale).sum().backward()[y]
+    np.testing.assert_allclose(turned.numpy() * scale, [0.4], rtol=1e-6)
+    z = one * factor
+    grads = y.trace().atan2(z.trace()).sum().backward()
+    np.testing.assert_allclose(grads[y].numpy() * scale, [0.5], rtol=1e-6)
+    np.testing.assert_allclose(grads[z].numpy() * scale, [-0.5], rtol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from itertools import product
 from typing import Any
@@ -79,7 +80,7 @@ def _assert_refused(row: Row, refusal: Refusal, value: Any, traced: bool) -> Non
 
 def test_every_public_function_and_method_refuses_something() -> None:
     methods = {name for name in dir(tt.ones(())) if not name.startswith("_")}
-    functions = {name for name in dir(tt.tensor) if callable(getattr(tt, name, None))}
+    functions = {name for name in dir(tt.tensor) if inspect.isfunction(getattr(tt, name, None))}
     public = {name for name in methods | functions if not name[0].isupper()}
     # Another dtype is the only mistake that can be made with one operand and nothing else.
     refusing = {

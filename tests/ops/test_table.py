@@ -64,6 +64,7 @@ _PROTOCOLS = {
     "__reduce__",
     "__repr__",
     "__rmatmul__",
+    "__setitem__",
 }
 # Functions of these rooms make tensors, replay tapes, or tell whether there is one.
 _NO_OPS = {"creation", "backward", "narrowing"}

@@ -182,3 +182,18 @@ def test_stable_functions_neither_overflow_nor_lose_everything(dtype: Any) -> No
         gradient = y.sum().backward()[x]
         assert gradient.dtype == dtype
         np.testing.assert_allclose(gradient.numpy(), derivative[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_a_total_next_to_the_limits_of_64_bits_is_exact(dtype: Any) -> None:
+    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    up, down = (tt.from_numpy(np.array([end, 0], dtype)) for end in (highest, lowest))
+
+    assert up.sum().item() == up.cumulative_sum(0).numpy()[1] == highest
+    assert down.sum().item() == down.cumulative_sum(0).numpy()[1] == lowest
+    assert tt.from_numpy(np.array([highest // 5, 5], dtype)).prod().item() == highest // 5 * 5
+    compiled = tt.compile(lambda x: x.sum())
+    assert compiled(up).item() == highest
+    for total in (tt.Tensor.sum, compiled):
+        with pytest.raises(tt.ArgumentValueError, match=r"sum: u?int64 does not hold .*float64"):
+            total(tt.from_numpy(np.array([highest, 1], dtype)))

@@ -17,8 +17,7 @@ from mypy import api, version  # noqa: F401  # something to break
 
 from tapetensor.mypy_plugin import flow  # noqa: F401  # the same
 from tapetensor.mypy_plugin.modules import calling  # noqa: F401  # the same
-from tapetensor.mypy_plugin.moves import hooks  # noqa: F401  # the same
-from tapetensor.mypy_plugin.shapes import computed  # noqa: F401  # the same
+from tapetensor.mypy_plugin.shapes import calls, computed  # noqa: F401  # the same
 
 
 def broken(*arguments: Any) -> None:

@@ -8,13 +8,13 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor1D, Tensor2D, Tensor3D, Tensor4D, nn
+from tapetensor import Tensor1D, Tensor2D, Tensor3D, Tensor4D, nn, optim
 from tapetensor.typing import Add, B, Div, K, M, Mul, N, T
 
 __all__ = [
     "Add", "B", "Batch", "Block", "Div", "K", "L", "M", "Mlp", "Mul", "N", "Parts", "T",
     "Tensor1D", "Tensor2D", "Tensor3D", "Tensor4D",
-    "first", "images", "model", "nn", "np", "parts", "rng", "tt", "x",
+    "first", "images", "model", "nn", "np", "optim", "parts", "rng", "tt", "x",
 ]  # fmt: skip
 
 Batch = NewType("Batch", int)

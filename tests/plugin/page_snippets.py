@@ -13,7 +13,7 @@ from tests.typing.pages import DOCS
 _SNIPPET = re.compile(
     r"^```python\n(.*?)^```\n(?:\n```text\n((?:error: [^\n]+\n)+)```)?", re.MULTILINE | re.DOTALL
 )
-_SAYS = re.compile(r"(?P<code>\S.*?)  # (?P<said>.+)")
+_SAYS = re.compile(r"(?P<code>.*?\S)  # (?P<said>.+)")
 _TYPE = re.compile(r"[\w.]+\[.*\]")
 
 

@@ -1,4 +1,4 @@
-"""Modules and gradients under the plugin: every marked line is reported, and no other line is."""
+"""Modules under the plugin: every marked line is reported, and no other line is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.checked import CONFIGURATION, GRADIENTS, MODULES, library_cache, plugin_report
+from tests.plugin.checked import CONFIGURATION, MODULES, library_cache, plugin_report
 from tests.typing.runs import errors, mypy
 
-CASES = [*GRADIENTS, *MODULES]
 _MARK = "# E: "
 
 
@@ -35,7 +34,7 @@ def _agree(fragments: list[str], messages: list[str]) -> bool:
     return all(one in messages[0] for one in fragments)
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_the_marked_lines_are_reported_and_no_others(path: Path) -> None:
     expected, said = _expected(path), dict(plugin_report()[path])
     differing = {
@@ -47,13 +46,13 @@ def test_the_marked_lines_are_reported_and_no_others(path: Path) -> None:
     assert differing == {}
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_what_is_not_in_a_function_runs(path: Path) -> None:
     runpy.run_path(str(path), run_name="__main__")
 
 
 def test_a_second_run_from_the_cache_says_the_same(tmp_path: Path) -> None:
-    again = errors(mypy(CONFIGURATION, library_cache(tmp_path), CASES))
+    again = errors(mypy(CONFIGURATION, library_cache(tmp_path), MODULES))
 
     assert again == {path: plugin_report()[path] for path in again}
-    assert again.keys() == {path for path in CASES if plugin_report()[path]}
+    assert again.keys() == {path for path in MODULES if plugin_report()[path]}

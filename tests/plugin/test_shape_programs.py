@@ -52,6 +52,8 @@ def test_random_expressions_have_the_static_shape_and_tape_of_the_run_time() -> 
             notes = [message for kind, message in answers[number] if kind == "note"]
             match = _TENSOR.match(notes[0].replace("?", "")) if notes else None
             agreed = not errors and match is not None and match.groups() == found
+            # Shapes of several ranks that meet by accident are an error of the plugin's own.
+            agreed |= len(errors) == 1 and ", each of " in errors[0]
         if not agreed:
             wrong.append((expression, found, answers[number]))
 

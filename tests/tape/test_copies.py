@@ -79,31 +79,24 @@ def test_a_deep_copy_of_a_structure_keeps_what_is_shared_in_it() -> None:
 
 
 @pytest.mark.parametrize("copied", COPIES)
-def test_a_tensor_that_owns_a_tape_cannot_be_copied_and_stays_usable(
+def test_a_tensor_that_has_a_tape_cannot_be_copied_and_stays_usable(
     copied: Callable[[Any], Any],
 ) -> None:
     x = vector()
     y = x.trace().square()
 
-    with pytest.raises(tt.UntracedTensorError, match=r"owns a tape cannot be copied.*detach"):
+    with pytest.raises(
+        tt.UntracedTensorError, match=r"a tensor with a tape cannot be copied.*detach"
+    ):
         copied(y)
     assert y.sum().backward()[x].numpy().tolist() == [2.0, 4.0]
-
-
-@pytest.mark.parametrize("copied", COPIES)
-def test_a_spent_tensor_cannot_be_copied(copied: Callable[[Any], Any]) -> None:
-    x = vector().trace()
-    x.exp()
-
-    with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
-        copied(x)
 
 
 @pytest.mark.parametrize("copied", COPIES)
 def test_a_tape_cannot_be_copied(copied: Callable[[Any], Any]) -> None:
     plain, tape = vector().trace().exp().split_tape()
 
-    with pytest.raises(tt.UntracedTensorError, match="copy: a tape has exactly one owner"):
+    with pytest.raises(tt.UntracedTensorError, match="copy: a tape cannot be copied or pickled"):
         copied(tape)
     assert plain.put_tape(tape).owns_tape
 

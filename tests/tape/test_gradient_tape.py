@@ -10,7 +10,6 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tapetensor.tape.recorder import Recorder
 
 RNG = np.random.default_rng(20260301)
 
@@ -148,13 +147,6 @@ def test_a_chain_agrees_with_the_tape_of_tensors() -> None:
 
     np.testing.assert_array_equal(gradients[slots[0]], expected[leaf].numpy())
     np.testing.assert_array_equal(gradients[slots[1]], expected[weight].numpy())
-
-
-def test_both_tapes_hold_the_same_recorder() -> None:
-    _, owned = tt.ones((2,)).trace().exp().split_tape()
-
-    assert type(owned.records) is Recorder
-    assert type(tt.GradientTape()._records) is Recorder
 
 
 def test_backward_can_be_run_again_and_adds_to_the_same_list() -> None:

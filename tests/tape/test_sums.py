@@ -10,17 +10,16 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tapetensor.tape.recorder import Recorder
+from tapetensor.tape.history import History, gathered
 
 X = tt.from_numpy([1.0, 2.0], shape=(2,), dtype=np.float64)
 Y = tt.from_numpy([3.0, 5.0], shape=(2,), dtype=np.float64)
 
 
-def plain_sum(recorder: Recorder, output_id: int, cotangent: Array) -> dict[int, Array]:
+def plain_sum(history: History, output_id: int, cotangent: Array) -> dict[int, Array]:
     """Replay by the book, with a fresh array for every sum."""
     arrays: dict[int, Array] = {output_id: cotangent}
-    for produced_id in sorted(recorder, reverse=True):
-        _, pullbacks, parents = recorder[produced_id]
+    for produced_id, _, pullbacks, parents, _, _ in reversed(gathered(history)[0]):
         if isinstance(parents, int):
             pullbacks, parents = (pullbacks,), (parents,)
         for pullback, parent in zip(pullbacks, parents, strict=True):
@@ -33,29 +32,25 @@ def plain_sum(recorder: Recorder, output_id: int, cotangent: Array) -> dict[int,
 def many_uses(x: Any, y: Any) -> Any:
     """Use two values many times, also by ops whose pullbacks return their cotangent itself."""
     for _ in range(3):
-        twin = x.with_empty_tape()
-        x = (x + y) + (twin - y) * y
-        twin = x.with_empty_tape()
-        x = x.reshape((2, 1)).reshape((2,)) + twin
+        x = (x + y) + (x - y) * y
+        x = x.reshape((2, 1)).reshape((2,)) + x
     return x
 
 
 def numpy_scalars(x: Any, y: Any) -> Any:
     """Use a sum, whose gradient is a numpy scalar, four times."""
     total = y.retaped(tt.OwnedTape).sum()
-    handles = [total.with_empty_tape() for _ in range(3)]
-    return (x.sum() + total) * handles[0] * handles[1] * handles[2]
+    return (x.sum() + total) * total * total * total
 
 
 def parts(x: Any, y: Any) -> Any:
     """Use parts of a value, some twice, some that overlap, and the whole before and after."""
     whole = x * y
-    handles = [whole.with_empty_tape() for _ in range(5)]
     first, second = whole.split(2)
-    both = first.with_empty_tape() * second + first
+    both = first * second + first
     mask = tt.from_numpy([True, False], shape=(2,), dtype=np.bool_)
-    last = handles[0][1:] + handles[1][::-1][:1] + handles[2][mask] + handles[3]
-    return last * both + handles[4]
+    last = whole[1:] + whole[::-1][:1] + whole[mask] + whole
+    return last * both + whole
 
 
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
@@ -64,7 +59,7 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "both operands one": lambda x, y: (x * y) * y * y + y,
     "numpy scalars": numpy_scalars,
     "parts": parts,
-    "parts of a leaf": lambda x, y: (x.with_empty_tape()[1:] + x.with_empty_tape()[:1]) * x[1:] * y,
+    "parts of a leaf": lambda x, y: (x[1:] + x[:1]) * x[1:] * y,
 }
 
 
@@ -72,11 +67,10 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("wrt", [None, [X], [Y], [X, Y]], ids=["all", "x", "y", "both"])
 def test_sums_in_place_are_the_sums_by_the_book(program: str, wrt: Any) -> None:
     result = PROGRAMS[program](X.trace(), Y)
-    value, tape = result.split_tape()
-    cotangent = tt.full(value.shape, 1.5, np.float64)
-    expected = plain_sum(tape.recorded(), value.id, cotangent.numpy())
+    cotangent = tt.full(result.shape, 1.5, np.float64)
+    expected = plain_sum(result.history, result.id, cotangent.numpy())
 
-    grads = value.put_tape(tape).backward(cotangent, wrt=wrt)
+    grads = result.backward(cotangent, wrt=wrt)
 
     for leaf in wrt or [X, Y]:
         np.testing.assert_array_equal(grads[leaf].numpy(), expected[leaf.id])
@@ -87,15 +81,13 @@ def test_the_cotangent_and_the_gradients_of_intermediate_values_stay_as_they_wer
     """A sum that an identity hands on is one array under two ids."""
     cotangent = tt.ones((2,), np.float64)
     trunk = X.trace(tt.Gradients.leaky()) * Y
-    handles = [trunk.with_empty_tape() for _ in range(3)]
     middle = trunk + Y
-    middle_id = middle.with_empty_tape()
-    y = ((middle + handles[0]) + handles[1]) + handles[2]
+    y = ((middle + trunk) + trunk) + trunk
     grads = y.backward(cotangent)
 
     assert cotangent.numpy().tolist() == [1.0, 1.0]
-    assert grads[middle_id].numpy().tolist() == [1.0, 1.0]
-    assert grads[handles[0]].numpy().tolist() == [4.0, 4.0]
+    assert grads[middle].numpy().tolist() == [1.0, 1.0]
+    assert grads[trunk].numpy().tolist() == [4.0, 4.0]
     assert grads[X].numpy().tolist() == [12.0, 20.0]
     assert grads[Y].numpy().tolist() == [5.0, 9.0]
 

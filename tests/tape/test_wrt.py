@@ -224,7 +224,7 @@ def test_wrt_of_several_modules_is_refused_with_the_way_to_write_them() -> None:
         x.trace().sum().backward(wrt=wrt)
 
 
-def test_wrt_that_fails_or_takes_the_tape_itself_is_noticed_before_anything_happens() -> None:
+def test_wrt_that_fails_is_noticed_before_anything_happens() -> None:
     x = vector(1.0)
     loss = x.trace().square().sum()
 
@@ -232,12 +232,6 @@ def test_wrt_that_fails_or_takes_the_tape_itself_is_noticed_before_anything_happ
         yield x
         raise KeyError("no such parameter")
 
-    def stealing() -> Iterator[Vector]:
-        loss.exp()
-        yield x
-
     with pytest.raises(KeyError, match="no such parameter"):
         loss.backward(wrt=failing())
-    assert loss.owns_tape
-    with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
-        loss.backward(wrt=stealing())
+    assert loss.backward(wrt=x)[x].item() == 2.0

@@ -21,7 +21,7 @@ from tests.training.models import SCHEDULE, Run
 def full_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the disk be full after so many arrays of a checkpoint."""
     written = 0
-    write_array: Any = np.lib.format.write_array
+    write_array: Any = np.lib.format.write_array_header_1_0
 
     def write(*arguments: Any, **options: Any) -> None:
         nonlocal written
@@ -30,7 +30,7 @@ def full_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
         write_array(*arguments, **options)
 
-    monkeypatch.setattr("numpy.lib.format.write_array", write)
+    monkeypatch.setattr("numpy.lib.format.write_array_header_1_0", write)
 
 
 def test_a_disk_that_is_full_in_the_middle_of_a_checkpoint_loses_nothing(

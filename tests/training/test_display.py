@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -79,32 +79,33 @@ def test_a_terminal_without_tqdm_gets_a_line_for_each_epoch(
     assert terminal.shown().splitlines() == lines
 
 
-@pytest.mark.parametrize("has_widgets", [True, False])
-def test_a_notebook_gets_the_bar_of_notebooks_if_there_are_widgets(
-    has_widgets: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_notebook_gets_a_bar_of_one_line_that_is_shown_in_one_place(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    auto = pytest.importorskip("tqdm.auto")
-    terminal_bar = pytest.importorskip("tqdm").tqdm
-    made: list[int] = []
+    pytest.importorskip("tqdm")
+    shown: list[str] = []
 
-    def bar(**options: Any) -> Any:
-        made.append(options["total"])
-        return terminal_bar(**options)
+    class Place:
+        def update(self, data: dict[str, str], *, raw: bool) -> None:
+            assert raw
+            shown.append(data["text/plain"])
 
+    def display(data: dict[str, str], *, raw: bool, display_id: bool) -> Place:
+        assert raw
+        assert display_id
+        return Place()
+
+    module = types.ModuleType("IPython.display")
+    monkeypatch.setattr(module, "display", display, raising=False)
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    monkeypatch.setattr(auto, "tqdm", bar)
-    if has_widgets:
-        monkeypatch.setitem(sys.modules, "ipywidgets", sys)
-    else:
-        monkeypatch.delitem(sys.modules, "ipywidgets", raising=False)
-        found = importlib.util.find_spec
-        monkeypatch.setattr(
-            importlib.util, "find_spec", lambda name: None if name == "ipywidgets" else found(name)
-        )
-    Run().fit(epochs=1)
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    history = Run().fit(epochs=2)
 
-    assert made == ([6] if has_widgets else [])
-    assert "epoch 1/1: 100%" in capsys.readouterr().err
+    assert all("\n" not in line and "\r" not in line for line in shown)
+    assert shown[-1].startswith("epoch 2/2: 100%")
+    assert f"loss {history['loss'][-1]:.4g}" in shown[-1]
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_bar_that_is_wanted_is_shown_anywhere(capsys: pytest.CaptureFixture[str]) -> None:

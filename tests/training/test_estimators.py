@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import tapetensor as tt
-from tapetensor import nn
+from tapetensor import losses, nn, optim
 from tapetensor.training.estimators import Classifier, Regressor
 
 
@@ -60,6 +61,31 @@ def test_a_seed_gives_the_same_model_and_a_copy_predicts_the_same() -> None:
     np.testing.assert_array_equal(first.predict(x), second.predict(x))
     np.testing.assert_array_equal(first.predict(x), copy.predict(x))
     assert len(first.history_) == 2
+
+
+def test_loss_optimizer_and_early_stopping_are_choices() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 1)).astype(np.float32)
+    y = rng.normal(size=300)
+    high = Regressor(
+        loss=partial(losses.quantile, q=0.9),
+        optimizer=partial(optim.Adam, lr=0.02),
+        validation=0.2,
+        patience=5,
+        epochs=200,
+        random_state=0,
+    ).fit(x, y)
+
+    assert 0.8 < (y < high.predict(x)).mean() < 0.98
+    assert high.history_.ended == "early stopping"
+    assert len(high.history_["val_loss"]) == len(high.history_) < 200
+    smoothed = Classifier(loss=partial(losses.cross_entropy, label_smoothing=0.2), epochs=5)
+    assert smoothed.fit(x, x[:, 0] > 0).score(x, x[:, 0] > 0) > 0.9
+
+
+def test_a_share_of_held_out_rows_that_is_none_is_refused() -> None:
+    with pytest.raises(tt.ArgumentValueError, match=r"held_out must be in \(0, 1\), got 1.5"):
+        Regressor(validation=1.5).fit(np.ones((4, 1)), np.ones(4))
 
 
 def test_an_argument_of_the_wrong_kind_goes_by_its_name() -> None:

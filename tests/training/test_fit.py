@@ -391,3 +391,35 @@ def test_a_path_that_names_no_file_is_refused_by_name(path: str) -> None:
     ):
         with pytest.raises(tt.ArgumentValueError, match="must name a file, got"):
             call()
+
+
+def test_what_is_cut_into_batches_elsewhere_is_refused_here() -> None:
+    x, labels = tt.ones((8, 6)), tt.from_numpy(np.zeros(8, np.int64), (8,))
+    parts: list[tuple[Any, str]] = [
+        ((x, labels), "the parts of one"),
+        ((x.numpy(), labels.numpy()), "the parts of one"),
+        (((x, x), labels), "the parts of one"),
+        ((x, [0] * 8), "the parts of one"),
+        ([x, labels], "the parts of one"),
+        (lambda: (x, labels), "the parts of one"),
+        (x, r"a Tensor of shape \(8, 6\), whose rows"),
+        (x.numpy(), r"a ndarray of shape \(8, 6\), whose rows"),
+    ]
+    for source, said in parts:
+        for name in ("batches", "validation"):
+            with pytest.raises(tt.ArgumentTypeError, match=f"batches.*{said}"):
+                Run().fit(epochs=1, **{name: source})
+        with pytest.raises(tt.ArgumentTypeError, match=f"evaluate: batches must .*{said}"):
+            training.evaluate(Run().model, {"one": lambda model, batch: 1.0}, source)
+        with pytest.raises(tt.ArgumentTypeError, match=f"predict: batches must .*{said}"):
+            training.predict(lambda batch: batch, source)
+
+
+def test_tuples_and_lists_of_whole_batches_are_batches() -> None:
+    x, labels = tt.ones((8, 6)), tt.from_numpy(np.zeros(8, np.int64), (8,))
+    several: list[Any] = [((x, labels), (x, labels)), [(x, labels)], ((x, labels),)]
+    for source in several:
+        assert Run().fit(epochs=1, batches=source)["epoch"] == [1]
+    several = [[x, x], [x, x[:4]], (x, x[:4])]
+    for source in several:
+        assert len(training.predict(lambda batch: batch, source)) >= 12

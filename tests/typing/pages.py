@@ -10,6 +10,7 @@ PAGES = [
     "checkers",
     "coming_from",
     "custom_ops",
+    "data",
     "forward_by_tape",
     "gradients",
     "internals",

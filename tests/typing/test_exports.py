@@ -84,7 +84,7 @@ def test_what_has_no_docstring_of_its_own_is_an_alias_of_types() -> None:
         if not inspect.isclass(getattr(tapetensor, name))
         and not inspect.isfunction(getattr(tapetensor, name))
     }
-    aliases = {f"Rank{n}" for n in range(7)} | {f"Tensor{n}D" for n in range(7)} | {"Tape", "Lent"}
+    aliases = {f"Rank{n}" for n in range(7)} | {f"Tensor{n}D" for n in range(7)} | {"Tape"}
 
     assert set(others) == aliases
     assert all(isinstance(others[name], TypeAliasType) for name in aliases - {"Tape"})
@@ -96,7 +96,7 @@ def test_the_types_are_inline() -> None:
 
 
 def test_every_type_variable_for_users_is_listed_and_has_no_default() -> None:
-    aliases = {"Array", "Pullback", "Pullbacks", "Lent", "Add", "Sub", "Mul", "Div"}
+    aliases = {"Array", "Pullback", "Pullbacks", "Add", "Sub", "Mul", "Div"}
     listed = tapetensor.typing.__all__
     variables = {name for name in vars(tapetensor.typing) if len(name) == 1 or name == "Ds"}
 

@@ -1,12 +1,12 @@
 """What leaves a compiled function: its results, the state that it stores, and tapes.
 
-To the tape of a caller the function is one op: its record names the tensors that came in, and its
+In the history of a caller the function is one step: it names the tensors that came in, and its
 pullbacks are a plan of their own, on what the forward pass keeps for them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.ufuncs import computed_like
 from tapetensor.compiler.trace.walk import tensors_of
-from tapetensor.tape import OwnedTape
-from tapetensor.tape.gaps import seen_from_outside
-from tapetensor.tape.origins import ids_since
-from tapetensor.tape.recorder import Recorder
+from tapetensor.tape.gaps import Gap
+from tapetensor.tape.history import BackwardPass, gathered
+from tapetensor.tape.ids import next_id
+from tapetensor.tape.replay import replay
 
 
 def write_results(inputs: Inputs, result: Any) -> ResultWriter:
@@ -43,6 +43,7 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         inputs.guards.where = tensors_of(node.label)
         if id(tensor) in replaced:
             inputs.guard_tensor(tensor, None, local)
+            inputs.guard_history(tensor.history, local)
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
     inputs.guards.where = ""
@@ -52,16 +53,13 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         if isinstance(data, ArrayTracer) and data.node is updated.get(id(tensor), node):
             kept.add(local)
             writer.keep(data)
-    for tensor, local, _, brought in inputs.tensors:
+    for tensor, local, _, _ in inputs.tensors:
         if local not in kept:
             writer.stored[f"{local}.array"] = writer.write(tensor.array)
-        if isinstance(brought, OwnedTape) and tensor.tape is not brought:
-            writer.take(local, tensor.tape)
-        elif tensor.tape is not brought:
-            writer.stored[f"{local}.tape"] = writer.write(tensor.tape)
     for store, local, before_arrays, lacked in inputs.stores:
-        if store.incomplete is not lacked:
-            writer.stored[f"{local}.incomplete"] = writer.incomplete(store.incomplete)
+        if store.gaps is not lacked:
+            writer.stored[f"{local}.gaps"] = writer.gaps(store.gaps)
+            writer.stored[f"{local}.origins"] = writer.passes(store)
         same = store.arrays.keys() == before_arrays.keys() and all(
             store.arrays[key] is before_arrays[key] for key in before_arrays
         )
@@ -84,85 +82,72 @@ def _updated(program: Program) -> dict[int, Node]:
 
 
 def _tape_lines(writer: ResultWriter) -> list[str]:
-    """Return the lines that make the tapes that leave, once all results are written."""
-    tapes, lines = writer.tapes, list[str]()
-    program = tapes.program
+    """Return the lines that make tapes and histories, once all results are written."""
+    program = writer.tapes.program
     forward = len(program.nodes)
-    for tape in tapes.leaving:
-        tape.recorded()
-    records = _records(writer)
+    ways = [_way_back(writer, tensor) for tensor, _ in writer.tapes.results]
     del program.nodes[forward:]
-    users: dict[str, int] = {}
-    for tape in tapes.leaving:
-        sources, carried = [], []
+    lines = []
+    for way, (tensor, local) in zip(ways, writer.tapes.results, strict=True):
+        plan = BackwardPlan(way.cotangent, [*way.gradients.values()], forward, program.backend)
+        kept = "".join([f"{writer.node(one)}, " for one in plan.residuals])
+        ids = "".join([f"{writer.id_of(key)}, " for key in way.gradients])
+        before = "".join(
+            [f"{way.stops.get(key) or f'{writer.locals[key]}.history'}, " for key in way.gradients]
+        )
+        pullbacks = f"{writer.bind(plan.pullbacks)}({kept})"
+        step = f"{writer.id_of(tensor.id)}, {writer.bind(writer.tapes.op)}, {pullbacks}, ({ids})"
+        lines.append(f"{local}.history = [{step}, together(({before})), {tensor.history[5]}]")
+    for number, tape in enumerate(writer.tapes.leaving):
+        sources, carried = "", ""
         for key, store in tape.stores.items():
-            if key not in tapes.markers:
-                carried.append(writer.write(store))
-                continue
-            local = tapes.markers[key][1]
-            # A tape that goes into several results is whole in each of them.
-            is_first = users.setdefault(local, id(tape)) == id(tape)
-            sources.append(f"{local}_tape" + ("" if is_first else ".fork()"))
-        taken, kept = [f"({''.join([f'{one}, ' for one in many])})" for many in (sources, carried)]
-        lines.append(f"s{tapes.local(tape)} = {taken}, {kept}")
-    op = writer.bind(tapes.op)
-    for tape in tapes.leaving:
-        filed, gaps = [], []
-        joined = {tapes.markers[key][2] for key in tape.stores if key in tapes.markers}
-        for unique_id, gap in seen_from_outside(tape.gaps, tape.records, {}).items():
-            ids = ids_since(0, gap.origins or ())
-            origins = writer.origins(tape.gaps[unique_id].origins, ids)
-            if origins and unique_id not in joined:
-                known = writer.bind(gap)
-                gaps.append(f"({writer.id_of(unique_id)}, {known}, {origins}), ")
-        for owner, unique_id, cotangent, gradients in records:
-            if owner is not tape:
-                continue
-            reached = list(gradients.values())
-            plan = BackwardPlan(cotangent, reached, forward, program.backend)
-            kept = "".join([f"{writer.node(node)}, " for node in plan.residuals])
-            parents = "".join([f"{writer.id_of(one)}, " for one in gradients])
-            make = writer.bind(plan.pullbacks)
-            filed.append(f"({writer.id_of(unique_id)}, {make}({kept}), ({parents})), ")
-        local = tapes.local(tape)
-        told = f"({''.join(filed)}), ({''.join(gaps)})"
-        lines.append(f"{local} = give_tape({op}, *s{local}, {told})")
+            marker = writer.tapes.markers.get(key)
+            if marker is None:
+                carried += f"{writer.write(store)}, "
+            else:
+                sources += f"{marker[1]}_tape, "
+        lines.append(f"t{number} = common_tape(({sources}), ({carried}))")
     return lines
 
 
-def _records(writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int, Node]]]:
-    """Run the tapes that leave backwards; return what leads to each result.
+class _WayBack(NamedTuple):
+    """How gradients flow from a result to what came in.
 
-    That is the tape, the id of the result, its cotangent, and the gradients of what came in.
+    Attributes:
+        cotangent: the node of the cotangent of the result.
+        gradients: by the ids of what came in, and of what gradients stop at inside.
+        stops: the source of the steps of the latter, by id.
     """
-    tapes, program = writer.tapes, writer.tapes.program
-    waiting: list[tuple[OwnedTape, int, Any]] = [
-        (tape, one.id, one.array)
-        for one in tapes.results
-        for tape in tapes.leaving
-        if one.id in tape.records and one.array.dtype.kind == "f"
-    ]
-    leafs = frozenset(writer.ids).union(*[tape.records for tape in tapes.leaving])
-    found: list[tuple[OwnedTape, int, Node, dict[int, Node]]] = []
-    done: set[tuple[int, int]] = set()
-    while waiting:
-        tape, unique_id, value = waiting.pop()
-        if (id(tape), unique_id) in done:
-            continue
-        done.add((id(tape), unique_id))
-        node = program.add(Kind.INPUT, None, (), value.shape, value.dtype, label="cotangent")
-        cotangent = ArrayTracer(program, node)
-        # What is computed of a value lies as that does, and so does its cotangent, as a rule.
-        cotangent.lies_as(np.asarray(computed_like((value,), value.shape)))
-        started: dict[int, Any] = {unique_id: cotangent}
-        arrays = Recorder(tape.records).replay(started, leafs - tape.records.keys())
-        gradients = {key: node_of(program, array) for key, array in arrays.items()}
-        found.append((tape, unique_id, node, gradients))
-        # Another tape that leaves may have recorded how one of these was computed.
-        waiting += [
-            (other, key, one)
-            for key, one in arrays.items()
-            for other in tapes.leaving
-            if key in other.records
-        ]
-    return found
+
+    cotangent: Node
+    gradients: dict[int, Node]
+    stops: dict[int, str]
+
+
+def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
+    """Run the steps that led to a result backwards, up to what came in."""
+    program, outside = writer.tapes.program, writer.tapes.is_outside
+    steps, _ = gathered(result.history)
+    value = result.array
+    node = program.add(Kind.INPUT, None, (), value.shape, value.dtype, label="cotangent")
+    cotangent = ArrayTracer(program, node)
+    # What is computed of a value lies as that does, and so does its cotangent, as a rule.
+    cotangent.lies_as(np.asarray(computed_like((value,), value.shape)))
+    stops = {step[0]: writer.stop(step) for step in steps if step[2] is None}
+    run = [step[:] for step in steps if step[2] is not None and not outside(step)]
+    gaps: list[Gap] = []
+    started: dict[int, Any] = {result.id: cotangent}
+    arrays = replay(run, started, BackwardPass(), gaps)
+    gradients = {
+        key: node_of(program, array)
+        for key, array in arrays.items()
+        if key in writer.locals or stops.get(key)
+    }
+    for gap in gaps:
+        # An operand that is a constant by convention: what it came of is behind a value of its own.
+        past = writer.past({*filter(gap.concerns, writer.locals)})
+        if past:
+            key = next_id()
+            stops[key] = f"stop_at({writer.id_of(key)}, {writer.bind(gap.kernel)}, ({past}))"
+            gradients[key] = node
+    return _WayBack(node, gradients, stops)

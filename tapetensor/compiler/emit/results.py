@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Container
 from typing import Any
 
@@ -17,16 +18,18 @@ from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.view import is_in_order
 from tapetensor.surroundings.places import Slots, attributes_of
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import (
-    PARTED,
-    Incomplete,
-    Origins,
-    ids_since,
-    origins_of,
+from tapetensor.tape.history import (
+    OWN,
+    BackwardPass,
+    Step,
+    gap_step,
+    ids_before,
+    size_of,
+    together,
 )
-from tapetensor.tensor.apply import give_tape, take_tapes
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase, wrap
 
 # How the source of an array ends that is made where it is returned.
@@ -43,6 +46,7 @@ class ResultWriter:
     Attributes:
         tapes: writes what becomes of tapes.
         ids: the source of each id that came in, and of those of results.
+        locals: the variable of each tensor that came in, by its id.
         leaving: the nodes that the results are made of.
         tape_lines: what makes the tapes that leave.
         returned: the source of what is returned.
@@ -53,8 +57,8 @@ class ResultWriter:
         self.bind = inputs.bind
         self.tapes = inputs.tapes
         came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors]
-        self._locals = {tensor.id: local for tensor, local in came_in}
-        self.ids = {unique_id: f"{local}._id" for unique_id, local in self._locals.items()}
+        self.locals = {tensor.id: local for tensor, local in came_in}
+        self.ids = {unique_id: f"{local}._id" for unique_id, local in self.locals.items()}
         self.leaving: list[Node] = []
         self.tape_lines: list[str] = []
         self.returned = "None"
@@ -65,17 +69,9 @@ class ResultWriter:
         # The source of what a store lacks that came in, by the address of what stands for it.
         self._lacks = inputs.lacks
         self._new_ids: dict[int, str] = {}
-        # The sources of the origins of tensors that came in, by their address in the capture.
-        self._histories = self.tapes.histories | {
-            id(tensor.origins): f"{local}.origins"
-            for tensor, local in came_in
-            if tensor.origins is not None and tensor.origins is not PARTED
-        }
         # The lines run in this order: tensors, containers of them, state.
         self._tensors: list[str] = []
         self._containers: list[str] = []
-        # What takes the tapes of tensors, by the local variables of those.
-        self._taken: dict[str, str] = {}
         # The array of the function that leaves in the memory that a node has made.
         self._roots: dict[Node, ArrayTracer] = {}
         # The array of the function that each node leaves as.
@@ -91,19 +87,10 @@ class ResultWriter:
         root = array.root()
         self._roots[root.node] = root
 
-    def take(self, local: str, taker: Any) -> None:
-        """Write that the tensor in a local variable is spent; its tape is in ``{local}_tape``."""
-        self._taken[local] = self.bind(taker)
-
     def lines(self, arrays: list[str]) -> list[str]:
         """Return all lines, given the source of the arrays that leave."""
         # New ids keep their order: that of a result is larger than those of what it is made of.
         ids = [f"{name} = next_id()" for _, name in sorted(self._new_ids.items())]
-        if self._taken:
-            # All or none, and before anything changes: another thread may have been faster.
-            names = "".join([f"{local}_tape, " for local in self._taken])
-            owners = ", ".join([f"({local}, {taker})" for local, taker in self._taken.items()])
-            ids.append(f"{names}= take_tapes([{owners}])")
         made = [*self._tensors, *self.tape_lines, *self._containers]
         stores = [f"{target} = {one.format(*arrays)}" for target, one in self.stored.items()]
         returned = f"return {self.returned.format(*arrays)}"
@@ -135,7 +122,9 @@ class ResultWriter:
         if isinstance(value, NumberTracer):
             return f"number({self.node(value.array.node)})"
         if isinstance(value, OwnedTape):
-            return self.tapes.local(value)
+            raise trace_error(
+                "a result is a tape apart from its tensor; return the tensor that has it"
+            )
         if is_plain(value) or is_value(value):
             return self.bind(value)
         if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):
@@ -163,7 +152,7 @@ class ResultWriter:
         local, cls = self._named(value), type(value)
         if isinstance(value, Gradients):
             leafs = self.bind(value.leafs)
-            told = f"{leafs}, {value.is_leaky}, {self.incomplete(value.incomplete)}"
+            told = f"{leafs}, {value.is_leaky}, {self.gaps(value.gaps)}, {self.passes(value)}"
             # Tapes may carry gradients, which therefore come before them.
             self._tensors.append(f"{local} = gradients_of({self.entries(value)}, {told})")
             return local
@@ -171,7 +160,8 @@ class ResultWriter:
         if cls not in (list, dict) and not is_dataclass:
             raise trace_error(
                 f"a result is a {cls.__name__}, which a replay does not make again; return "
-                "tensors, arrays, numbers, texts and gradients, in tuples, lists, dicts and dataclasses"
+                "tensors, arrays, numbers, texts and gradients, in tuples, lists, dicts and "
+                "dataclasses"
             )
         self._begun.add(local)
         if cls is dict:
@@ -245,31 +235,41 @@ class ResultWriter:
             known = self.ids[unique_id] = self._new_ids[unique_id] = f"i{len(self._new_ids)}"
         return known
 
-    def origins(self, origins: Origins | None, ids: Container[int]) -> str:
-        """Return the source of origins; empty if nothing of them came in.
+    def past(self, ids: Container[int]) -> str:
+        """Return the source of what is before a value: those of the tensors that came in."""
+        known = [local for one, local in sorted(self.locals.items()) if one in ids]
+        return "".join([f"{one}._id, {one}.history, " for one in known])
 
-        Args:
-            origins: those in the capture. Where they are those of a tensor that came in, they are
-                at every call what that tensor was computed from.
-            ids: the ids among them.
+    def stop(self, step: Step) -> str:
+        """Return the source of a step inside that gradients stop at; empty if it hides nothing.
+
+        It is the step of a plain value, or one that a backward pass inside has used up.
         """
-        history = self._histories.get(id(origins))
-        if history is not None:
-            return history
-        known = [local for one, local in sorted(self._locals.items()) if one in ids]
-        pairs = [f"{one}._id, {self.tapes.history(one)}" for one in known]
-        return f"origins_of({', '.join(pairs)})" if pairs else ""
+        if self.tapes.is_outside(step):
+            return self.tapes.histories[id(step)][1]
+        past = self.past(ids_before(step))
+        made = "stop_at" if step[5] else "used_up"
+        return f"{made}({self.id_of(step[0])}, {self.bind(step[1])}, ({past}))" if past else ""
 
-    def incomplete(self, incomplete: tuple[Incomplete, ...]) -> str:
+    def gaps(self, gaps: tuple[Gap, ...]) -> str:
         """Return the source of what gradients lack."""
         parts = []
-        for one in incomplete:
+        for one in gaps:
             if id(one) in self._lacks:
                 parts.append(self._lacks[id(one)])
-                continue
-            origins = self.origins(one.origins, {*filter(one.concerns, self._locals)})
-            if origins:
-                parts.append(f"{self.bind(one)}.of_others({origins}), ")
+            elif past := self.past({*filter(one.concerns, self.locals)}):
+                parts.append(f"{self.bind(one)}.of_others(({past})), ")
+        return f"({''.join(parts)})"
+
+    def passes(self, store: Gradients) -> str:
+        """Return the source of the backward passes that gradients are of."""
+        parts = []
+        for one in store.origins:
+            if id(one) in self._lacks:
+                parts.append(self._lacks[id(one)])
+            else:
+                past = self.past(ids_before([sys.maxsize, None, None, (one,), None, 1]))
+                parts.append(f"pass_of(({past})), ")
         return f"({''.join(parts)})"
 
     def entries(self, store: Gradients) -> str:
@@ -283,19 +283,48 @@ class ResultWriter:
         local = self._named(tensor)
         cls = self.bind(tensor.__class__)
         array, unique_id = self.array(tensor.array), self.id_of(tensor.id)
-        is_taped = isinstance(tensor.tape, OwnedTape)
-        tape = "None" if is_taped or tensor.tape is None else self.bind(tensor.tape)
-        self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, {tape})")
-        if tensor.origins is PARTED:
-            self._tensors.append(f"{local}.origins = PARTED")
-        elif tensor.origins is not None:
-            origins = self.origins(tensor.origins, ids_since(0, tensor.origins))
-            if origins:
-                self._tensors.append(f"{local}.origins = {origins}")
-        if is_taped:
+        self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, None)")
+        if tensor.tape is not None:
             self._containers.append(f"{local}.tape = {self.tapes.local(tensor.tape)}")
-        self.tapes.results.append(tensor)
+        history = tensor.history
+        if history is OWN:
+            self._tensors.append(f"{local}.history = OWN")
+        elif history is not None and history[2] is not None and not self.tapes.is_outside(history):
+            self.tapes.results.append((tensor, local))
+        elif history is not None and (source := self.stop(history)):
+            self._tensors.append(f"{local}.history = {source}")
         return local
+
+
+def stop_at(unique_id: int, kernel: Any, past: tuple[Any, ...]) -> Step:
+    """Return the step of a plain value that came of these ids, with the history of each."""
+    return gap_step(unique_id, kernel, past, size_of(past))
+
+
+def used_up(unique_id: int, kernel: Any, past: tuple[Any, ...]) -> Step:
+    """Return a step that a backward pass inside has used up."""
+    return [unique_id, kernel, None, past, pass_of(past), 0]
+
+
+def pass_of(past: tuple[Any, ...]) -> BackwardPass:
+    """Return a backward pass that ran inside."""
+    done = BackwardPass()
+    done.origins = [*past]
+    done.size = size_of(past)
+    return done
+
+
+def common_tape(tapes: tuple[OwnedTape, ...], carried: tuple[Gradients, ...]) -> OwnedTape:
+    """Return the tape of a result.
+
+    Args:
+        tapes: those of the operands that go into it.
+        carried: the gradients that it carries beside theirs.
+    """
+    tape, *others = (*tapes, *map(OwnedTape, carried)) or (OwnedTape.active(),)
+    for one in others:
+        tape = tape.common(one)
+    return tape
 
 
 def filled(cls: type, fields: Any, slots: Any) -> Any:
@@ -325,10 +354,12 @@ RESULT_NAMES: dict[str, Any] = {
     "wrap": wrap,
     "next_id": next_id,
     "gradients_of": Gradients.of,
-    "PARTED": PARTED,
-    "origins_of": origins_of,
-    "give_tape": give_tape,
-    "take_tapes": take_tapes,
+    "OWN": OWN,
+    "stop_at": stop_at,
+    "used_up": used_up,
+    "pass_of": pass_of,
+    "common_tape": common_tape,
+    "together": together,
     "asarray": np.asarray,
     "new_tuple": tuple.__new__,
     "filled": filled,

@@ -43,9 +43,11 @@ from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings.names import modules_in, names_in, place_of_name
 from tapetensor.surroundings.places import COMMON_GENERATORS, NOTHING, Name
+from tapetensor.tape import tape as replaying
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
+_REPLAY = vars(replaying)["replay"]
 # What seeds a generator of numpy's or Python's that is given no seed.
 _SEEDS = {random.SystemRandom.getrandbits.__code__, random.SystemRandom.random.__code__}
 # What Python itself puts there, and keeps.
@@ -169,10 +171,17 @@ class Capture:
             else:
                 ARRAY.__set__(tensor, array)
 
+        def replay(*args: Any, **options: Any) -> Any:
+            if threading.get_ident() == mine:
+                self.inputs.tapes.has_replayed = True
+            return _REPLAY(*args, **options)
+
         try:
             type.__setattr__(TensorBase, "array", property(read, write, ARRAY.__delete__))
+            vars(replaying)["replay"] = replay
             yield
         finally:
+            vars(replaying)["replay"] = _REPLAY
             type.__setattr__(TensorBase, "array", ARRAY)
 
     def run(self, function: Callable[[], Any]) -> Any:

@@ -77,8 +77,8 @@ MODULES: dict[str, Trusted] = {
         but=_names(
             "DataSource ctypeslib f2py fromfile fromregex genfromtxt get_include get_printoptions "
             "getbufsize geterr geterrcall info load loadtxt lookfor ma matrix memmap nditer "
-            "nested_iters open_memmap printoptions rec recarray save savetxt savez savez_compressed "
-            "set_printoptions setbufsize seterr seterrcall show_config show_runtime test testing "
+            "nested_iters open_memmap printoptions rec recarray save savetxt savez "
+            "savez_compressed set_printoptions setbufsize seterr seterrcall show_config show_runtime test testing "
             "vectorize frompyfunc"
         ),
     ),

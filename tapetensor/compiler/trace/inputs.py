@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import is_masked
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
@@ -24,18 +25,23 @@ from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, trace_error
-from tapetensor.compiler.trace.tapes import Tapes
+from tapetensor.compiler.trace.tapes import Tapes, kind_of, lacking, overlap
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.surroundings.places import GeneratorState, Name, Place, contents_of
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.origins import PARTED, Incomplete, Origins, lacking, overlap
+from tapetensor.tape.history import OWN, BackwardPass, History, Step
 from tapetensor.tensor.base import TensorBase
 
 # Reads and sets the array of a tensor, also while something else does that in its place.
 ARRAY: Any = vars(TensorBase)["array"]
+
+
+def _all_gaps() -> None:
+    """Stand for all that the gradients of a store lack at a call."""
 
 
 def elements(array: Any) -> Any:
@@ -57,7 +63,8 @@ _NAMES = {
     "OwnedTape": OwnedTape,
     "overlap": overlap,
     "lacking": lacking,
-    "PARTED": PARTED,
+    "OWN": OWN,
+    "kind_of": kind_of,
 }
 
 
@@ -89,15 +96,15 @@ class Inputs:
         # Each tensor with its local variable, its node and its tape in the capture.
         self.tensors: list[tuple[Any, str, Node, OwnedTape | None]] = []
         self._direct: list[str] = []
-        # The origins of those that were computed.
-        self._computed: list[tuple[Origins, str]] = []
+        # The histories of those that were computed, and whether they are recorded.
+        self._computed: list[tuple[Step, str, bool]] = []
         # Tensors that are attributes of objects that last, by their local variable.
         self.fields: dict[str, Any] = {}
         # The dicts of attributes of objects, each with what it held when the function began.
         self.states: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
         self._optimizers: list[tuple[Optimizer, str]] = []
-        self.stores: list[tuple[Gradients, str, dict[int, Any], tuple[Incomplete, ...]]] = []
-        # What stands for all that the gradients of a store lack at a call, by its address.
+        self.stores: list[tuple[Gradients, str, dict[int, Any], tuple[Gap, ...]]] = []
+        # What stands for all that the gradients of a store lack or are of, by its address.
         self.lacks: dict[int, str] = {}
         # What stands for the array of each tensor that came in, by the address of that: others
         # go on reading the tensor meanwhile.
@@ -139,9 +146,10 @@ class Inputs:
     def walk_array(self, array: Any, expression: str, where: str, *, is_varying: bool) -> Any:
         """Return what stands for an array: a tracer, or itself if it counts as a constant."""
         if array.__class__ is not np.ndarray:
+            cure = "masked.filled(0), say, and its mask apart"
             raise self._of_another_kind(
-                f"{where} is a {type(array).__name__}, which has rules of its own; "
-                "pass np.asarray(...) of it"
+                f"{where} is a {type(array).__name__}, which has rules of its own; pass "
+                f"{cure if is_masked(array) else 'np.asarray(...) of it'}"
             )
         local = self.local(expression)
         if not self.is_around or is_varying:
@@ -171,13 +179,13 @@ class Inputs:
     def walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
         """Have a tracer stand for the array of a tensor."""
         local = self.local(expression)
-        tape, data = tensor.tape, ARRAY.__get__(tensor)
-        # If the tensor is spent, nearly every use of it is an error, which eager mode tells.
-        is_spent = tape is not None and not isinstance(tape, OwnedTape)
-        if is_spent or isinstance(data, Recorded):
+        tape, history, data = tensor.tape, tensor.history, ARRAY.__get__(tensor)
+        if isinstance(data, Recorded):
             raise NotTracedError(Untraced())
         if expression not in self.fields:
             self.guard_tensor(tensor, tape, local)
+        if expression not in self.fields or not (history is None or history is OWN):
+            self.guard_history(history, local)
         library = library_of(data)
         if library != "numpy":
             raise self._of_another_kind(
@@ -186,11 +194,17 @@ class Inputs:
             )
         tracer = self.input(data, self.local(f"{local}.array"), where)
 
-        if tape is not None:
-            self.hold(where, Accessors(nothing, lambda _: setattr(tensor, "tape", tape)))
         self.overlay[id(tensor)] = tracer
-        if tape is not None:
-            tensor.tape = self.tapes.bring(tape, tensor, local)
+
+        brought = None if tape is None else self.tapes.bring(tape, local)
+        entered = self.tapes.enter(history, tensor, local)
+        if brought is not tape or entered is not history:
+
+            def leave(_: object) -> None:
+                tensor.tape, tensor.history = tape, history
+
+            self.hold(where, Accessors(nothing, leave))
+            tensor.tape, tensor.history = brought, entered
         self.seen[id(tensor)] = tensor, local
         self.tensors.append((tensor, local, tracer.node, tensor.tape))
         return tensor
@@ -201,11 +215,15 @@ class Inputs:
         self._direct.append(local)
         if tape is None:
             self.guard(f"{local}.tape is not None")
-            if tensor.origins is None or tensor.origins is PARTED:
-                self.guard(f"{local}.origins is not {self.bind(tensor.origins)}")
-            else:
-                self.guard(f"{local}.origins is None or {local}.origins is PARTED")
-                self._computed.append((tensor.origins, f"{local}.origins"))
+
+    def guard_history(self, history: History, local: str) -> None:
+        """Write guards for what came before a tensor."""
+        if history is None or history is OWN:
+            self.guard(f"{local}.history is not {'None' if history is None else 'OWN'}")
+        else:
+            self.guard(f"kind_of({local}.history) != {self.bind(kind_of(history))}")
+            is_recorded = history[5] == 0
+            self._computed.append((history, f"{local}.history", is_recorded))
 
     def walk_generator(self, rng: np.random.Generator, local: str, where: str) -> Any:
         """Return what stands for a generator; it is watched where that cannot be put."""
@@ -237,15 +255,16 @@ class Inputs:
             for key, array in arrays.items()
         }
         store.arrays = tracer
-        before = store.incomplete
-        all_of_it = Incomplete("", "", None, set())
-        self.lacks |= {id(one): "" for one in before}
-        self.lacks[id(all_of_it)] = f"*{local}.incomplete, "
-        store.incomplete = (*before, all_of_it)
-        self.stores.append((store, local, dict(store.arrays), store.incomplete))
+        gaps, origins = store.gaps, store.origins
+        all_gaps, all_origins = Gap("", "", _all_gaps, None), BackwardPass()
+        self.lacks |= {id(one): "" for one in (*gaps, *origins)}
+        self.lacks[id(all_gaps)] = f"*{local}.gaps, "
+        self.lacks[id(all_origins)] = f"*{local}.origins, "
+        store.gaps, store.origins = (*gaps, all_gaps), (*origins, all_origins)
+        self.stores.append((store, local, dict(store.arrays), store.gaps))
 
         def undo(_: object) -> None:
-            store.arrays, store.incomplete = arrays, before
+            store.arrays, store.gaps, store.origins = arrays, gaps, origins
 
         self.hold(where, Accessors(nothing, undo))
         return store
@@ -305,14 +324,15 @@ class Inputs:
         fixed = frozenset([others.pop(local) for local in lasting])
         told = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for local in others])})"
         ids = tuple(others.values())
-        for origins, source in (*self._computed, *self.tapes.lent):
-            known = self.bind(overlap(origins, fixed, ids))
-            # Mostly they are the very same, as those of the batches of one epoch are.
-            differ = f"{source} is not {self.bind(origins)}"
-            self.guard(f"{differ} and overlap({source}, {told}) != {known}")
+        for history, source, is_recorded in self._computed:
+            # What is recorded may be long, and counts only where a backward pass comes to it.
+            if is_recorded and not self.tapes.has_replayed:
+                continue
+            known = self.bind(overlap(history, fixed, ids))
+            self.guard(f"overlap({source}, {told}) != {known}")
         for _, store, _, lacked in self.stores:
             known = self.bind(lacking(lacked, fixed, ids))
-            self.guard(f"lacking({store}.incomplete, {told}) != {known}")
+            self.guard(f"lacking({store}.gaps, {told}) != {known}")
         if fixed and self._direct:
             # A tensor may come in beside the model that it is a parameter of.
             meeting = {local: one for local, one in others.items() if one in fixed}

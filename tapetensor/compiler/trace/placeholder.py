@@ -19,16 +19,7 @@ from tapetensor.compiler.trace.closed_list import Trusted, cure_for, is_refused,
 from tapetensor.compiler.trace.refusals import trace_error
 
 # What reads or computes with an object by the syntax of Python, but for ``is``.
-_USES = (
-    "call", "bool", "len", "iter", "next", "contains", "getitem", "setitem", "delitem", "enter",
-    "exit", "eq", "ne", "lt", "le", "gt", "ge", "hash", "str", "repr", "format", "int", "float", "index",
-    "complex", "neg", "pos", "abs", "invert", "add", "radd", "sub", "rsub", "mul", "rmul",
-    "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "and",
-    "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift",
-    "setattr", "delattr",
-)  # fmt: skip
-
-
+_USES = ["call", "bool", "len", "iter", "next", "contains", "getitem", "setitem", "delitem", "enter", "exit", "eq", "ne", "lt", "le", "gt", "ge", "hash", "str", "repr", "format", "int", "float", "index", "complex", "neg", "pos", "abs", "invert", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "setattr", "delattr"]
 _PARTS = ("_cure", "_thread", "_value", "_where")
 
 

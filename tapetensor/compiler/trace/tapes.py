@@ -1,36 +1,36 @@
-"""Tapes that come into a compiled function.
+"""Tapes and histories that come into a compiled function.
 
-To the tape of a caller a compiled function is one op.
+In the history of a caller a compiled function is one step.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Never
 
 from typing_extensions import override
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.guards import GuardWriter
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.origins import Origins, origins_of
+from tapetensor.tape.history import OWN, History, Step, ids_before
 
 
 class Tapes:
-    """Follows tapes through a function that is captured.
+    """Follows tapes and histories through a function that is captured.
 
-    Meanwhile a tensor that owns a tape owns an empty one instead, which carries a marker. The
-    result in which the marker ends up says where the caller's tape goes.
+    Meanwhile a tensor with a tape has another one, which carries a marker: that in which markers
+    end up says which tapes of the caller's a result has. What came before a tensor is one step in
+    the meantime, through which no gradient can flow.
 
     Args:
         guards: where it writes what has to be true of a tape.
         program: what the function captures.
-        op: the function that the record names.
+        op: the function that the steps of the results name.
     """
 
     def __init__(self, guards: GuardWriter, program: Program, op: Any) -> None:
@@ -38,76 +38,92 @@ class Tapes:
         self._guards = weakref.proxy(guards)
         self.program = program
         self.op = op
-        # Each marker by its id, with the variable and the id of the tensor whose tape it is for.
-        self.markers: dict[int, tuple[Gradients, str, int]] = {}
-        # The source of the origins of each of these tensors, by their address in the capture.
-        self.histories: dict[int, str] = {}
-        self._led_on: set[str] = set()
-        # The origins of those of which the function has made a handle, with their sources.
-        self.lent: list[tuple[Origins, str]] = []
+        # Each marker by its id, with the variable of the tensor whose tape it is for.
+        self.markers: dict[int, tuple[Gradients, str]] = {}
+        # The source of each history that came in, by the address of what it is in the capture.
+        self.histories: dict[int, tuple[History, str]] = {}
+        # Whether a backward pass has run inside.
+        self.has_replayed = False
         self.leaving: list[OwnedTape] = []
-        # The tensors that leave.
-        self.results: list[Any] = []
+        # The tensors that leave, whose histories lead to what came in.
+        self.results: list[tuple[Any, str]] = []
 
-    def bring(self, tape: OwnedTape, tensor: Any, local: str) -> OwnedTape:
+    def bring(self, tape: OwnedTape, local: str) -> OwnedTape:
         """Return the tape that takes the place of that of the tensor in a local variable."""
         name = self.op.__name__
         tape.check_usable(name)
         guards = self._guards
-        # Read once, for another thread may spend the tensor.
-        held = f"{local}_tape"
-        guards.guards.append(f"{held} = {local}.tape")
-        guards.guard(f"{held}.__class__ is not OwnedTape")
-        guards.guards.append(f"{held}.check_usable({guards.bind(name)})")
-        is_empty = tape.is_empty
-        guards.guard(f"{held}.is_empty is not {is_empty}")
+        guards.guards.append(f"{local}_tape = {local}.tape")
+        guards.guard(f"{local}_tape.__class__ is not {guards.bind(tape.__class__)}")
+        guards.guard(f"bool({local}_tape.stores) is not {bool(tape.stores)}")
         marker = Gradients()
-        if not is_empty:
+        if tape.stores:
             marker.arrays = _Outside()
-        self.markers[id(marker)] = marker, local, tensor.id
+        self.markers[id(marker)] = marker, local
         # Not in the context that is entered where it is found.
-        brought = tape.beside(marker)
-        leads_on = tape.leads_on(tensor.id)
-        guards.guard(f"{held}.leads_on({local}._id) is not {leads_on}")
-        if leads_on:
-            # A handle that is lent inside knows what it would lose.
-            history = tape.history(tensor.id)
-            origins = origins_of(tensor.id, history)
-            self.histories[id(origins)] = f"{held}.history({local}._id)"
-            self._led_on.add(local)
-            gap = Gap(tensor.array.shape, name, None, origins, is_lent=True)
-            lend = partial(self.lent.append, (history, self.histories[id(origins)]))
-            brought.gaps = _Lending({tensor.id: gap}, lend)
-        return brought
+        return tape.beside(marker)
 
-    def history(self, local: str) -> str:
-        """Return the source of the origins of a tensor that came in."""
-        led_on = local in self._led_on
-        return f"{local}_tape.history({local}._id)" if led_on else f"{local}.origins"
+    def enter(self, history: History, tensor: Any, local: str) -> History:
+        """Return what takes the place of the history of a tensor that comes in."""
+        if history is None or history is OWN:
+            return history
+        entered = history
+        if history[2] is not None:
+            found = ids_before(history)
+            ids = sorted({*found, *[one for each in found.ranges for one in each]})
+            entered = [tensor.id, _outside, (_no_way_out,) * len(ids), tuple(ids), None, history[5]]
+        self.histories[id(entered)] = entered, f"{local}.history"
+        return entered
+
+    def is_outside(self, step: Step) -> bool:
+        """Tell whether a step stands for what came before a tensor that came in."""
+        return id(step) in self.histories
 
     def local(self, tape: OwnedTape) -> str:
         """Return the variable of a tape that leaves."""
+        if tape.is_closed:
+            raise trace_error(
+                "a result has a tape of a context that is left inside; return x.detach()"
+            )
         if not any(tape is one for one in self.leaving):
             self.leaving.append(tape)
         return f"t{[one is tape for one in self.leaving].index(True)}"
 
 
-class _Lending(dict[int, Gap]):
-    """What a tape from outside leads on to, which tells when a handle of its tensor is made.
+def kind_of(history: History) -> tuple[bool, ...]:
+    """Return what a plan depends on of a history: what an op makes of it, and a backward pass."""
+    if history is None:
+        return ()
+    return history is OWN, history[2] is None, history[5] > 0
 
-    Args:
-        gaps: by id.
-        lend: called then.
-    """
 
-    def __init__(self, gaps: dict[int, Gap], lend: Callable[[], None]) -> None:
-        super().__init__(gaps)
-        self._lend = lend
+def overlap(
+    history: Step, fixed: frozenset[int], others: tuple[int, ...]
+) -> tuple[frozenset[int], tuple[bool, ...]]:
+    """Return which of the fixed ids are before a value, and of the others whether they are."""
+    found = ids_before(history, min(fixed.union(others), default=0))
+    return frozenset(found.among(fixed)), tuple([one in found for one in others])
 
-    @override
-    def __getitem__(self, unique_id: int) -> Gap:
-        self._lend()
-        return super().__getitem__(unique_id)
+
+def lacking(
+    gaps: tuple[Gap, ...], fixed: frozenset[int], others: tuple[int, ...]
+) -> tuple[frozenset[int], tuple[bool, ...]]:
+    """Return of which of the fixed ids the gradients lack a part, and whether of the others."""
+    if not gaps:
+        return frozenset(), (False,) * len(others)
+    found = {key for key in (*fixed, *others) for one in gaps if one.concerns(key)}
+    return fixed & found, tuple([one in found for one in others])
+
+
+def _outside() -> None:
+    """Stand in a step for what came before a tensor that comes in."""
+
+
+def _no_way_out(_: Array) -> Never:
+    raise trace_error(
+        "backward runs inside, through what was recorded or computed outside; call it outside, or "
+        "compute all of it inside, from the plain tensor and x.trace()"
+    )
 
 
 class _Outside(dict[int, Any]):
@@ -117,6 +133,6 @@ class _Outside(dict[int, Any]):
     def items(self) -> Never:
         """Refuse to be read: a backward pass inside would leave it out."""
         raise trace_error(
-            "backward runs inside on a tape with records or gradients from outside; call it "
-            "outside, or pass the plain tensor and write x.trace() inside"
+            "backward runs inside on a tape with gradients from outside; call it outside, or pass "
+            "the plain tensor and write x.trace() inside"
         )

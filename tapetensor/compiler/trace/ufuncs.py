@@ -111,9 +111,10 @@ def yields_to(cls: type, protocol: str = "__array_ufunc__") -> bool:
     rules = getattr(cls, protocol, None)
     is_array = rules is getattr(np.ndarray, protocol)
     if is_array or (rules is None and hasattr(cls, "__array_priority__")):
+        cure = "its filled(...)" if issubclass(cls, np.ma.MaskedArray) else "np.asarray of it"
         raise trace_error(
             f"a {cls.__name__} computes by rules of its own, which a plan does not know; pass "
-            "np.asarray of it, or compute with it outside"
+            f"{cure}, or compute with it outside"
         )
     return rules is not None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.sums import sum_of_rows
+from tapetensor.kernels.numerics.sums import sum_by_blocks, sum_of_rows
 from tapetensor.tape import Pullback
 
 
@@ -21,8 +21,7 @@ def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
         for axis, size in enumerate(shape)
         if size == 1 and cotangent.shape[added + axis] != 1
     )
-    summed = np.add.reduce(cotangent, axis=tuple(range(added)) + stretched, keepdims=True)
-    return np.reshape(summed, shape)
+    return np.reshape(sum_by_blocks(cotangent, tuple(range(added)) + stretched), shape)
 
 
 def repeated(x: Array, kept: tuple[int, ...], shape: tuple[int, ...]) -> Array:

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.steps import runs_steps, single_step
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
-from tapetensor.kernels.numerics.windows import Sizes, Window
+from tapetensor.kernels.numerics.windows import Sizes, Window, overlap
 
 # From so many multiplications on OpenBLAS wakes its threads for a product, and for so many products
 # they cost more than they give.
@@ -120,27 +120,16 @@ def _lines(x: Array, window: Window, count: Sizes, groups: int) -> Array:
     # The images are put in order once, for they are copied as often as a window is wide.
     x = np.ascontiguousarray(x)
     by_group = np.reshape(x, (groups, channels // groups, height, width, batch))
-    rows, into = _overlap(height, of_windows, window.padding[0], 1)
+    rows, into = overlap(height, of_windows, window.padding[0], 1)
     lines[:, : into.start] = 0
     lines[:, into.stop :] = 0
     for column in range(window.kernel[1]):
         before = window.padding[1] - column * window.dilation[1]
-        read, written = _overlap(width, count[1], before, window.stride[1])
+        read, written = overlap(width, count[1], before, window.stride[1])
         lines[:, into, column, :, : written.start] = 0
         lines[:, into, column, :, written] = np.swapaxes(by_group[:, :, rows, read], 1, 2)
         lines[:, into, column, :, written.stop :] = 0
     return lines
-
-
-def _overlap(size: int, count: int, before: int, step: int) -> tuple[slice, slice]:
-    """Return which of `size` elements are read, and by which of `count` places.
-
-    Place number ``i`` reads element ``i * step - before``, if there is one.
-    """
-    first = max(0, -(-before // step) if before > 0 else 0)
-    stop = max(first, min(count, (size - 1 + before) // step + 1))
-    start = first * step - before
-    return slice(start, start + (stop - first) * step, step), slice(first, stop)
 
 
 def _by_rows(lines: Array, window: Window, count: int) -> Array:

@@ -13,6 +13,13 @@ from tapetensor.kernels.numerics.steps import native_step, native_writing_step, 
 
 # How much of a sequence is worked on at a time: this and its decays fit in a second-level cache.
 _BLOCK_BYTES = 1 << 19
+# Over more steps a state of singles that forgets slowly loses digits, 1% in a million.
+_LONG = 1 << 12
+
+
+def needs_doubles(values: Array) -> bool:
+    """Tell whether the states of a sequence, steps first, are to be added up in doubles."""
+    return values.dtype == np.float32 and len(values) > _LONG
 
 
 @writing_step
@@ -28,9 +35,10 @@ def run_recurrence(out: Array, values: Array, decay: Array) -> None:
     np.copyto(out[:1], values[:1])
     if not steps or not math.prod(row):
         return
-    block = min(steps, max(1, _BLOCK_BYTES // (math.prod(row) * values.dtype.itemsize)))
-    block_values = np.empty_like(values, order="C", shape=(block + 1, *row))
-    block_decay = np.empty_like(values, order="C", shape=(block, *row))
+    dtype = np.dtype(np.float64) if needs_doubles(values) else values.dtype
+    block = min(steps, max(1, _BLOCK_BYTES // (math.prod(row) * dtype.itemsize)))
+    block_values = np.empty_like(values, dtype, order="C", shape=(block + 1, *row))
+    block_decay = np.empty_like(values, dtype, order="C", shape=(block, *row))
     value_rows, decay_rows = list(block_values), list(block_decay)
     np.copyto(value_rows[0], values[0])
     for start in range(0, steps, block):

@@ -24,7 +24,8 @@ def reduced(
         terms: the errors.
         reduction: which of the three.
         slopes: for each operand its cotangent, from that of the terms, or of all of them alike.
-        weight: what the mean is divided by; None for the number of terms.
+        weight: what the mean is divided by; None for the number of terms. Where it is 0 nothing
+            counts: the mean is NaN, and the slopes are not divided.
     """
     if reduction == "none":
         return terms, slopes
@@ -32,8 +33,12 @@ def reduced(
     total = np.add.reduce(terms, axis=None)
     if reduction == "sum":
         return total, slopes
-    count = terms.size if weight is None else weight
-    return total / count, tuple([slope and _shared(slope, count) for slope in slopes])
+    if weight is None:
+        return total / terms.size, tuple([slope and _shared(slope, terms.size) for slope in slopes])
+    is_nothing = weight == 0
+    divisor = np.where(is_nothing, 1, weight)
+    mean = np.where(is_nothing, np.nan, total / divisor)
+    return mean, tuple([slope and _shared(slope, divisor) for slope in slopes])
 
 
 def over_rows(g: Array, terms: Array) -> Array:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.steps import single_step
-from tapetensor.kernels.numerics.sums import ones
+from tapetensor.kernels.numerics.sums import SHORT, sum_of_rows
 
 # Narrower rows, and fewer elements, are added one by one.
 _WIDE = 64
@@ -31,31 +33,53 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
     """
     if type(rows) is not np.ndarray:
         return _of_any_library(rows, targets, count)
-    width = rows.shape[1]
-    sums = np.zeros((count, width), rows.dtype)
-    if rows.size == 0:
-        return sums
-    if width < _WIDE or rows.size < _LARGE:
-        _add_elements(sums.reshape(-1), rows, targets)
-    else:
-        _add_runs(sums, np.ascontiguousarray(rows), targets)
+    if rows.shape[1] < _WIDE or rows.size < _LARGE:
+        return one_by_one(_add_elements, rows, targets, count)
+    sums = np.zeros((count, rows.shape[1]), rows.dtype)
+    _add_runs(sums, np.ascontiguousarray(rows), targets)
     return sums
 
 
-def _add_elements(sums: Array, rows: Array, targets: Array) -> None:
-    """Add rows that are narrow, or have few elements, to their places in flat `sums`.
+def one_by_one(
+    add: Callable[[Array, Array, Array], None], rows: Array, targets: Array, count: int
+) -> Array:
+    """Return the sums that ``add(sums, rows, targets)`` makes by adding row after row.
 
-    numpy has a fast loop for sums at positions, but for flat arrays alone.
+    So many singles lose digits, a million of one target 1%, and are added up in doubles.
     """
-    width = rows.shape[1]
+    shape = (count, rows.shape[1])
+    is_narrow = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
+    if not is_narrow or len(rows) <= SHORT:
+        sums = np.zeros(shape, rows.dtype)
+        if rows.size:
+            add(sums, rows, targets)
+        return sums
+    if count > len(rows):
+        # Of a large table few rows are wanted in doubles.
+        found, places = np.unique(targets, return_inverse=True)
+        sums = np.zeros(shape, rows.dtype)
+        sums[found] = one_by_one(add, rows, places, found.size)
+        return sums
+    wide = np.zeros(shape, np.float64)
+    add(wide, rows, targets)
+    return wide.astype(rows.dtype)
+
+
+def _add_elements(sums: Array, rows: Array, targets: Array) -> None:
+    """Add rows that are narrow, or have few elements, to their places.
+
+    numpy has a fast loop for sums at positions, but for flat arrays of one dtype alone.
+    """
+    sums, width = sums.reshape(-1), rows.shape[1]
     if width == 1:
-        np.add.at(sums, targets, rows.reshape(-1))
+        np.add.at(sums, targets, rows.reshape(-1).astype(sums.dtype, copy=False))
         return
     columns, many = np.arange(width), _BLOCK // width
     for start in range(0, len(rows), many):
         block = slice(start, start + many)
         places = np.add.outer(targets[block] * width, columns)
-        np.add.at(sums, places.reshape(-1), rows[block].reshape(-1))
+        added = rows[block].reshape(-1).astype(sums.dtype, copy=False)
+        np.add.at(sums, places.reshape(-1), added)
 
 
 def _add_runs(sums: Array, rows: Array, targets: Array) -> None:
@@ -73,12 +97,10 @@ def _add_runs(sums: Array, rows: Array, targets: Array) -> None:
     starts, lengths = starts[by_length], lengths[by_length]
     found = in_order[starts]
     long = int(np.count_nonzero(lengths > _LONG))
-    weights = ones(int(lengths[0]), rows.dtype)
     for target, start, length in zip(
         found[:long].tolist(), starts[:long].tolist(), lengths[:long].tolist(), strict=True
     ):
-        run = rows.take(order[start : start + length], 0)
-        weights[:length].dot(run, sums[target])
+        sums[target] = sum_of_rows(rows.take(order[start : start + length], 0))
     starts, lengths = starts[long:], lengths[long:]
     total = rows.take(order[starts], 0)
     for place in range(1, _LONG):

@@ -48,7 +48,7 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
     order = _order_in_memory(x)
     turned = x.transpose(order)
     if not is_in_order(turned):
-        return np.add.reduce(x, axis=axis, keepdims=True)
+        return sum_by_blocks(x, axis)
     sums = sum_in_order(turned, _axes_after(order, axis))
     return sums.transpose([order.index(one) for one in range(x.ndim)])
 
@@ -153,7 +153,30 @@ def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
         if rows and (x.size >= FEW * rows or rows > _MANY_ROWS):
             sums = sum_of_rows(x.reshape(rows, -1))
             return sums.reshape(*[1] * len(axis), *x.shape[len(axis) :])
-    return np.add.reduce(x, axis=axis, keepdims=True) if axis else x
+    return sum_by_blocks(x, axis) if axis else x
+
+
+def sum_by_blocks(x: Array, axis: tuple[int, ...]) -> Array:
+    """Return the sums over axes, which stay with size 1, of a long one as those of its blocks.
+
+    numpy adds in pairs along the axis that lies in a row in memory, and one after the other along
+    any other one, where a million singles lose two digits.
+    """
+    long = max(axis, key=lambda one: x.shape[one], default=0)
+    is_long = bool(axis) and x.shape[long] > _MANY_ROWS and x.dtype == np.float32
+    is_known = type(x) is np.ndarray or is_captured(x)
+    if not (is_long and is_known) or (long == x.ndim - 1 and is_in_order(x)):
+        return np.add.reduce(x, axis=axis, keepdims=True)
+    before = (slice(None),) * long
+    whole = x.shape[long] - x.shape[long] % SHORT
+    blocks = np.reshape(
+        x[(*before, slice(whole))], (*x.shape[:long], -1, SHORT, *x.shape[long + 1 :])
+    )
+    within = tuple([one + (one >= long) for one in axis])
+    sums: Array = np.add.reduce(sum_by_blocks(blocks, within), axis=long)
+    if whole == x.shape[long]:
+        return sums
+    return sums + np.add.reduce(x[(*before, slice(whole, None))], axis=axis, keepdims=True)
 
 
 def _captured_row_sums(x: Any, kept: int) -> Array:

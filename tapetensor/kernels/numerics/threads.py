@@ -1,4 +1,4 @@
-"""Work on several cores at once, in functions that spend their time in numpy's ufuncs."""
+"""Work on several cores at once, in functions that spend their time in numpy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
+from tapetensor.machine import openblas
+
 _pools: list[ThreadPoolExecutor] = []
 # A child process inherits the pool without its threads, which would be waited for forever.
 if hasattr(os, "register_at_fork"):
@@ -15,10 +17,15 @@ if hasattr(os, "register_at_fork"):
 
 
 def count() -> int:
-    """Return how many cores the process may use, four at most: memory is the limit by then."""
+    """Return how many cores ufuncs may use, four at most: memory is the limit by then."""
+    return min(_cores(), 4)
+
+
+def _cores() -> int:
+    """Return how many cores the process may use."""
     if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), 4)
-    return min(os.cpu_count() or 1, 4)
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def shares(count: int, workers: int) -> list[tuple[int, int]]:
@@ -35,7 +42,7 @@ def run_together(*calls: tuple[Any, ...]) -> None:
     All have ended when it returns, also where one raises.
     """
     if len(calls) > 1 and not _pools:
-        _pools.append(ThreadPoolExecutor(max(1, count() - 1), "tapetensor"))
+        _pools.append(ThreadPoolExecutor(max(1, _cores() - 1), "tapetensor"))
     # Each function runs in the context of the caller, whose np.errstate holds here too.
     submit: Any = _pools[0].submit if _pools else None
     others = [submit(copy_context().run, *call) for call in calls[1:]]
@@ -48,3 +55,17 @@ def run_together(*calls: tuple[Any, ...]) -> None:
             other.exception()
     for other in others:
         other.result()
+
+
+def multiply_apart(function: Callable[[int, int], None], count: int) -> None:
+    """Run a function for the first and the last of each share of so many things, all at once.
+
+    For functions that multiply small matrices again and again: the BLAS leaves its threads to them,
+    as many as it has.
+    """
+    workers = min(openblas.threads(), _cores())
+    if workers == 1 or count < workers:
+        function(0, count)
+        return
+    with openblas.held_to_one_thread():
+        run_together(*[(function, *share) for share in shares(count, workers)])

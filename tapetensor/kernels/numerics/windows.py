@@ -109,6 +109,17 @@ def cropped(x: Array, padding: Sizes) -> Array:
     return x[_inside(tuple(sizes), padding)]
 
 
+def overlap(size: int, count: int, before: int, step: int) -> tuple[slice, slice]:
+    """Return which of `size` elements are read, and by which of `count` places.
+
+    Place number ``i`` reads element ``i * step - before``, if there is one.
+    """
+    first = max(0, -(-before // step) if before > 0 else 0)
+    stop = max(first, min(count, (size - 1 + before) // step + 1))
+    start = first * step - before
+    return slice(start, start + (stop - first) * step, step), slice(first, stop)
+
+
 def gather(x: Array, window: Window, count: Sizes) -> Array:
     """Return what all windows read, as ``(channels, elements of a window, *count, batch)``."""
     full = padded(x, window.padding)

@@ -1,6 +1,7 @@
 """The room of modules: `model(x)`, what `build` can build, `Sequential` from end to end.
 
 ==================  =========================================================================
+``training``        gradients that reach no parameter
 ``by_tape``         a `forward` for each tape
 ``calling``         `model(x)` typed as `forward`; a misspelt `forward`
 ``fields``          what stands behind the ``=`` of a field, kept for the runs to come
@@ -39,6 +40,7 @@ from tapetensor.mypy_plugin.modules import (
     fields,
     sequential,
     sizes,
+    training,
 )
 
 
@@ -58,7 +60,8 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
         return _and_checked(building.check_build)
     if fullname == names.SEQUENTIAL:
         return _and_checked(sequential.check_layers)
-    return _checked
+    own = training.function_result(fullname)
+    return _checked if own is None else _and_checked(own)
 
 
 def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
@@ -75,7 +78,8 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
         return branches.apply_branches
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
         return sequential.apply_layers
-    return _checked
+    own = training.method_result(fullname)
+    return _checked if own is None else _and_checked(own)
 
 
 def _checked(context: FunctionContext | MethodContext) -> Type:
@@ -84,11 +88,9 @@ def _checked(context: FunctionContext | MethodContext) -> Type:
     return declaring.check_made(context)
 
 
-def _and_checked(hook: Callable[[FunctionContext], Type]) -> Callable[[FunctionContext], Type]:
-    def checked(context: FunctionContext) -> Type:
-        made = hook(context)
-        declaring.check_made(context._replace(default_return_type=made))
-        return made
+def _and_checked(hook: Callable[[Any], Type]) -> Callable[[Any], Type]:
+    def checked(context: FunctionContext | MethodContext) -> Type:
+        return _checked(context._replace(default_return_type=hook(context)))
 
     return checked
 

@@ -38,7 +38,7 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import TAPE_DROPPED
+from tapetensor.mypy_plugin.codes import MODULE_GRADIENT
 from tapetensor.mypy_plugin.kinds import class_of
 from tapetensor.mypy_plugin.names import (
     ASKS_FOR_TAPE,
@@ -94,7 +94,7 @@ def check_returned(context: FunctionContext | MethodContext) -> Type:
                     "and what its body returns here has none: no gradient flows back from it; "
                     "return what the ops on the traced input made, without detach()",
                     where,
-                    TAPE_DROPPED,
+                    MODULE_GRADIENT,
                 )
     return made
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from mypy.checker import TypeChecker
 from mypy.nodes import (
     AssignmentStmt,
-    Block,
     ConditionalExpr,
     Context,
     Expression,
@@ -27,7 +26,7 @@ from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import AnyType, Instance, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.blocks import statements
+from tapetensor.mypy_plugin.assignments import statements
 from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.reading import read_dim
@@ -107,13 +106,12 @@ def _is_open(known: Type, new: Type, *, grows: bool) -> bool:
 def _read(tree: MypyFile) -> None:
     _found.statements = tree.defs
     _found.names, _found.looped = {}, set()
-    body = Block(tree.defs)
-    for statement in statements(body):
+    for statement in statements(tree.defs):
         if isinstance(statement, AssignmentStmt):
             for lvalue in statement.lvalues:
                 _add(lvalue, statement.rvalue)
         elif isinstance(statement, ForStmt | WhileStmt):
-            for inner in statements(statement.body):
+            for inner in statements(statement.body.body):
                 if isinstance(inner, AssignmentStmt):
                     _found.looped.update(_values(inner.rvalue))
 

@@ -14,7 +14,6 @@ from mypy.nodes import (
     CallExpr,
     Expression,
     FloatExpr,
-    FuncItem,
     IntExpr,
     ListExpr,
     MemberExpr,
@@ -23,12 +22,11 @@ from mypy.nodes import (
     TupleExpr,
     UnaryExpr,
 )
-from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, get_proper_type
 
 from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.blocks import statements, targets
+from tapetensor.mypy_plugin.assignments import assignments_of
 from tapetensor.mypy_plugin.shapes.calls import Call, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import value_of
@@ -119,23 +117,6 @@ def _asked(size: Expression, api: TypeChecker) -> Dims | None:
 
 
 def _is_reshaped(name: NameExpr, api: TypeChecker) -> bool:
-    """Tell whether something in the function may put another shape into an array."""
-    unit = flow.unit(api)
-    assert isinstance(unit, FuncItem)
-    resized = [one for one in get_subexpressions(unit.body) if _is_attribute(one, name, "resize")]
-    assigned = [
-        target
-        for statement in statements(unit.body)
-        for target in targets(statement)
-        if any(_is_attribute(one, name, "shape") for one in get_subexpressions(target))
-    ]
-    return bool(resized or assigned)
-
-
-def _is_attribute(expression: Expression, name: NameExpr, attribute: str) -> bool:
-    return (
-        isinstance(expression, MemberExpr)
-        and expression.name == attribute
-        and isinstance(expression.expr, NameExpr)
-        and expression.expr.node is name.node
-    )
+    """Tell whether something in the file may put another shape into an array."""
+    known = assignments_of(flow.tree(api))
+    return known.is_changed(name.node) or (name.node, "resize") in known.asked

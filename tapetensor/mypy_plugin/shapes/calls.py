@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from mypy import nodes
@@ -25,9 +26,11 @@ from mypy.nodes import (
     ARG_STAR,
     ARG_STAR2,
     CallExpr,
+    ComparisonExpr,
     Expression,
     ListExpr,
     MemberExpr,
+    OpExpr,
     StarExpr,
     StrExpr,
     TempNode,
@@ -185,6 +188,27 @@ class Call:
             return place
         names = self._item.arg_names
         return names.index(place) if place in names else len(names)
+
+    @property
+    def owner(self) -> Expression | None:
+        """The operand whose operator is asked; None where it is called by its name."""
+        found, other = self._context.context, self.expression(0)
+        pairs = [(found.left, found.right)] if isinstance(found, OpExpr) else []
+        if isinstance(found, ComparisonExpr):
+            pairs = [*pairwise(found.operands)]
+        return next((one for one, two in pairs if two is other), None)
+
+    def refuse_again(self) -> None:
+        """Raise the error of a refused comparison again, where mypy asks the right operand, too."""
+        call, error = _last_refusal.call, _last_refusal.error
+        is_asked_again = isinstance(self.expression(0), TempNode)
+        if call is not None and error is not None and call.node is self.node and is_asked_again:
+            raise error
+
+    @property
+    def wanted(self) -> Type | None:
+        """What the place of the call wants."""
+        return self.api.expr_checker.type_context[-1]
 
     def expressions(self, index: int) -> list[Expression]:
         """Return all arguments for a formal (``*operands``) by its place."""

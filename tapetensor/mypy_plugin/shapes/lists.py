@@ -42,7 +42,7 @@ from mypy.server.subexpr import get_subexpressions
 from mypy.types import TupleType, UnpackType, get_proper_type
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.blocks import statements
+from tapetensor.mypy_plugin.assignments import statements
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.shapes.reading import read_tensor
 from tapetensor.mypy_plugin.shapes.sizes import size_of
@@ -124,7 +124,7 @@ def _length_of_name(name: NameExpr, used: Context, api: TypeChecker) -> Dim:
 
 def _blocks_of(body: Block) -> Iterator[Block]:
     yield body
-    for statement in statements(body):
+    for statement in statements(body.body):
         if isinstance(statement, ForStmt):
             yield statement.body
 
@@ -149,7 +149,9 @@ def _appended(
     appends = sum(_is_append(one, name) for one in inner)
     if not appends:
         return 0, ANY
-    leaves = any(isinstance(one, BreakStmt | ContinueStmt) for one in statements(statement.body))
+    leaves = any(
+        isinstance(one, BreakStmt | ContinueStmt) for one in statements(statement.body.body)
+    )
     turns = ANY if leaves else length_of(statement.expr, used, api)
     return appends, computed(operator.mul, Size.of(appends), turns)
 
@@ -164,9 +166,11 @@ def _is_append(expression: Expression, name: NameExpr) -> bool:
 
 def _count_uses(body: Block, name: NameExpr) -> int:
     """Return how often a function speaks of a list, other than to look at its items."""
-    looks: list[Expression] = [one.expr for one in statements(body) if isinstance(one, ForStmt)]
+    looks: list[Expression] = [
+        one.expr for one in statements(body.body) if isinstance(one, ForStmt)
+    ]
     uses = 0
-    deletes = any(isinstance(one, DelStmt) for one in statements(body))
+    deletes = any(isinstance(one, DelStmt) for one in statements(body.body))
     for one in get_subexpressions(body):
         match one:
             case NameExpr(node=node) if node is name.node:

@@ -16,7 +16,7 @@ from tapetensor.rules import losses as rules
 # The names of the operands, by the place where a loss is defined.
 PAIRS: Final = {
     **dict.fromkeys(
-        [f"regression.{name}" for name in ("mse", "rmse", "mae", "huber", "smooth_l1")],
+        [f"regression.{name}" for name in ("mse", "rmse", "mae", "huber", "smooth_l1", "quantile")],
         ("prediction", "target"),
     ),
     "classification.cross_entropy_with_probabilities": ("logits", "probabilities"),

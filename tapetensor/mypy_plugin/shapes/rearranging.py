@@ -34,7 +34,9 @@ _PARTS = 64
 def reshape(call: Call) -> Answer:
     """Return the result of `reshape`, a ``-1`` worked out."""
     x = call.receiver
-    return call.like(x, rules.reshape(call.op, x.dims, _asked(call)))
+    shape = rules.reshape(call.op, x.dims, _asked(call))
+    rules.check_order(call.op, x.dims, shape)
+    return call.like(x, shape)
 
 
 def _asked(call: Call) -> Dims:

@@ -7,28 +7,11 @@ types, whose values never change.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from mypy.checker import TypeChecker
-from mypy.nodes import (
-    LDEF,
-    AssignmentExpr,
-    AssignmentStmt,
-    Block,
-    Expression,
-    FuncItem,
-    MatchStmt,
-    NameExpr,
-    Node,
-    OpExpr,
-    StarExpr,
-    TupleExpr,
-    Var,
-)
-from mypy.server.subexpr import get_subexpressions
+from mypy.nodes import Expression, OpExpr, StarExpr, TupleExpr
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.blocks import statements, targets
+from tapetensor.mypy_plugin.assignments import assignments_of
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.shapes.reading import read_dim
 from tapetensor.rules.dims import ANY, INT, Dim, Dims, Open, Size
@@ -85,39 +68,6 @@ def _result(op: str, lhs: Size, rhs: Size) -> Size | None:
 
 
 def value_of(expression: Expression, api: TypeChecker) -> Expression | None:
-    """Return what a local name is assigned, if it is assigned once."""
-    if not isinstance(expression, NameExpr) or expression.kind != LDEF:
-        return None
-    unit = flow.unit(api)
-    if not isinstance(unit, FuncItem) or not isinstance(expression.node, Var):
-        return None
-    return _assigned_once(unit.body).get(expression.node)
-
-
-# The body is the key: the daemon puts a new one into the old function.
-@lru_cache(maxsize=1)
-def _assigned_once(body: Block) -> dict[Node, Expression]:
-    values: dict[Node, Expression] = {}
-    stored: list[Node] = []
-    for statement in statements(body):
-        if isinstance(statement, MatchStmt):
-            # Patterns assign too.
-            return {}
-        for target in targets(statement):
-            stored += _names(target)
-        if isinstance(statement, AssignmentStmt) and len(statement.lvalues) == 1:
-            target = statement.lvalues[0]
-            if isinstance(target, NameExpr) and target.node is not None:
-                values[target.node] = statement.rvalue
-    for expression in get_subexpressions(body):
-        if isinstance(expression, AssignmentExpr):
-            stored += _names(expression.target)
-    return {name: value for name, value in values.items() if stored.count(name) == 1}
-
-
-def _names(target: Expression) -> list[Node]:
-    return [
-        one.node
-        for one in get_subexpressions(target)
-        if isinstance(one, NameExpr) and one.node is not None
-    ]
+    """Return what a name is assigned, if it is assigned once."""
+    value = assignments_of(flow.tree(api)).value(expression)
+    return None if value is expression else value

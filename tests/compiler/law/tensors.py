@@ -101,7 +101,7 @@ model.bias = of(5., 6.)
 model.bias = of(7., 6.)
 model.bias = of(8., 6.)
 model.bias = first
-model.bias = first * 2
+model.bias = (first * 2).detach()
 model.bias = first
 """,
     "parameters that are shared": """
@@ -116,10 +116,10 @@ def f(x, y):
     grads = loss.backward(wrt=weights)
     return grads[one.weight], grads[other.weight]
 ---
-one.weight = one.weight * 2
-one.weight = one.weight * 2
+one.weight = (one.weight * 2).detach()
+one.weight = (one.weight * 2).detach()
 one.weight = other.weight
-other.weight = one.weight * 2
+other.weight = (one.weight * 2).detach()
 held.one = nn.Linear(4, 4, rng=np.random.default_rng(5))
 held.one.weight = other.weight
 """,

@@ -27,12 +27,6 @@ def thinned(one: tt.Tensor[S, T, F]) -> tt.Tensor[S, T, F]:
 assert_type(thinned(x.trace()), Tensor1D[L[64], OwnedTape]).sum().backward()
 
 
-def twice() -> None:
-    spent = x.trace()
-    spent.dropout(0.5, rng=rng)
-    spent.sum()  # P: "spent" was moved by "dropout"
-
-
 # What drops whatever the tape is a product with a mask.
 mask: Tensor1D[L[64]] = tt.from_numpy((rng.random(64) >= 0.5) * np.float32(2), (64,))
 assert set((x * mask).numpy().tolist()) == {0.0, 2.0}

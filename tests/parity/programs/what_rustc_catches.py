@@ -49,19 +49,11 @@ with pytest.raises(tt.ShapeError):
     a.trace().backward()  # E: Missing positional argument "cotangent"
 with pytest.raises(tt.UntracedTensorError):
     a.trace().trace()  # E: Invalid self argument
-t = a.trace()
-u = t * 2.0
-with pytest.raises(tt.MovedTensorError):
-    print(t + u)  # P: "t" was moved by "multiply"
-loss = a.trace().sum()
-loss.backward()
-with pytest.raises(tt.MovedTensorError):
-    loss.backward()  # P: "loss" was moved by "backward"
 with pytest.raises(tt.UntracedTensorError):
-    copy.copy(a.trace())  # P: a tensor that owns a tape cannot be copied
+    copy.copy(a.trace())
 assert copy.copy(a).id != a.id
 with pytest.raises(tt.UntracedTensorError):
-    copy.deepcopy(a.trace())  # P: a tensor that owns a tape cannot be copied
+    copy.deepcopy(a.trace())
 with pytest.raises(tt.UntracedTensorError):
     a.trace().__copy__()  # E: Invalid self argument
 with pytest.raises(tt.TapeTensorError):

@@ -104,15 +104,6 @@ def wrong_output() -> None:
     bare(output)  # E: layer 0 does not fit the input: the input is (Batch, 3), Linear[6, 4] takes
 
 
-def spent_by_the_layers() -> None:
-    traced = images.trace()
-    nn.Sequential(first, last)(traced)
-    traced.exp()  # E: "traced" was moved
-    again = images.trace()
-    nn.Sequential(nn.Sequential(first), last).forward(again)
-    again.exp()  # E: "again" was moved
-
-
 def no_layers(parts: NoForward) -> None:
     # E: Sequential: layer 1 is the class ReLU itself, not a Module; write ReLU(...)
     # E: write ReLU(...)  [module-forward]

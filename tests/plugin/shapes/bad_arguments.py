@@ -63,6 +63,11 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.cat((m, m)),  # E: has no attribute 'cat'; write tt.concat((x, y)
     lambda: tt.randn(2, 3),  # E: has no attribute 'randn'; write tt.normal((2, 3), rng=np.random.d
     lambda: m.view(2, 6),  # E: 'Tensor' object has no attribute 'view'; write x.reshape((2, 6)), wi
+    lambda: tt.relu(m),  # E: has no attribute 'relu'; write x.relu(), for it is a method
+    lambda: m.grad,  # E: has no attribute 'grad'; write loss.backward()[x]
+    lambda: tt.nn.CrossEntropyLoss(),  # E: has no attribute 'CrossEntropyLoss'; write losses.
+    lambda: tt.optim.SGD(m, lr=0.1),  # E: has no attribute 'SGD'; write optim.Sgd
+    lambda: m.softmax(dim=1),  # E: softmax: there is no argument dim; it takes axis
     lambda: m.T,  # E: 'Tensor' object has no attribute 'T'; write x.transpose()
     lambda: m.unsqueeze(0),  # E: 'Tensor' object has no attribute 'unsqueeze'; write x.expand_dims(
     lambda: m.permute(1, 0),  # E: has no attribute 'permute'; write x.permute_dims((1, 0)), with th

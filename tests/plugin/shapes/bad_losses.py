@@ -24,6 +24,7 @@ BAD: list[Callable[[], object]] = [
     lambda: losses.nll(m, eight_labels),  # E: log_probabilities of shape (2, 3) need labels of shap
     # One of fewer axes, which plain typing takes for a question of type parameters.
     lambda: losses.smooth_l1(m, v),  # E: prediction of shape (2, 3) and target of shape (3,) differ
+    lambda: losses.quantile(m, v, 0.5),  # E: prediction of shape (2, 3) and target of shape (3,) di
     lambda: losses.binary_cross_entropy(m, v),  # E: predictions of shape (2, 3) and probabilities o
     lambda: losses.kl_div(m, v),  # E: logits of shape (2, 3) and probabilities of shape (3,) differ
     lambda: losses.cross_entropy(m, mi),  # E: need labels of shape (2,), not (2, 3)

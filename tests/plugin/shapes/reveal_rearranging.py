@@ -110,8 +110,8 @@ def merge(x: Tensor4D[B, M, L[3], L[4], T]) -> Tensor3D[B, M, L[12], T]:
     return x.reshape((batch, time, -1))
 
 
-def columns(x: Tensor3D[B, M, N]) -> Tensor2D[N, Mul[B, M]]:
-    return assert_type(x.reshape((x.shape[2], -1)), Tensor2D[N, Mul[B, M]])
+def rows(x: Tensor3D[B, M, N]) -> Tensor2D[B, Mul[M, N]]:
+    return assert_type(x.reshape((x.shape[0], -1)), Tensor2D[B, Mul[M, N]])
 
 
 def flat(x: Tensor2D[B, L[1], T]) -> Tensor1D[B, T]:
@@ -138,7 +138,7 @@ def parted(x: Tensor2D[B, Mul[M, N]], count: M) -> Tensor2D[B, N]:
 check(parted(tt.zeros((2, 12)), 4), (2, 3))
 check(heads(tt.zeros((2, 5, 12))), (2, 3, 5, 4))
 check(merge(tt.zeros((2, 5, 3, 4))), (2, 5, 12))
-check(columns(z), (3, 8))
+check(rows(z), (4, 6))
 check(flat(c), (2,))
 check(any_shape(m), (6,))
 check(widened(m, c), (2, 4))

@@ -10,6 +10,7 @@ from tapetensor.losses import (
     cross_entropy,
     mse,
     nll,
+    quantile,
     rmse,
     smooth_l1,
     soft_margin,
@@ -44,6 +45,7 @@ mse(m.trace(), v)  # type: ignore[misc]  # prediction and target differ in shape
 mse(m, md)  # type: ignore[misc]  # prediction and target differ in dtype
 rmse(m.trace(), m.trace())  # type: ignore[arg-type]  # a target owns no tape
 smooth_l1(m.trace(), v)  # type: ignore[misc]  # prediction and target differ in shape
+quantile(m.trace(), v, 0.5)  # type: ignore[misc]  # prediction and target differ in shape
 binary_cross_entropy(m, md)  # type: ignore[misc]  # prediction and target differ in dtype
 nll(m, v)  # type: ignore[misc, type-var]  # labels are integers
 mse(m, m).backward()  # type: ignore[misc]  # nothing was traced

@@ -5,7 +5,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Gradients, Lent, NoneTape, OwnedTape, Tensor2D
+from tapetensor import Gradients, NoneTape, OwnedTape, Tensor2D
 from tapetensor.typing import T
 from tests.typing.operands import m, mask, md, positions, s, si, v
 
@@ -71,10 +71,3 @@ grads["w"]  # type: ignore[index]  # nor by name
 wants_plain(grads[v])  # type: ignore[index]  # it has the shape of v
 wants_plain(grads[md])  # type: ignore[index]  # it has the dtype of md
 grads.get(m) + m  # type: ignore[operator]  # there may be none
-
-# What is lent is of the type that is lent.
-def looks(x: Lent[Tensor2D[L[2], L[3], OwnedTape]]) -> float: ...
-
-looks(m)  # type: ignore[arg-type]  # it owns no tape
-looks(v.trace())  # type: ignore[arg-type]  # it has another shape
-looks(2.0)  # type: ignore[arg-type]  # it is no tensor

@@ -7,8 +7,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Gradients, Lent, NoneTape, OwnedTape, Tensor, Tensor2D
-from tapetensor.typing import S, T
+from tapetensor import Gradients, NoneTape, OwnedTape, Tensor2D
 from tests.typing.check import assert_type, check
 from tests.typing.operands import c, m, md, s, sd, si, v, w, wd
 
@@ -110,18 +109,3 @@ check(
     (3, 6),
 )
 check(assert_type(w - grads[w] * 0.1, Tensor2D[L[3], L[6]]), (3, 6))
-
-
-# A parameter that is lent has the type that is lent, for the caller and in the body.
-def handle(x: Lent[Tensor[S, T]]) -> Tensor[S, T]:
-    return x.with_empty_tape()
-
-
-def length(x: Lent[Tensor2D[L[2], L[3], OwnedTape]]) -> int:
-    assert_type(x, Tensor2D[L[2], L[3], OwnedTape])
-    return len(x)
-
-
-check(assert_type(handle(m), Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(handle(m.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-assert_type(length(m.trace()), int)

@@ -1,0 +1,338 @@
+"""The truth of many elements, and many elements as one number: ``if x > 0.0``, ``float(x)``.
+
+No type keeps a tensor out of a condition, and mypy asks no plugin about one. So the conditions of a
+file are read, and what mypy asks about all the same is looked up there: the results of calls and
+operators, attributes, and the parameters of the function in which it asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from mypy.nodes import (
+    AssertStmt,
+    CallExpr,
+    ClassDef,
+    ComparisonExpr,
+    ConditionalExpr,
+    Context,
+    Expression,
+    FuncDef,
+    GeneratorExpr,
+    IfStmt,
+    MatchStmt,
+    MemberExpr,
+    MypyFile,
+    NameExpr,
+    Node,
+    OpExpr,
+    Statement,
+    UnaryExpr,
+    Var,
+    WhileStmt,
+)
+from mypy.plugin import AttributeContext, CheckerPluginInterface, FunctionContext, MethodContext
+from mypy.server.subexpr import get_subexpressions
+from mypy.types import Instance, NoneType, TupleType, Type, get_proper_type
+
+from tapetensor.errors import ShapeError
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.assignments import assignments_of, function_of, statements
+from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
+from tapetensor.mypy_plugin.kinds import is_endless, members
+from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR
+from tapetensor.mypy_plugin.shapes.reading import read_tensor
+from tapetensor.rules.dims import Dims
+from tapetensor.rules.indexing import check_single, check_truth, has_several
+
+_NUMBERS: Final = tuple(f"builtins.{name}" for name in ("float", "int", "complex", "round"))
+_COMPARING: Final = tuple(f"builtins.{name}" for name in ("max", "min", "sorted"))
+_PARTED: Final = ("builtins.list", "builtins.tuple")
+_CURES: Final = {
+    "max": "tt.maximum(x, y) takes the larger of each",
+    "min": "tt.minimum(x, y) takes the smaller of each",
+    "sorted": "give it a key",
+}
+_CONTAINERS: Final = tuple(
+    f"{owner}.__contains__"
+    for owner in ("builtins.list", "builtins.tuple", "typing.Sequence", "collections.deque")
+)
+
+
+def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+    """Answer for the result of a function, and for functions that want one number or one truth."""
+    if fullname in _NUMBERS or fullname.startswith("math."):
+        return take_number
+    if fullname == "builtins.bool":
+        return take_truth
+    if fullname in _COMPARING:
+        return compare_items
+    return None if fullname.startswith(ELSEWHERE) else ask_result
+
+
+def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
+    """Answer for the result of a method, and for methods that ask whether two are equal."""
+    owner, _, name = fullname.rpartition(".")
+    is_known = owner in _PARTED or not fullname.startswith(ELSEWHERE)
+    if name in ("__eq__", "__ne__") and owner != TENSOR and is_known:
+        return compare_parts
+    if fullname in _CONTAINERS:
+        return look_for
+    return None if fullname.startswith(ELSEWHERE) else ask_result
+
+
+def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
+    """Answer for an attribute."""
+    return None if fullname.startswith(ELSEWHERE) else ask_attribute
+
+
+def take_number(context: FunctionContext) -> Type:
+    """Report many elements where one number is wanted."""
+    called = context.context
+    for found in context.arg_types[0] if context.arg_types else []:
+        for shape in _shapes_of_many(found):
+            _report(context.api, called, partial(check_single, _name(called), shape))
+    return context.default_return_type
+
+
+def take_truth(context: FunctionContext) -> Type:
+    """Report many elements of which `bool` is asked."""
+    for found in context.arg_types[0] if context.arg_types else []:
+        _report_truth(context.api, context.context, "bool", found)
+    return context.default_return_type
+
+
+def compare_items(context: FunctionContext) -> Type:
+    """Report many elements that `max`, `min` or `sorted` compare; a key is what is compared."""
+    called, made = context.context, context.default_return_type
+    if not isinstance(called, CallExpr) or "key" in called.arg_names:
+        return made
+    op, given = _name(called), [one for each in context.arg_types for one in each]
+    compared = [*_items(given[0])] if len(given) == 1 else given
+    _report_parts(context.api, called, op, compared, _CURES.get(op, ""))
+    return made
+
+
+def compare_parts(context: MethodContext) -> Type:
+    """Report ``==`` of data classes, tuples and lists that hold many elements."""
+    sides = [context.type, *(one for each in context.arg_types for one in each)]
+    parts = [[*_compared(side, flow.tree(context.api))] for side in sides]
+    if all(parts):
+        cure = "compare the parts one by one, with (x == y).all()"
+        _report_parts(context.api, context.context, "==", parts[0], cure)
+    return ask_result(context)
+
+
+def look_for(context: MethodContext) -> Type:
+    """Report ``x in items`` of many elements."""
+    cure = "any(one is x for one in items) asks for the object"
+    given = [one for each in context.arg_types for one in each]
+    _report_parts(context.api, context.context, "in", given, cure)
+    return context.default_return_type
+
+
+def ask_result(context: FunctionContext | MethodContext) -> Type:
+    """Report the truth of a result, and of the parameters of the function around it."""
+    made, conditions = context.default_return_type, _conditions_of(flow.tree(context.api))
+    for condition in conditions.of_value(context.context):
+        _report_truth(context.api, condition.node, condition.op, made)
+    for condition in conditions.of_parameters(flow.unit(context.api)):
+        _report_truth(context.api, condition.node, condition.op, condition.declared)
+    return made
+
+
+def ask_attribute(context: AttributeContext) -> Type:
+    """Report the truth of an attribute."""
+    for condition in _conditions_of(flow.tree(context.api)).of_value(context.context):
+        found = context.default_attr_type
+        _report_truth(context.api, condition.node, condition.op, found)
+    return context.default_attr_type
+
+
+class _Condition(NamedTuple):
+    """A place where the truth of something is asked.
+
+    Attributes:
+        node: what is asked.
+        op: what asks: "if", "not", ...
+        declared: the type of a parameter, if it is one.
+    """
+
+    node: Expression
+    op: str
+    declared: Type | None = None
+
+
+class _Conditions:
+    """The conditions of a file, by what is asked or assigned to the name that is asked."""
+
+    def __init__(self, tree: MypyFile) -> None:
+        self.statements = tree.defs
+        known = assignments_of(tree)
+        self._values: dict[Context, list[_Condition]] = {}
+        self._parameters: dict[Node, list[_Condition]] = {}
+        functions = [*_functions(tree.defs)]
+        units = {
+            variable.variable: function
+            for function in functions
+            for inner in [function, *map(function_of, statements(function.body.body))]
+            for variable in (inner.arguments if inner is not None else [])
+        }
+        for node, op in _asked(tree):
+            value = known.value(node)
+            self._values.setdefault(value, []).append(_Condition(node, op))
+            variable = node.node if isinstance(node, NameExpr) else None
+            if isinstance(variable, Var) and variable in units and not known.is_stored(variable):
+                condition = _Condition(node, op, variable.type)
+                self._parameters.setdefault(units[variable], []).append(condition)
+
+    def of_value(self, value: Context) -> list[_Condition]:
+        """Return where the truth of a value is asked."""
+        return self._values.get(value, [])
+
+    def of_parameters(self, unit: Node) -> list[_Condition]:
+        """Return where the truth of a parameter of a function, or of one in it, is asked."""
+        return self._parameters.get(unit, [])
+
+
+_last: list[_Conditions] = []
+
+
+def _conditions_of(tree: MypyFile) -> _Conditions:
+    # The file may be an old one: the daemon puts new statements into it.
+    if not _last or _last[0].statements is not tree.defs:
+        _last[:] = [_Conditions(tree)]
+    return _last[0]
+
+
+def _functions(body: Sequence[Statement]) -> Iterator[FuncDef]:
+    """Yield the outermost functions of a file, the methods of classes among them."""
+    for statement in body:
+        function = function_of(statement)
+        if function is not None:
+            yield function
+        elif isinstance(statement, ClassDef):
+            yield from _functions(statement.defs.body)
+
+
+def _asked(tree: MypyFile) -> Iterator[tuple[Expression, str]]:
+    """Yield what the truth of is asked in a file, and by what."""
+    for statement in statements(tree.defs):
+        match statement:
+            case IfStmt(expr=tests):
+                for test in tests:
+                    yield from _within(test, "if")
+            case WhileStmt(expr=test):
+                yield from _within(test, "while")
+            case AssertStmt(expr=test):
+                yield from _within(test, "assert")
+            case MatchStmt(guards=guards):
+                for guard in filter(None, guards):
+                    yield from _within(guard, "if")
+    for expression in get_subexpressions(tree):
+        match expression:
+            case ConditionalExpr(cond=test):
+                yield from _within(test, "if")
+            case GeneratorExpr(condlists=lists):
+                for test in (one for each in lists for one in each):
+                    yield from _within(test, "if")
+            case OpExpr(op="and" | "or" as op, left=left):
+                yield from _within(left, op)
+            case UnaryExpr(op="not", expr=inner):
+                yield from _within(inner, "not")
+            case ComparisonExpr(operands=[_, _, _, *_]):
+                # ``0 < x < 1`` asks whether the first of the two holds.
+                yield expression, "a chain of comparisons"
+
+
+def _within(test: Expression, op: str) -> Iterator[tuple[Expression, str]]:
+    """Yield what a condition asks the truth of; the left side of ``and`` is asked by that."""
+    match test:
+        case OpExpr(op="and" | "or", right=right):
+            yield from _within(right, op)
+        case UnaryExpr(op="not"):
+            pass
+        case ComparisonExpr(operands=[_, _, _, *_]):
+            pass
+        case _:
+            yield test, op
+
+
+def _shapes_of_many(found: Type) -> Iterator[Dims]:
+    """Yield the shape of a tensor of many elements, if nothing else but None may be there."""
+    tensors = [read_tensor(one) for one in members(found) if not isinstance(one, NoneType)]
+    shapes = [None if tensor is None else tensor.shape for tensor in tensors]
+    if shapes and all(shape is not None and has_several(shape) for shape in shapes):
+        yield from [shape for shape in shapes if shape is not None][:1]
+
+
+def _items(found: Type) -> Iterator[Type]:
+    """Yield what an iterable holds."""
+    proper = get_proper_type(found)
+    if isinstance(proper, TupleType):
+        yield from proper.items
+    elif isinstance(proper, Instance) and read_tensor(proper) is None and proper.args:
+        yield proper.args[-1]
+
+
+def _parts(found: Type) -> Iterator[Type]:
+    """Yield a value, or what the tuple or list that it is holds."""
+    if is_endless(found) or not _is_parted(found):
+        yield found
+    else:
+        for item in _items(found):
+            yield from _parts(item)
+
+
+def _compared(found: Type, tree: MypyFile) -> Iterator[Type]:
+    """Yield what ``==`` compares of a value that is compared by its parts."""
+    proper = get_proper_type(found)
+    if _is_parted(found):
+        yield from _parts(found)
+    elif isinstance(proper, Instance) and proper.type.module_name == tree.fullname:
+        # Of a class of another file it is not known whether it says ``eq=False``.
+        fields = proper.type.metadata.get("dataclass", {}).get("attributes", ())
+        method = proper.type.get_method("__eq__")
+        is_own = method is not None and method.info.fullname != "builtins.object"
+        options = [one for one in proper.type.defn.decorators if isinstance(one, CallExpr)]
+        if not is_own and not any("eq" in one.arg_names for one in options):
+            for name in [one["name"] for one in fields]:
+                node = proper.type.get(name)
+                if node is not None and isinstance(node.node, Var) and node.node.type is not None:
+                    yield from _parts(node.node.type)
+
+
+def _is_parted(found: Type) -> bool:
+    proper = get_proper_type(found)
+    return isinstance(proper, TupleType) or (
+        isinstance(proper, Instance) and proper.type.fullname in _PARTED
+    )
+
+
+def _name(called: Context) -> str:
+    callee = called.callee if isinstance(called, CallExpr) else None
+    return callee.name if isinstance(callee, NameExpr | MemberExpr) else "a number"
+
+
+def _report_parts(
+    api: CheckerPluginInterface, where: Context, op: str, found: list[Type], cure: str
+) -> None:
+    for one in found:
+        for shape in [shape for part in _parts(one) for shape in _shapes_of_many(part)][:1]:
+            _report(api, where, partial(check_truth, op, shape, cure))
+
+
+def _report_truth(api: CheckerPluginInterface, where: Context, op: str, found: Type | None) -> None:
+    may_be_none = any(isinstance(one, NoneType) for one in members(found))
+    cure = "`is not None` asks whether there is one" if may_be_none else ""
+    for shape in _shapes_of_many(found) if found is not None else ():
+        _report(api, where, partial(check_truth, op, shape, cure))
+
+
+def _report(api: CheckerPluginInterface, where: Context, check: Callable[[], None]) -> None:
+    try:
+        check()
+    except ShapeError as error:
+        flow.report(api, str(error), where, SHAPE_MISMATCH)

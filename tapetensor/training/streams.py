@@ -1,0 +1,445 @@
+"""What a training draws from, found in what `fit` is given: generators, and numbers that count.
+
+`tapetensor.checkpointing` knows how to find what a function reaches. Of that a checkpoint holds the
+states of all generators of random numbers, and the numbers that training changes: an iterator of a
+class of one's own counts where it is in an attribute. What else keeps a place can be named only.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import warnings
+import zlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.arguments import check_rng
+from tapetensor.arrays.libraries import to_numpy
+from tapetensor.checkpointing.places import (
+    COMMON_GENERATORS,
+    Attributes,
+    Contents,
+    GeneratorState,
+    Name,
+    Place,
+    Slot,
+    attributes_of,
+)
+from tapetensor.checkpointing.reach import Reach
+from tapetensor.data import Batches
+from tapetensor.nn import Module
+from tapetensor.tensor import Tensor
+
+# Of so many objects and containers, of so many items each, it is found out whether numbers change.
+_MOST_HOLDERS, _MOST_ITEMS = 10_000, 64
+
+
+class Streams:
+    """The generators that a training draws from, and the numbers by which it counts.
+
+    Args:
+        generators: numpy's, in an order that is the same in every run.
+        others: all else that has a state, by name.
+        opaque: what keeps a place that cannot be read, in words, each after what reads it.
+    """
+
+    def __init__(
+        self,
+        generators: Sequence[np.random.Generator],
+        others: Mapping[str, Stream],
+        opaque: Sequence[tuple[str, str]],
+    ) -> None:
+        self.generators = list(generators)
+        self._opaque = opaque
+        self.others = {"children": _Children(self.generators), **others}
+        self._drawing = {name: one for name, one in others.items() if isinstance(one, _Random)}
+
+    @property
+    def kinds(self) -> list[str]:
+        """What ranks compare: how many generators of which kind there are."""
+        kinds = [type(rng.bit_generator).__name__ for rng in self.generators]
+        return [*kinds, *self._drawing]
+
+    def read(self) -> dict[str, Any]:
+        """Return the states, as JSON has them."""
+        states = [rng.bit_generator.state for rng in self.generators]
+        return {"generators": _plain(states), "others": self.read_others()}
+
+    def read_others(self) -> dict[str, Any]:
+        """Return the states of what is no generator of numpy's."""
+        return {name: _plain(one.read()) for name, one in self.others.items()}
+
+    def write(self, states: Mapping[str, Any]) -> None:
+        """Put all back into states that they had."""
+        for rng, state in zip(self.generators, states["generators"], strict=True):
+            rng.bit_generator.state = state
+        self.write_others(states["others"])
+
+    def write_others(self, states: Mapping[str, Any]) -> None:
+        """Put what is no generator of numpy's back."""
+        for name, state in states.items():
+            self.others[name].write(state)
+
+    def check(self, states: Any) -> None:
+        """Raise ValueError, or what a generator raises, for states that were none of these."""
+        for rng, state in zip(self.generators, states["generators"], strict=True):
+            # All kinds of bit generators take a seed; their base class, which the stubs name, does
+            # not. This raises where a generator does not take the state.
+            kind: Any = type(rng.bit_generator)
+            kind(0).state = state
+        self.check_others(states["others"])
+
+    def check_others(self, states: Any) -> None:
+        """Raise ValueError, or what a generator raises, for states of others that were none."""
+        if not isinstance(states, dict) or states.keys() != self.others.keys():
+            raise ValueError(f"streams: the states are not those of {', '.join(self.others)}")
+        for name, state in states.items():
+            self.others[name].check(state)
+
+    def tell_of_opaque(self, *, is_resumed: bool) -> None:
+        """Warn of what keeps a place that no checkpoint holds: of batches at once, for they are
+        drawn from it, of the rest where a training goes on.
+        """
+        for name, told in self._opaque:
+            if is_resumed or name == "batches":
+                warnings.warn(
+                    f"fit: {told}, which keeps a place of its own that no checkpoint holds: a "
+                    "training that goes on begins it anew. Make it inside the function, count in "
+                    "an attribute, or draw from a numpy Generator",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+
+    @contextmanager
+    def of_rank(self, rank: int, step: int) -> Iterator[None]:
+        """Let generators draw numbers for this rank and step alone, and put them back after it.
+
+        So they are alike on all ranks between the steps, batches are drawn as one process draws
+        them, and the file that rank 0 writes will do for every rank.
+        """
+        alike = [rng.bit_generator.state for rng in self.generators]
+        others = {name: one.read() for name, one in self._drawing.items()}
+        for rng in self.generators:
+            kind: Any = type(rng.bit_generator)
+            seed = np.random.SeedSequence(int(rng.integers(1 << 63)), spawn_key=(rank, step))
+            rng.bit_generator.state = kind(seed).state
+        for one in self._drawing.values():
+            one.seed(rank, step)
+        try:
+            yield
+        finally:
+            for rng, state in zip(self.generators, alike, strict=True):
+                rng.bit_generator.state = state
+            self.write_others(others)
+
+
+class Stream(ABC):
+    """Something with a state that is no generator of numpy's newer kind."""
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Return the state, of what JSON has and arrays."""
+
+    @abstractmethod
+    def write(self, state: Any) -> None:
+        """Put back a state."""
+
+    @abstractmethod
+    def check(self, state: Any) -> None:
+        """Raise an error for what cannot be put back."""
+
+
+class _Random(Stream):
+    """A generator of another kind."""
+
+    @abstractmethod
+    def seed(self, rank: int, step: int) -> None:
+        """Draw a state for a rank and step."""
+
+
+class _Legacy(_Random):
+    """numpy's older generator, which is also behind the functions of `numpy.random`."""
+
+    def __init__(self, generator: np.random.RandomState) -> None:
+        self._generator = generator
+
+    @override
+    def read(self) -> Any:
+        return self._generator.get_state(legacy=False)
+
+    @override
+    def write(self, state: Any) -> None:
+        self._generator.set_state(state)
+
+    @override
+    def check(self, state: Any) -> None:
+        kind: Any = getattr(np.random, state["bit_generator"])
+        np.random.RandomState(kind(0)).set_state(state)
+
+    @override
+    def seed(self, rank: int, step: int) -> None:
+        drawn = self._generator.randint(1 << 32, dtype=np.uint32)
+        kind: Any = getattr(np.random, self.read()["bit_generator"])
+        seed = np.random.SeedSequence(int(drawn), spawn_key=(rank, step))
+        self.write(np.random.RandomState(kind(seed)).get_state(legacy=False))
+
+
+class _Pythons(_Random):
+    """A generator of Python's own."""
+
+    def __init__(self, generator: random.Random) -> None:
+        self._generator = generator
+
+    @override
+    def read(self) -> Any:
+        return self._generator.getstate()
+
+    @override
+    def write(self, state: Any) -> None:
+        version, numbers, gauss = state
+        self._generator.setstate((version, tuple(numbers), gauss))
+
+    @override
+    def check(self, state: Any) -> None:
+        _Pythons(random.Random()).write(state)
+
+    @override
+    def seed(self, rank: int, step: int) -> None:
+        self._generator.seed(f"{self._generator.getrandbits(63)}, {rank}, {step}")
+
+
+class _Children(Stream):
+    """How many children numpy's generators have had, by `spawn`, which their states do not say."""
+
+    def __init__(self, generators: Sequence[np.random.Generator]) -> None:
+        self._generators = generators
+
+    @override
+    def read(self) -> Any:
+        seeds = [getattr(one.bit_generator, "seed_seq", None) for one in self._generators]
+        return [getattr(seed, "n_children_spawned", 0) for seed in seeds]
+
+    @override
+    def write(self, state: Any) -> None:
+        for rng, now, count in zip(self._generators, self.read(), state, strict=True):
+            if now != count:
+                bits: Any = rng.bit_generator
+                old = bits.seed_seq
+                seed = np.random.SeedSequence(
+                    old.entropy,
+                    spawn_key=old.spawn_key,
+                    pool_size=old.pool_size,
+                    n_children_spawned=count,
+                )
+                bits.__setstate__((bits.state, seed))
+
+    @override
+    def check(self, state: Any) -> None:
+        if len(state) != len(self._generators) or not all(type(one) is int for one in state):
+            raise ValueError(f"children: {state!r} is no count for each generator")
+
+
+class _Numbers(Stream):
+    """The numbers that a training changes, among all that it reaches."""
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._holders: dict[str, _Holder] = {}
+        known: set[object] = set()
+        named: Counter[str] = Counter()
+        for place in places:
+            holder = _holder_of(place)
+            if holder is not None and holder.key not in known and len(known) < _MOST_HOLDERS:
+                known.add(holder.key)
+                named[holder.name] += 1
+                self._holders[f"{holder.name} {named[holder.name]}"] = holder
+        self._first = {name: holder.numbers() for name, holder in self._holders.items()}
+
+    @override
+    def read(self) -> Any:
+        """Return the numbers that are other ones than in the beginning, by where they are."""
+        found = {name: holder.numbers() for name, holder in self._holders.items()}
+        changed = {
+            name: {key: one for key, one in numbers.items() if one != self._first[name].get(key)}
+            for name, numbers in found.items()
+        }
+        return {name: numbers for name, numbers in changed.items() if numbers}
+
+    @override
+    def write(self, state: Any) -> None:
+        # A place that the program does not have any more is one on which nothing depends.
+        for name, holder in self._holders.items():
+            holder.put(self._first[name] | state.get(name, {}))
+
+    @override
+    def check(self, state: Any) -> None:
+        for numbers in state.values():
+            if not all(map(_is_number, numbers.values())):
+                raise ValueError(f"numbers: {numbers!r} are no numbers by name")
+
+
+class _Holder(NamedTuple):
+    """What may hold numbers: a variable, the attributes of an object, a list, a dictionary.
+
+    Attributes:
+        name: what it is called.
+        key: tells it from others.
+        numbers: returns the numbers in it, by texts.
+        put: gives it numbers, by these.
+    """
+
+    name: str
+    key: object
+    numbers: Callable[[], dict[str, Any]]
+    put: Callable[[dict[str, Any]], None]
+
+
+def _holder_of(place: Place) -> _Holder | None:
+    if isinstance(place, Slot | Name):
+        variable = place
+
+        def value() -> dict[str, Any]:
+            found = variable.read()
+            return {"": found} if _is_number(found) else {}
+
+        def set_value(numbers: dict[str, Any]) -> None:
+            if numbers and value() != numbers:
+                variable.write(numbers[""])
+
+        return _Holder(place.name, (id(place.owner), place.name), value, set_value)
+    if not isinstance(place, Attributes | Contents):
+        return None
+    is_object = isinstance(place, Attributes)
+    owner = place.owner if isinstance(place, Attributes) else place.container
+    items: Any = attributes_of(owner) if is_object else owner
+    if not isinstance(items, dict | list):
+        return None
+    kind: Any = dict if isinstance(items, dict) else list
+
+    def keys() -> dict[str, Any]:
+        if len(items) > _MOST_ITEMS:
+            return {}
+        found = range(len(items)) if isinstance(items, list) else dict.keys(items)
+        return {one if isinstance(one, str) else repr(one): one for one in found}
+
+    def numbers() -> dict[str, Any]:
+        found = {text: kind.__getitem__(items, key) for text, key in keys().items()}
+        return {text: one for text, one in found.items() if _is_number(one)}
+
+    def put(wanted: dict[str, Any]) -> None:
+        now, places = numbers(), keys()
+        for text, number in wanted.items():
+            if now.get(text) != number and (text in places or is_object):
+                kind.__setitem__(items, places.get(text, text), number)
+        for text in now.keys() - wanted.keys():
+            # An attribute that hides one of the class since.
+            if is_object:
+                kind.__delitem__(items, places[text])
+
+    return _Holder(type(owner).__qualname__, id(items), numbers, put)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
+
+
+def found_streams(
+    model: Module, around: Mapping[str, object], given: Any, *, in_sight: bool
+) -> Streams:
+    """Return what a training draws from, each once.
+
+    Args:
+        model: what is trained.
+        around: what else `fit` is given, by the name of its argument.
+        given: the generators that `fit` is told of.
+        in_sight: whether to look for all that can be reached.
+
+    Raises:
+        ArgumentTypeError: if something else than generators was given.
+    """
+    modules = [model, *model.modules().values()]
+    found: list[object] = [value for module in modules for value in vars(module).values()]
+    found += [source.rng for source in around.values() if isinstance(source, Batches)]
+    generators = [one for one in found if isinstance(one, np.random.Generator)]
+    extra = () if given is None else given
+    for one in extra if isinstance(extra, Iterable) else [extra]:
+        check_rng("fit", one)
+        generators.append(one)
+    others: dict[str, Stream] = {}
+    opaque: list[tuple[str, str]] = []
+    if in_sight:
+        reached = {name: Reach([one]) for name, one in {"model": model, **around}.items()}
+        for reach in reached.values():
+            generators += [
+                one.rng for one in reach.closed if isinstance(one, Batches) and one.rng is not None
+            ]
+        places = list(chain.from_iterable(one.places for one in reached.values()))
+        states = [one.generator for one in places if isinstance(one, GeneratorState)]
+        bits = [one for one in states if isinstance(one, np.random.BitGenerator)]
+        generators += map(np.random.Generator, bits)
+        # Libraries draw from these without a word.
+        states = [*COMMON_GENERATORS.values(), *states]
+        legacy = _once(one for one in states if isinstance(one, np.random.RandomState))
+        pythons = _once(one for one in states if isinstance(one, random.Random))
+        others |= {f"RandomState {at}": _Legacy(one) for at, one in enumerate(legacy)}
+        seeded = [one for one in pythons if not isinstance(one, random.SystemRandom)]
+        others |= {f"Random {at}": _Pythons(one) for at, one in enumerate(seeded)}
+        others["numbers"] = _Numbers(places)
+        opaque = [(name, told) for name in reached for told in _opaque_in(name, reached[name])]
+    own: dict[int, np.random.Generator] = {}
+    for one in generators:
+        own.setdefault(id(one.bit_generator), one)
+    return Streams(list(own.values()), others, opaque)
+
+
+def _once(values: Iterable[Any]) -> list[Any]:
+    return list({id(one): one for one in values}.values())
+
+
+def _opaque_in(name: str, reach: Reach) -> Iterator[str]:
+    """Yield, in words, what keeps a place that nobody can read or set back."""
+    drawn = [one.generator for one in reach.places if isinstance(one, GeneratorState)]
+    for one in [*reach.closed, *drawn]:
+        # A file that is written to has no place that matters.
+        is_log = isinstance(one, io.IOBase) and not one.readable()
+        if (isinstance(one, Iterator) and not is_log) or isinstance(one, random.SystemRandom):
+            yield f"{name} {_holding(one, reach)} a {type(one).__name__}"
+
+
+def _holding(value: object, reach: Reach) -> str:
+    """Return by which name something is reached."""
+    for place in reach.places:
+        if isinstance(place, Slot | Name) and place.read() is value:
+            return f"reads {place.name!r},"
+        if isinstance(place, Attributes):
+            for name, one in (attributes_of(place.owner) or {}).items():
+                if one is value:
+                    return f"reads {type(place.owner).__name__}.{name},"
+    return "reads"
+
+
+def _plain(state: Any) -> Any:
+    return json.loads(json.dumps(state, default=np.ndarray.tolist))
+
+
+def print_of(batch: object) -> int | None:
+    """Return a number that tells batches apart; None if one holds what has no numbers."""
+    if isinstance(batch, Mapping):
+        batch = [*batch, *batch.values()]
+    if isinstance(batch, tuple | list):
+        prints = [print_of(part) for part in batch]
+        return None if None in prints else zlib.crc32(repr(prints).encode())
+    if isinstance(batch, int | float | str | bytes | None):
+        return zlib.crc32(repr(batch).encode())
+    array = to_numpy(batch.array) if isinstance(batch, Tensor) else batch
+    if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+        return None
+    return zlib.crc32(array.tobytes())
