@@ -39,12 +39,7 @@ def capturing(
             yield one, partial(one.run, partial(called, *by_place, **by_name))
     finally:
         IS_TRACING.reset(token)
-        try:
-            one.inputs.restore()
-        except BaseException:
-            # Who presses Ctrl-C here is to find no tracers in a model.
-            one.inputs.restore()
-            raise
+        one.close()
 
 
 class ArrayProgram(NamedTuple):

@@ -29,7 +29,7 @@ class AttributeReads:
         self._classes: dict[type, None] = {}
         # The methods that classes have in order to tell, with their names.
         self._added: list[tuple[type, str]] = []
-        self._is_on = False
+        self._is_on = self._is_over = False
         self._thread = get_ident()
 
     def leave(self, owner: Any, name: str, walk: Callable[[], None]) -> None:
@@ -67,6 +67,20 @@ class AttributeReads:
                 type.__delattr__(cls, name)
             self._added.pop()
         self._unread.clear()
+
+    def leaves(self, owner: Any, value: Any) -> bool:
+        """Tell whether an attribute of an object whose class can tell is walked when it is read.
+
+        Those of a model are walked before, but for plain values and lists of them.
+        """
+        return not self._is_over and (not isinstance(owner, Module) or _is_free(value))
+
+    def give_up(self) -> None:
+        """Walk all attributes now: code may set them untold."""
+        self._is_over = True
+        for walks in [*self._unread.values()]:
+            for one in [*walks]:
+                walks.pop(one)()
 
     def note(self, owner: Any, name: str) -> None:
         """Walk an attribute that is looked up or set; all of them where all are read."""
@@ -106,17 +120,13 @@ def is_teller(value: Any) -> bool:
 def can_tell(value: Any) -> bool:
     """Tell whether the class of an object can be made to tell what is looked up in it."""
     cls = type(value)
-    looks_up = any("__getattribute__" in vars(one) for one in cls.__mro__ if is_users(one))
+    own = [vars(one) for one in cls.__mro__ if is_users(one)]
+    looks_up = any("__getattribute__" in one for one in own)
+    # Such a method of the user's is seen when it runs; one that is written in C is not.
+    setting = [one["__setattr__"] for one in own if "__setattr__" in one]
+    looks_up |= not all(isinstance(one, types.FunctionType) for one in setting)
     # What is written in C may show all that an object holds.
     return is_users(cls) and not looks_up and all(map(is_written_in_python, cls.__mro__[:-1]))
-
-
-def is_left(owner: Any, value: Any) -> bool:
-    """Tell whether an attribute of an object whose class can tell is walked when it is read only.
-
-    Those of a model are walked before, but for plain values and lists of them.
-    """
-    return not isinstance(owner, Module) or _is_free(value)
 
 
 def _is_free(value: Any) -> bool:

@@ -9,25 +9,38 @@ from __future__ import annotations
 import abc
 import builtins
 import gc
+import operator
 import random
 import sys
 import threading
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial, partialmethod
+from functools import cached_property, partial, partialmethod
 from typing import Any
 
 import numpy as np
 
 from tapetensor.compiler.trace.answers import BY_NAME, LISTENERS
 from tapetensor.compiler.trace.attributes import is_teller
-from tapetensor.compiler.trace.changes import Accessors, Held, nothing
-from tapetensor.compiler.trace.closed_list import BUILTINS, DUNDERS, cure_for
+from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
+from tapetensor.compiler.trace.closed_list import (
+    BUILTINS,
+    DUNDERS,
+    UNTOLD,
+    cure_for,
+    trusted_module,
+)
 from tapetensor.compiler.trace.frames import is_imported, watched
 from tapetensor.compiler.trace.guards import GuardWriter
 from tapetensor.compiler.trace.inputs import ARRAY, Inputs
-from tapetensor.compiler.trace.kinds import functions_in, is_cache, is_users, wrapped_in
+from tapetensor.compiler.trace.kinds import (
+    functions_in,
+    is_cache,
+    is_users,
+    runs_what_is_listed,
+    wrapped_in,
+)
 from tapetensor.compiler.trace.placeholder import Placeholder, view_of
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import (
@@ -38,11 +51,12 @@ from tapetensor.compiler.trace.refusals import (
     refusals,
     trace_error,
 )
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.walk import Walk
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings.names import modules_in, names_in, place_of_name
-from tapetensor.surroundings.places import COMMON_GENERATORS, NOTHING, Name
+from tapetensor.surroundings.places import COMMON_GENERATORS, NOTHING, Name, Slot
 from tapetensor.tape import tape as replaying
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
@@ -56,6 +70,8 @@ _PYTHONS = {
     "__slotnames__", "__warningregistry__", "_abc_impl", "__static_attributes__",
     "__firstlineno__", "__annotate__", "__annotate_func__",
 }  # fmt: skip
+# Modules whose descriptors give what an object holds.
+_DESCRIBING = ("builtins", "collections", "_collections", "enum", "types", "typing")
 # What a function or a class says of itself, without a place in its dict.
 _SAID = frozenset({"__doc__", "__name__", "__qualname__"})
 
@@ -87,6 +103,8 @@ class Capture:
         self.inputs.varying = varying
         self._walk = Walk(self.guards, self.inputs, trusts)
         self._walk.entered = lambda code: id(code) in self._entered
+        self._walk.after_read = self._walk_namespaces
+        self._walk.refusing = self._refusing
         self._trusts = tuple(trusts)
         # A script that is imported may call what it has compiled: that is no code of an import.
         self._known = {*sys.modules}
@@ -171,10 +189,15 @@ class Capture:
             else:
                 ARRAY.__set__(tensor, array)
 
-        def replay(*args: Any, **options: Any) -> Any:
+        def replay(steps: Any, arrays: dict[int, Any], *args: Any, **options: Any) -> Any:
             if threading.get_ident() == mine:
                 self.inputs.tapes.has_replayed = True
-            return _REPLAY(*args, **options)
+                # Kernels compute with a known cotangent beside what is captured.
+                for key, array in arrays.items():
+                    if type(array) is np.ndarray:
+                        node = self.program.constant(array)
+                        arrays[key] = ArrayTracer.made(self.program, node, array)
+            return _REPLAY(steps, arrays, *args, **options)
 
         try:
             type.__setattr__(TensorBase, "array", property(read, write, ARRAY.__delete__))
@@ -213,7 +236,21 @@ class Capture:
     def _untraced(self, error: BaseException) -> NotTracedError:
         """Return what has the function run itself, for what raises an error in its capture."""
         held = [one for one in reversed(self.inputs.held) if one.place.read is not nothing]
+        for tensor, _, _, _ in self.inputs.tensors:
+            held.append(Held("", Slot(tensor, ARRAY), whole, operator.is_))
         return NotTracedError(Untraced(type(error).__name__, held, self.program.groups))
+
+    def close(self) -> None:
+        """Put back all that stands for something else; keep nothing alive."""
+        try:
+            self.inputs.restore()
+        except BaseException:
+            # Who presses Ctrl-C here is to find no tracers in a model.
+            self.inputs.restore()
+            raise
+        finally:
+            # These hold on to this, which holds on to them.
+            vars(self._walk).update(entered=None, after_read=None, refusing=None)
 
     def change(self) -> str | None:
         """Return the name of something that the function has changed around itself, if any."""
@@ -253,8 +290,8 @@ class Capture:
             return
         module = frame.f_globals.get("__name__") or ""
         # Python writes the constructors of named tuples itself.
-        is_written = code.co_filename == "<string>" and module.startswith("namedtuple_")
-        is_trusted = any(module == one or module.startswith(f"{one}.") for one in self._trusts)
+        is_written = "_tuple_new" in frame.f_globals and code.co_filename == "<string>"
+        is_trusted = trusted_module(module, self._trusts) is not None
         if not is_users_module(module) or is_written or is_trusted:
             if code in _SEEDS:
                 with self._refusing():
@@ -269,9 +306,20 @@ class Capture:
             self._counts[id(code)] = 0
         elif is_imported(frame) and module not in self._known:
             self._imported.add(module)
+        elif self._is_in_an_import(frame):
+            self._counts[id(code)] = -1
         else:
             with self._refusing():
                 self._walk_frame(code, frame.f_globals)
+
+    def _is_in_an_import(self, frame: types.FrameType) -> bool:
+        """Tell whether a frame is entered by what finds and loads modules."""
+        one: types.FrameType | None = frame
+        while one is not None and one.f_code is not _RUN:
+            if one.f_globals.get("__name__") == "importlib._bootstrap":
+                return True
+            one = one.f_back
+        return False
 
     def _walk_frame(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         """Walk what code may read, and what was found then."""
@@ -311,6 +359,8 @@ class Capture:
                     f"{refused} is named, which a replay would not repeat; {cure_for(refused)}"
                 )
         walk.attributes |= names.attributes
+        if not UNTOLD.isdisjoint(names.attributes):
+            walk.reads.give_up()
         for name, module in modules_in(names, scope).items():
             if is_users(module):
                 self._note_module(name, module)
@@ -418,12 +468,7 @@ class Capture:
             value = held[name]
             if is_teller(value) or not walk.is_new(space, name):
                 continue
-            is_descriptor = isinstance(
-                value, types.GetSetDescriptorType | types.MemberDescriptorType
-            )
-            is_function = next(functions_in(value), None) is not None
-            is_kept = is_cache(value) or isinstance(value, types.MethodType | partial)
-            if isinstance(owner, type) and (is_descriptor or (is_function and not is_kept)):
+            if isinstance(owner, type) and self._is_member(value):
                 self._guard_member(owner, name)
                 for one in wrapped_in(value):
                     if isinstance(one, types.FunctionType) and vars(one):
@@ -434,6 +479,17 @@ class Capture:
                         walk.walk(one.keywords, f"{source}.keywords", f"{where}.{name}")
             else:
                 self._walk_name(space, name, f"{where}.")
+
+    def _is_member(self, value: Any) -> bool:
+        """Tell whether a class has a value for its objects: a method, a property or the like."""
+        if is_cache(value) or isinstance(value, types.MethodType | partial):
+            return False
+        is_descriptor = hasattr(type(value), "__get__") and type(value).__module__ in _DESCRIBING
+        if isinstance(
+            value, staticmethod | classmethod | property | partialmethod | cached_property
+        ):
+            return runs_what_is_listed(value, self._trusts)
+        return is_descriptor or next(functions_in(value), None) is not None
 
     def _guard_member(self, owner: type, name: str) -> None:
         """Guard that a class has the very same function, property or the like."""
@@ -472,3 +528,6 @@ class Capture:
         for module, _ in walk.modules.values():
             missing = bind(frozenset(walk.attributes - vars(module).keys()))
             guard(f"not {bind(vars(module))}.keys().isdisjoint({missing})")
+
+
+_RUN = Capture.run.__code__

@@ -37,7 +37,6 @@ _OURS = "what it does with tensors is captured"
 MODULES: dict[str, Trusted] = {
     "math": Trusted(_FUNCTIONS),
     "cmath": Trusted(_FUNCTIONS),
-    "statistics": Trusted(_FUNCTIONS, but=_names("NormalDist")),
     "itertools": Trusted("series of what they are given; one that was begun outside is refused"),
     "functools": Trusted(
         "functions of functions; what a cache keeps is compared", but=_names("singledispatchmethod")
@@ -75,11 +74,12 @@ MODULES: dict[str, Trusted] = {
     "numpy": Trusted(
         "it computes, but for its files and its settings, which the next call may find otherwise",
         but=_names(
-            "DataSource ctypeslib f2py fromfile fromregex genfromtxt get_include get_printoptions "
+            "DataSource ctypeslib datetime64 timedelta64 f2py fromfile fromregex genfromtxt "
+            "get_include get_printoptions "
             "getbufsize geterr geterrcall info load loadtxt lookfor ma matrix memmap nditer "
             "nested_iters open_memmap printoptions rec recarray save savetxt savez "
-            "savez_compressed set_printoptions setbufsize seterr seterrcall show_config show_runtime test testing "
-            "vectorize frompyfunc"
+            "savez_compressed set_printoptions setbufsize seterr seterrcall show_config "
+            "show_runtime test testing vectorize frompyfunc"
         ),
     ),
     "numpy.linalg": Trusted(_FUNCTIONS),
@@ -148,9 +148,12 @@ DUNDERS: frozenset[str] = _names(
     "__module__ __mul__ __name__ __ne__ __neg__ __new__ __next__ __or__ __pos__ __post_init__ "
     "__pow__ __qualname__ __radd__ __rand__ __rdivmod__ __repr__ __reversed__ __rfloordiv__ "
     "__rlshift__ __rmatmul__ __rmod__ __rmul__ __ror__ __round__ __rpow__ __rrshift__ __rshift__ "
-    "__rsub__ __rtruediv__ __rxor__ __set_name__ __setattr__ __setitem__ __str__ __sub__ "
+    "__rsub__ __rtruediv__ __rxor__ __notes__ __set_name__ __setattr__ __setitem__ __str__ __sub__ "
     "__truediv__ __trunc__ __xor__ __file__ __version__"
 )  # fmt: skip
+
+# Code that names one of these sets attributes in a way that the class of an object is not told of.
+UNTOLD: frozenset[str] = _names("__setattr__ __delattr__")
 
 # Classes of Python's own whose objects are what they hold: they are walked, as the user's are.
 WALKED: frozenset[str] = _names(
@@ -161,10 +164,8 @@ WALKED: frozenset[str] = _names(
 # Those whose objects nobody can change, so that one is as good as it was.
 FIXED: frozenset[str] = _names(
     "builtins.NotImplementedType builtins.ellipsis builtins.method_descriptor "
-    "builtins.classmethod_descriptor builtins.getset_descriptor builtins.member_descriptor "
-    "builtins.wrapper_descriptor builtins.property operator.itemgetter re.Pattern re.Match "
-    "types.GenericAlias types.UnionType types.NotImplementedType types.EllipsisType "
-    "numpy.ufunc numpy._ArrayFunctionDispatcher"
+    "builtins.classmethod_descriptor operator.itemgetter re.Pattern re.Match types.GenericAlias "
+    "types.UnionType types.NotImplementedType types.EllipsisType numpy.ufunc"
 )
 
 # What to write in the place of what is often met and not listed, by the module or the name.

@@ -23,25 +23,24 @@ def watched(enter: Callable[[FrameType], object]) -> Iterator[None]:
     Args:
         enter: is given each of them.
     """
-    if not _is_monitored(enter):
-        before: Any = sys.getprofile()
+    before: Any = sys.getprofile()
 
-        def on_event(frame: FrameType, event: str, argument: Any) -> None:
-            if event == "call":
-                enter(frame)
+    def on_event(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            enter(frame)
 
-        sys.setprofile(on_event)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
-            # Python's own profiler begins again only when it is told to.
-            getattr(before, "enable", partial(sys.setprofile, before))()
-        return
+    is_monitored = False
     try:
+        is_monitored = _is_monitored(enter)
+        if not is_monitored:
+            sys.setprofile(on_event)
         yield
     finally:
         _stop_monitoring()
+        if not is_monitored:
+            sys.setprofile(None)
+            # Python's own profiler begins again only when it is told to.
+            getattr(before, "enable", partial(sys.setprofile, before))()
 
 
 if sys.version_info >= (3, 12):
@@ -62,8 +61,8 @@ if sys.version_info >= (3, 12):
             # Once is enough: what belongs to code that was entered is walked when it is found.
             return _monitoring.DISABLE
 
-        _taken.append(free[0])
         _monitoring.use_tool_id(free[0], _NAME)
+        _taken.append(free[0])
         _monitoring.register_callback(free[0], started, on_start)
         # What an earlier capture has seen enough of, this one has not.
         _monitoring.restart_events()
@@ -71,10 +70,10 @@ if sys.version_info >= (3, 12):
         return True
 
     def _stop_monitoring() -> None:
-        number = _taken.pop()
-        _monitoring.set_events(number, 0)
-        _monitoring.register_callback(number, _monitoring.events.PY_START, None)
-        _monitoring.free_tool_id(number)
+        while _taken:
+            _monitoring.set_events(_taken[-1], 0)
+            _monitoring.register_callback(_taken[-1], _monitoring.events.PY_START, None)
+            _monitoring.free_tool_id(_taken.pop())
 
 else:
 

@@ -53,12 +53,22 @@ _WITH_RULES = (TensorBase, np.ndarray, np.random.Generator, Gradients, Optimizer
 _MAKES_CLASSES = ("abc", "types")
 # Objects of these rooms refuse by themselves what cannot be traced, or are no values.
 _CLOSED = ("compiler", "distributed", "native", "tape", "training")
+# What functions are called by the languages that they are written in.
+_FUNCTIONS = (
+    "function", "builtin_function_or_method", "cython_function_or_method",
+    "_ArrayFunctionDispatcher",
+)  # fmt: skip
 # Objects of these modules are words for types.
 _WORDS = ("typing", "typing_extensions")
 _IS_HEAP_TYPE, _IS_IMMUTABLE = 1 << 9, 1 << 8
 _CACHE = type(functools.lru_cache(len))
 # A generic class with its parameters looks up in the class what it has not itself.
-_ALIASES = (types.GenericAlias, type(ClassVar[int]))
+ALIASES = (types.GenericAlias, type(ClassVar[int]))
+# What has a function in it, and does nothing else.
+_AROUND = (
+    staticmethod, classmethod, property, types.MethodType, functools.partial,
+    functools.partialmethod, functools.cached_property,
+)  # fmt: skip
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
 
 
@@ -102,23 +112,59 @@ def is_fixed(value: Any, trusts: Collection[str] = ()) -> bool:
         trusts: the names of modules that the user trusts besides.
     """
     cls = type(value)
+    name = getattr(value, "__name__", "")
     if f"{cls.__module__}.{cls.__qualname__}" in FIXED or cls.__module__ in _WORDS:
-        return True
-    if isinstance(value, type) and issubclass(value, BaseException):
+        # Of the methods of `object` nobody sees which names they look up.
+        return not str(name).startswith("__")
+    if isinstance(value, type) and (
+        issubclass(value, BaseException) or f"{value.__module__}.{value.__qualname__}" in WALKED
+    ):
         return True
     owner = getattr(value, "__self__", None)
-    if not callable(value) or not isinstance(owner, types.ModuleType | type | None):
+    is_callable = isinstance(value, type) or cls.__name__ in _FUNCTIONS
+    if not is_callable or not isinstance(owner, types.ModuleType | type | None):
         return False
     if isinstance(owner, type):
         # A method of a class, `dict.fromkeys`, say.
         return is_fixed(owner, trusts)
-    name = getattr(value, "__name__", "")
     home = str(getattr(value, "__module__", None) or "").lstrip("_")
     if home == "builtins":
         return name in BUILTINS
     home = "numpy" if home.startswith("numpy._") else home.replace("collections_", "collections.")
     row = trusted_module(home, trusts)
     return row is not None and not is_refused(row, name)
+
+
+def runs_what_is_listed(value: Any, trusts: Collection[str] = ()) -> bool:
+    """Tell whether what a value may run, where it is called or read, is the user's or listed."""
+    found = [one for one in wrapped_in(value) if not isinstance(one, _AROUND)]
+    return all(
+        is_users(one) or is_fixed(one, trusts)
+        if isinstance(one, type | types.FunctionType)
+        else is_walked(one)
+        or is_cache(one)
+        or is_fixed(one, trusts)
+        or type(one).__module__.startswith("tapetensor.")
+        for one in found
+        if callable(one) or one is value
+    )
+
+
+def has_foreign_base(cls: type) -> bool:
+    """Tell whether a class of the user's derives from one that is on no list.
+
+    Code of that reads what the class has, and nobody sees what.
+    """
+    return any(
+        not (
+            is_users(one)
+            or one.__module__ in ("builtins", "typing", "typing_extensions", "abc", "enum")
+            or one.__module__.startswith(("tapetensor.", "numpy"))
+            or f"{one.__module__}.{one.__qualname__}" in WALKED
+            or is_fixed(one)
+        )
+        for one in cls.__mro__
+    )
 
 
 def is_cache(value: Any) -> bool:
@@ -157,7 +203,8 @@ def is_walked(value: Any) -> bool:
     if root == "tapetensor":
         return room.partition(".")[0] not in _CLOSED
     is_listed = f"{cls.__module__}.{cls.__qualname__}" in WALKED
-    return is_users(cls) or cls in (*SCALARS, *SEQUENCES, *DICTS) or is_listed
+    is_own = is_users(cls) and not has_foreign_base(cls)
+    return is_own or cls in (*SCALARS, *SEQUENCES, *DICTS) or is_listed
 
 
 def is_set(slot: Any, value: Any) -> bool:
@@ -187,7 +234,7 @@ def wrapped_in(value: Any) -> Iterator[Any]:
                 # Python's own decorators close over what they decorate.
                 held = [cell_place(cell).read() for cell in one.__closure__ or ()]
                 waiting += [inner for inner in held if callable(inner)]
-        elif isinstance(one, _ALIASES):
+        elif isinstance(one, ALIASES):
             waiting.append(get_origin(one))
         elif isinstance(one, property):
             waiting += [one.fget, one.fset, one.fdel]

@@ -19,7 +19,7 @@ from tapetensor.compiler.trace.functions import METHODS
 from tapetensor.compiler.trace.node import Kind, Node, Shape
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import NoAttributeError, trace_error
+from tapetensor.compiler.trace.refusals import NoAttributeError, is_users_call, trace_error
 
 # What numpy's operator takes some powers by, which its function takes by logarithms.
 _POWERS: dict[float, Any] = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}
@@ -42,7 +42,7 @@ class ArrayMethods(CapturedArray):
                 "an attribute of an array is set; write reshape or astype for another array"
             )
 
-        for name in ("dtype", "flat", "shape", "strides"):
+        for name in ("dtype", "flat", "imag", "real", "shape", "strides"):
             setattr(cls, name, property(getattr(cls, name).fget, refuse))
 
     @property
@@ -79,7 +79,7 @@ class ArrayMethods(CapturedArray):
     @override
     def to(self, library: Library) -> Any:
         """Return this array, for a plan runs on numpy's; refuse to move it elsewhere."""
-        if library is np or isinstance(library, Home):
+        if getattr(library, "__name__", "") == "numpy" or isinstance(library, Home):
             return self
         raise trace_error("a tensor is moved to another library; move it outside")
 
@@ -137,14 +137,19 @@ class ArrayMethods(CapturedArray):
 
     @property
     def strides(self) -> Shape:
-        """The steps in memory from element to element."""
+        """The steps in memory from element to element, for the library."""
+        if is_users_call():
+            raise trace_error(
+                "how an array lies in memory is read, which is another thing in a plan; write it "
+                "without, or read it outside"
+            )
         return self.laid_out().strides
 
     @override
     def __pow__(self, other: Any) -> Any:
         """Return powers, of the dtype that numpy's operator gives them."""
-        is_number = other.__class__ in (bool, int, float) and self.dtype.kind in "fc"
-        if is_number and other in _POWERS:
+        is_number = other.__class__ in (bool, int, float) and other in _POWERS
+        if is_number and (self.dtype.kind in "fc" or (other == 2 and other.__class__ is int)):
             return _POWERS[other](self)
         return super().__pow__(other)
 

@@ -16,10 +16,69 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.compiler.trace.closed_list import Trusted, cure_for, is_refused, trusted_module
+from tapetensor.compiler.trace.conversions import converting
 from tapetensor.compiler.trace.refusals import trace_error
 
 # What reads or computes with an object by the syntax of Python, but for ``is``.
-_USES = ["call", "bool", "len", "iter", "next", "contains", "getitem", "setitem", "delitem", "enter", "exit", "eq", "ne", "lt", "le", "gt", "ge", "hash", "str", "repr", "format", "int", "float", "index", "complex", "neg", "pos", "abs", "invert", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "setattr", "delattr"]
+_USES = [
+    "call",
+    "bool",
+    "len",
+    "iter",
+    "next",
+    "contains",
+    "getitem",
+    "setitem",
+    "delitem",
+    "enter",
+    "exit",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "hash",
+    "str",
+    "repr",
+    "format",
+    "int",
+    "float",
+    "index",
+    "complex",
+    "neg",
+    "pos",
+    "abs",
+    "invert",
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "truediv",
+    "rtruediv",
+    "floordiv",
+    "rfloordiv",
+    "mod",
+    "rmod",
+    "pow",
+    "rpow",
+    "matmul",
+    "rmatmul",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "xor",
+    "rxor",
+    "lshift",
+    "rlshift",
+    "rshift",
+    "rrshift",
+    "setattr",
+    "delattr",
+]
 _PARTS = ("_cure", "_thread", "_value", "_where")
 
 
@@ -107,7 +166,7 @@ class ModuleView(types.ModuleType):
             return Placeholder(found, where, cure_for(name, own["_module"].__name__))
         if isinstance(found, types.ModuleType):
             return view_of(found, where, own["_trusts"])
-        return seeded(found)
+        return converting(seeded(found))
 
     @override
     def __setattr__(self, name: str, value: Any) -> None:

@@ -84,19 +84,24 @@ def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
     return error
 
 
-def check_writer() -> None:
-    """Refuse that code of the user's writes into an array; the library's kernels may.
-
-    Raises:
-        TraceError: if it does.
-    """
+def is_users_call() -> bool:
+    """Tell whether it is code of the user's that asks something of an array, not the library's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module: str = frame.f_globals.get("__name__") or ""
         if not module.startswith((_COMPILER, "numpy")):
             break
         frame = frame.f_back
-    if frame is not None and not module.startswith(_LIBRARY):
+    return frame is not None and not module.startswith(_LIBRARY)
+
+
+def check_writer() -> None:
+    """Refuse that code of the user's writes into an array; the library's kernels may.
+
+    Raises:
+        TraceError: if it does.
+    """
+    if is_users_call():
         raise trace_error(
             "an array is written into (by a[i] = ..., +=, out= or a function that does so), "
             "which a plan does not repeat; write a = a + b, np.where(mask, a, b) or "

@@ -13,23 +13,27 @@ import functools
 import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_origin
 
 import numpy as np
 
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.answers import BY_ID
-from tapetensor.compiler.trace.attributes import AttributeReads, can_tell, is_left
+from tapetensor.compiler.trace.attributes import AttributeReads, can_tell
 from tapetensor.compiler.trace.changes import Held, members, parts, shown
 from tapetensor.compiler.trace.closed_list import cure_for
+from tapetensor.compiler.trace.conversions import converting
 from tapetensor.compiler.trace.guards import GuardWriter, named, spelling
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.kinds import (
+    ALIASES,
     DICTS,
     SCALARS,
     SEQUENCES,
     functions_in,
+    has_foreign_base,
     is_cache,
     is_dataclass_instance,
     is_fixed,
@@ -37,6 +41,7 @@ from tapetensor.compiler.trace.kinds import (
     is_users,
     is_value,
     is_walked,
+    runs_what_is_listed,
     storage,
     wrapped_in,
 )
@@ -93,6 +98,45 @@ class _Attribute(NamedTuple):
     lasts: bool
 
 
+class _Cached:
+    """Stands for a function that keeps its results: each call of a plan asks it again.
+
+    Args:
+        walk: walks what it gives.
+        function: the function.
+        where: what the user calls it.
+    """
+
+    def __init__(self, walk: Walk, function: Any, where: str) -> None:
+        self._walk, self._function, self._where = walk, function, where
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Return what stands for what the function gives, whatever it does to know that."""
+        walk, inputs = self._walk, self._walk.inputs
+        if not all(map(_is_plain_nest, (*args, *options.values()))):
+            raise trace_error(
+                f"{self._where} keeps what it computes, which has no values yet here; call it "
+                "outside, and pass what it returns"
+            )
+        given = f"*{walk.bind(args)}, **{walk.bind(options)}"
+        was_around, inputs.is_around = inputs.is_around, True
+        found = self._function(*args, **options)
+        stands_for = walk.walk(found, f"{walk.bind(self._function)}({given})", f"{self._where}()")
+        inputs.is_around = was_around
+        return stands_for
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind to an object, as functions in a class do."""
+        return self if instance is None else partial(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse: what a cache has done so far is another thing at every call."""
+        raise trace_error(
+            f"{self._where}.{name} is read, of a function that keeps its results; read it outside, "
+            "and pass what it is"
+        )
+
+
 class Walk:
     """Walks values.
 
@@ -122,8 +166,11 @@ class Walk:
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
-        # Called when code that was entered already belongs to one more function.
-        self.entered: Callable[[types.CodeType], bool] = lambda code: False
+        # Tells whether code was entered already, is called when more may have been found, and
+        # notes what is refused.
+        self.entered: Callable[[types.CodeType], bool] = lambda _: False
+        self.after_read: Callable[[], None] = lambda: None
+        self.refusing: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def is_new(self, owner: Any, name: str = "") -> bool:
         """Tell whether an object, or what it has by a name, is walked for the first time."""
@@ -144,9 +191,12 @@ class Walk:
         inputs, seen = self.inputs, self.inputs.seen
         self.guards.where = named(where)
         is_varying = is_put and self.guards.where in inputs.varying
-        if isinstance(value, Captured) or type(value) in (Placeholder, ModuleView):
+        if isinstance(value, Captured) or type(value) in (Placeholder, ModuleView, _Cached):
             # It was put there before.
             return value
+        if getattr(value, "__class__", None) is not type(value):
+            # It says that it is another thing than it is.
+            return self._walk_foreign(value, expression, where)
         if is_varying and value.__class__ in _FLOATS:
             local = self.local(expression)
             self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
@@ -170,8 +220,13 @@ class Walk:
         if isinstance(value, types.ModuleType) and not is_users(value):
             self.guard(f"{expression} is not {self.bind(value)}")
             return view_of(value, where, self.trusts)
+        if isinstance(value, ALIASES):
+            self.walk(get_origin(value), self.bind(get_origin(value)), where)
         if is_cache(value):
-            return self._walk_cache(value, expression, where)
+            name = self.bind(value)
+            self.guard(f"{expression} is not {name}")
+            seen[id(value)] = _Cached(self, value, where), name
+            return seen[id(value)][0]
         if isinstance(value, _BOUND) and not isinstance(
             value.__self__, types.ModuleType | type | None
         ):
@@ -192,10 +247,15 @@ class Walk:
 
     def _is_foreign(self, value: Any) -> bool:
         """Tell whether a value is neither the user's, nor of a kind that is walked."""
-        if isinstance(value, type | types.FunctionType):
+        if isinstance(value, type):
+            return not is_users(value) or has_foreign_base(value)
+        if isinstance(value, types.FunctionType):
             return not is_users(value)
         is_kind = isinstance(value, (*_RECOGNIZED, Optimizer, enum.Enum, types.ModuleType))
-        return not (is_kind or is_walked(value) or next(functions_in(value), None) is not None)
+        if is_kind or is_walked(value):
+            return False
+        runs = next(functions_in(value), None) is not None
+        return not (runs and runs_what_is_listed(value, self.trusts))
 
     def _walk_foreign(self, value: Any, expression: str, where: str) -> Any:
         """Walk what is on the closed list; what is not, and anything else, may be handed on."""
@@ -204,7 +264,7 @@ class Walk:
             self.inputs.seen[id(value)] = value, self.bind(value)
             if isinstance(value, types.FunctionType) and value.__module__.startswith(_LIBRARY):
                 self.note(value, self.bind(value))
-            return seeded(value)
+            return converting(seeded(value))
         local, cls = self.local(expression), type(value)
         self.guard(f"type({local}) is not {self.bind(cls)}")
         name = getattr(value, "__name__", None)
@@ -213,35 +273,19 @@ class Walk:
         self.inputs.seen[id(value)] = stands_for, local
         return stands_for
 
-    def _walk_cache(self, cache: Any, expression: str, where: str) -> Any:
-        """Return what stands for a function that keeps its results: each call asks it again."""
-        name = self.bind(cache)
-        self.guard(f"{expression} is not {name}")
-
-        def call(*args: Any, **options: Any) -> Any:
-            if not all(map(is_plain, (*args, *options.values()))):
-                raise trace_error(
-                    f"{where} keeps what it computes, which has no values yet here; call it "
-                    "outside, and pass what it returns"
-                )
-            given = f"*{self.bind(args)}, **{self.bind(options)}"
-            was_around, self.inputs.is_around = self.inputs.is_around, True
-            found = self.walk(cache(*args, **options), f"{name}({given})", f"{where}(...)")
-            self.inputs.is_around = was_around
-            return found
-
-        self.inputs.seen[id(cache)] = call, name
-        return call
-
     def _walk_bound_of_c(self, value: Any, expression: str, where: str) -> Any:
-        """Walk a method that is written in C, and the object that it is bound to."""
+        """Walk a method that is written in C, and what it is bound to."""
+        owner, name = value.__self__, value.__name__
+        is_of_object = is_walked(owner) and storage(type(owner)) is object
+        if name.startswith("__") or is_of_object:
+            return self._walk_foreign(value, expression, where)
         local = self.local(expression)
-        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
-        self.guard(f"{local}.__name__ != {value.__name__!r}")
-        owner = self.walk(value.__self__, f"{local}.__self__", f"{where}.__self__")
-        if owner is value.__self__ or type(owner) is Placeholder:
-            return owner if type(owner) is Placeholder else value
-        return getattr(owner, value.__name__)
+        self.guard(f"type({local}) is not {self.bind(type(value))}")
+        self.guard(f"{local}.__name__ != {name!r}")
+        stands_for = self.walk(owner, f"{local}.__self__", f"{where}.__self__")
+        if type(stands_for) is Placeholder:
+            return self._walk_foreign(value, expression, where)
+        return value if stands_for is owner else getattr(stands_for, name)
 
     def _walk_recognized(
         self, value: Any, base: Any, local: str, where: str, *, is_put: bool
@@ -378,6 +422,11 @@ class Walk:
                 self.guard(f"is_set({self.bind(CELL_CONTENTS)}, {held})")
                 continue
             replaced = self.walk(watched.before, f"{held}.cell_contents", name, is_put=True)
+            if type(replaced) is Placeholder and not is_users_module(
+                function.__globals__["__name__"]
+            ):
+                # Python's own decorators know what they do with it.
+                continue
             if replaced is not watched.before:
                 cell.cell_contents = replaced
                 watched.settle()
@@ -486,13 +535,15 @@ class Walk:
                     continue
                 source, put = f"{self.bind(slot.__get__)}({local})", partial(slot.__set__, value)
                 found.append(_Attribute(name, source, where, watched, put, False))
-        if fields is not None and not (isinstance(value, types.FunctionType) and not fields):
+        if fields is not None:
             watched = hold(f"{where}.", places.Attributes(value), _values_of, _is_or_are_tensors)
             source = f"{local}.__dict__"
             held = self.bind(fields) if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
             self.guard((f"len({held}) != {len(fields)}" if fields else held) + moved)
-            unread = [name for name in fields if are_left and is_left(value, fields[name])]
+            unread = [
+                name for name in fields if are_left and self.reads.leaves(value, fields[name])
+            ]
             if unread:
                 # Without one of them the name may be that of an attribute of the class.
                 self.guard(f"not {self.bind(frozenset(unread))} <= {held}.keys()")
@@ -502,7 +553,7 @@ class Walk:
                     source, put = f"{held}[{name!r}]", partial(fields.__setitem__, name)
                     found.append(_Attribute(name, source, where, watched, put, lasts))
         for one in found:
-            if are_left and is_left(value, one.watched.expected[one.name]):
+            if are_left and self.reads.leaves(value, one.watched.expected[one.name]):
                 walk = partial(self.walk_read, one, self.inputs.is_around)
                 self.reads.leave(value, one.name, walk)
             else:
@@ -517,7 +568,10 @@ class Walk:
         """
         inputs = self.inputs
         was_around, inputs.is_around = inputs.is_around, is_around
-        self._walk_attribute(attribute)
+        with self.refusing():
+            self._walk_attribute(attribute)
+            inputs.is_around = True
+            self.after_read()
         inputs.is_around = was_around
 
     def _walk_attribute(self, attribute: _Attribute) -> None:
@@ -536,6 +590,10 @@ class Walk:
         if replaced is not value:
             watched.expected[name] = replaced
             put(replaced)
+
+
+def _is_plain_nest(value: Any) -> bool:
+    return is_plain(value) or (type(value) is tuple and all(map(_is_plain_nest, value)))
 
 
 def tensors_of(where: str) -> str:
