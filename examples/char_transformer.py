@@ -106,7 +106,7 @@ class Gpt(nn.Module):
     def forward(self, ids: Ids[B, M, T]) -> Tensor3D[B, M, L[96], T]:
         """Return one score per character of the alphabet."""
         _, m = ids.shape
-        positions = self.positions.forward(tt.arange(m).retaped(ids.tape_type))
+        positions = self.positions.forward(tt.arange(m))
         x = self.tokens.forward(ids) + positions
         for block in self.blocks:
             x = block.forward(x)

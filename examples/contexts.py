@@ -111,7 +111,7 @@ def custom_context(steps: int) -> None:
     else:
         raise AssertionError("the tape should be closed")
     # The value is still there.
-    assert forgotten.numpy().shape == (8, 1)
+    assert forgotten.detach().numpy().shape == (8, 1)
 
 
 def two_models(steps: int) -> None:

@@ -41,6 +41,7 @@ from tapetensor.errors import UnusedParametersError as UnusedParametersError
 from tapetensor.gradient_tape import GradientTape as GradientTape
 from tapetensor.higher_order import grad as grad
 from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
+from tapetensor.higher_order import value_and_grad as value_and_grad
 from tapetensor.tape import NoneTape as NoneTape
 from tapetensor.tape import OwnedTape as OwnedTape
 from tapetensor.tape import Tape as Tape
@@ -71,6 +72,7 @@ from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
 from tapetensor.tensor import fold as fold
 from tapetensor.tensor import from_array as from_array
+from tapetensor.tensor import from_memmap as from_memmap
 from tapetensor.tensor import from_numpy as from_numpy
 from tapetensor.tensor import full as full
 from tapetensor.tensor import interpolate as interpolate

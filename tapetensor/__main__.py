@@ -8,6 +8,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from tapetensor.command.docs import opened, serve
 from tapetensor.command.explain import contents, explanation
 from tapetensor.command.new import new_project
 from tapetensor.errors import TapeTensorError
@@ -37,6 +38,13 @@ def main(arguments: list[str] | None = None) -> int:
         "name", metavar="NAME", nargs="?", help="ShapeError, or a code of mypy: axis-range"
     )
     explain.set_defaults(run=lambda asked: explanation(asked.name) if asked.name else contents())
+    docs = commands.add_parser("docs", help="open the pages that this installation brings")
+    docs.add_argument("page", metavar="PAGE", nargs="?", help="one of them: training, say")
+    docs.add_argument("--serve", action="store_true", help="serve them until Ctrl-C")
+    docs.add_argument("--port", type=int, default=8000, help="where; 8000, if nothing else is said")
+    docs.set_defaults(
+        run=lambda asked: serve(asked.page, asked.port) if asked.serve else opened(asked.page)
+    )
     doctor = commands.add_parser("doctor", help="measure what products reach on this machine")
     doctor.add_argument(
         "--clear-native", action="store_true", help="only remove the native code that is cached"

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from tapetensor.errors import MissingDependencyError
+from tapetensor.machine.webassembly import IN_WEBASSEMBLY
 
 
 def import_extra(module: str, needed_by: str, extra: str, instead: str = "") -> Any:
@@ -24,7 +25,9 @@ def import_extra(module: str, needed_by: str, extra: str, instead: str = "") -> 
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
+        cure = f"pip install 'tapetensor[{extra}]'"
+        if IN_WEBASSEMBLY and package in ("mpi4py", "numba"):
+            cure = "there is none for WebAssembly"
         raise MissingDependencyError(
-            f"{needed_by} need the package {package}: pip install 'tapetensor[{extra}]'"
-            + (f"; {instead}" if instead else "")
+            f"{needed_by} need the package {package}: {cure}" + (f"; {instead}" if instead else "")
         ) from error

@@ -57,6 +57,7 @@ Mul = TypeAliasType("Mul", Any, type_params=(M, N))
 Div = TypeAliasType("Div", Any, type_params=(M, N))
 
 if TYPE_CHECKING:
+
     class _Computed:
         """What the mypy plugin puts in the place of these: ints with dims as arguments."""
 

@@ -50,3 +50,17 @@ def test_a_line_of_a_program_is_where_it_is_in_its_page() -> None:
 
     assert lines[0] == ""
     assert "def softsign_kernel" in "".join(lines[:40])
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("freeze", "augmentation", "weight decay", "warm-up", "confusion matrix", "jacobian"),
+        *("regularization", "generate", "metrics", "checkpoints", "batches"),
+    ],
+)
+def test_a_word_of_the_field_leads_to_a_section(word: str) -> None:
+    text = "\n".join(page.read_text() for page in DOCS.glob("*.md"))
+    headings = re.findall(r"^#{1,4} (.+)$", text, re.MULTILINE)
+
+    assert any(word in one.lower() for one in headings)

@@ -115,8 +115,11 @@ def test_the_command_of_a_note_prints_the_entry(
     assert main(["explain", name]) == 0
 
     said = capsys.readouterr().out
+    cure = {**CLASSES, **CODES}[name].cure.partition("\n#")[0].rstrip()
+    # Of a link there are the words, and the command for its page.
+    words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cure)
     assert said.startswith(f"{name}\n\n")
-    assert said.rstrip().endswith({**CLASSES, **CODES}[name].cure.partition("\n#")[0].rstrip())
+    assert re.sub(r" \(python -m tapetensor docs \w+\)", "", said).rstrip().endswith(words)
     assert "\n#" not in said
 
 
@@ -131,3 +134,26 @@ def test_a_name_that_is_none_is_answered_with_all_there_are(
     said = capsys.readouterr().err
     assert said.startswith("explain: segfault is none of ShapeError, ")
     assert said.endswith(", module-no-forward\n")
+
+
+def test_a_name_that_is_nearly_one_is_answered_with_that_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", "shape_mismatch"]) == 1
+
+    assert capsys.readouterr().err == (
+        "explain: there is no shape_mismatch; did you mean shape-mismatch?\n"
+    )
+
+
+def test_a_cure_stands_in_the_terminal_whole_and_names_pages_by_the_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, entry in {**CLASSES, **CODES}.items():
+        # What is left without its links says something by itself.
+        assert len(re.sub(r"\[[^\]]*\]\([^)]*\)", "", entry.cure).split()) >= 6, name
+        assert main(["explain", name]) == 0
+        assert not re.search(r"\]\(", capsys.readouterr().out), name
+    main(["explain", "module-dims"])
+
+    assert "All messages (python -m tapetensor docs plugin_modules)" in capsys.readouterr().out

@@ -15,8 +15,9 @@ PRINTING = {
     "arrays": 1,
     "compile": 4,
     "distributed": 3,
-    "files": 6,
+    "files": 7,
     "fine_tuning": 8,
+    "large_data": 3,
     "pictures": 3,
 }
 # Those that a test of their own reads.

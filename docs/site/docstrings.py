@@ -38,7 +38,29 @@ class Markup(griffe.Extension):
                         if shared := _SHARED.fullmatch(str(decorator.value)):
                             overloads = sets[shared["name"]].overloads or []
                             method.overloads = [_of(method, one) for one in overloads]
+        _give_fields(pkg.modules["nn"])
         _fold(pkg, set())
+
+
+def _give_fields(nn: griffe.Module) -> None:
+    """Give modules without a constructor of their own that which takes their fields."""
+    of_all = nn.modules["module"].classes["Module"].attributes
+    for room in nn.modules.values():
+        for module in room.classes.values():
+            if "__init__" in module.members or not module.docstring:
+                continue
+            fields = [
+                griffe.Parameter(
+                    name,
+                    annotation=one.annotation,
+                    kind=griffe.ParameterKind.keyword_only,
+                    default=one.value,
+                )
+                for name, one in module.attributes.items()
+                if one.annotation is not None and name not in of_all
+            ]
+            constructor = griffe.Function("__init__", parameters=griffe.Parameters(*fields))
+            module.set_member("__init__", constructor)
 
 
 def _of(method: griffe.Function, overload: griffe.Function) -> griffe.Function:
@@ -54,7 +76,11 @@ def _fold(module: griffe.Module | griffe.Class, seen: set[str]) -> None:
         seen.add(member.path)
         if isinstance(member, griffe.Module | griffe.Class):
             _fold(member, seen)
-        elif isinstance(member, griffe.Function) and member.overloads and member.docstring:
+        elif isinstance(member, griffe.Function):
+            # What only catches the arguments of other libraries is none.
+            taken = [one for one in member.parameters if str(one.annotation) != "Never"]
+            member.parameters = griffe.Parameters(*taken)
+        if isinstance(member, griffe.Function) and member.overloads and member.docstring:
             signatures = "\n".join([_signature(one) for one in member.overloads])
             block = indent(f"```python\n{signatures}\n```", "    ")
             count = len(member.overloads)

@@ -46,7 +46,7 @@ class Embeddings(nn.Module):
     def forward(self, ids: Ids[B, M, T], segments: Ids[B, M, NoneTape]) -> Hidden[B, M, T]:
         """Return the embedded tokens."""
         _, m = ids.shape
-        place = self.positions.forward(tt.arange(m).retaped(ids.tape_type))
+        place = self.positions.forward(tt.arange(m))
         segment = self.segments.forward(segments.retaped(ids.tape_type))
         return self.drop.forward(self.norm.forward(self.tokens.forward(ids) + segment + place))
 

@@ -43,7 +43,7 @@ class Expert(nn.Module):
 def best(scores: Tensor2D[M, Experts, T]) -> Tensor2D[M, Chosen, NoneTape, np.int64]:
     """Return which experts each token scores highest, best first."""
     m, _ = scores.shape
-    order = np.argsort(-scores.numpy(), axis=-1, kind="stable")
+    order = np.argsort(-scores.detach().numpy(), axis=-1, kind="stable")
     return tt.from_numpy(order[:, :CHOSEN], (m, CHOSEN), np.int64)
 
 

@@ -92,7 +92,7 @@ class NanoGpt(nn.Module):
     def forward(self, ids: Ids[B, M, T]) -> Tensor3D[B, M, Vocabulary, T]:
         """Return one score per token of the vocabulary; the head is the token embedding."""
         _, m = ids.shape
-        positions = self.positions.forward(tt.arange(m).retaped(ids.tape_type))
+        positions = self.positions.forward(tt.arange(m))
         x = self.tokens.forward(ids) + positions
         for block in self.blocks:
             x = block.forward(x)

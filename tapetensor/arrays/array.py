@@ -126,7 +126,7 @@ def as_array(op: str, name: str, value: object) -> Array:
     if not is_array(value):
         raise ArgumentTypeError(f"{op}: {name} must be an array, got {type(value).__name__}")
     check_unmasked(op, name, value)
-    array: Any = in_native_order(np.asarray(value)) if is_numpys(value) else value
+    array: Any = np.asarray(value) if is_numpys(value) else value
     found: Array = array
     return found
 

@@ -17,18 +17,24 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def as_dtype(op: str, dtype: Any) -> np.dtype[Any]:
-    """Return the numpy dtype for `dtype`, in the order of bytes of this machine.
+    """Return the numpy dtype for `dtype`.
 
     Raises:
         DTypeError: if it is not float32, float64, an integer or bool.
     """
     try:
-        resolved: np.dtype[Any] = native(np.dtype(dtype))
+        resolved: np.dtype[Any] = np.dtype(dtype)
     except TypeError as error:
         raise DTypeError(f"{op}: {dtype!r} is not a dtype; write np.float32, say") from error
-    if dtype is None or not (resolved in FLOATING or resolved.kind in "iub"):
+    if (
+        dtype is None
+        or not resolved.isnative
+        or not (resolved in FLOATING or resolved.kind in "iub")
+    ):
+        # A checker does not see it, which has one type for both.
+        turned = "" if resolved.isnative else ", whose bytes lie the other way round"
         raise DTypeError(
-            f"{op}: a tensor cannot have dtype {dtype}; "
+            f"{op}: a tensor cannot have dtype {dtype}{turned}; "
             "use float32 or float64 for values, an integer dtype or bool for indices and masks "
             "(array.astype(np.float32), say)"
         )

@@ -164,7 +164,7 @@ class _Part(Fingerprinted):
         parents = (*ids, *self.leafs, *[step[0] for step in stops])
         pullbacks = JointPullbacks((True,) * len(parents), self.run_again)
         histories = [step for step in outcome.steps if step[5] and step[0] <= outcome.start]
-        return [outcome.output.array], parents, [pullbacks], [*stops, *histories]
+        return [outcome.output._array], parents, [pullbacks], [*stops, *histories]
 
     def run_again(self, needed: Needed, g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""
@@ -182,7 +182,7 @@ class _Part(Fingerprinted):
         found = replay(run, {outcome.output.id: g}, BackwardPass(), [], kept=frozenset(wanted))
         for x in traced:
             # f need not depend on every input.
-            found.setdefault(x.id, np.zeros_like(x.array))
+            found.setdefault(x.id, np.zeros_like(x._array))
         nothing: list[Any] = [np.zeros((), g.dtype)] * self.stops
         return [*[found.get(unique_id) for unique_id in parents], *nothing]
 
@@ -202,7 +202,7 @@ class _Part(Fingerprinted):
             output = self._call(handles, inside)
         steps, _ = gathered(output.history)
         leafs, recorded = run.leading_to(steps, output.id, [x.id for x in handles], start)
-        recorded.append(("result", fingerprints.of(output.array)))
+        recorded.append(("result", fingerprints.of(output._array)))
         return _Outcome(start, output, traced, leafs, recorded, steps)
 
     def _handles(self, run: Run) -> list[Tensor[Any, Any, Any]]:

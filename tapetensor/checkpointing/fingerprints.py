@@ -106,7 +106,7 @@ class Fingerprints:
         if issubclass(cls, Fingerprinted):
             return value.fingerprint
         if issubclass(cls, Tensor):
-            return self.of(value.array)
+            return self.of(value._array)
         if issubclass(cls, Level):
             # What it has recorded so far is not what the pullback holds.
             return cls.__name__

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from importlib import resources
 
 from tapetensor.errors import ArgumentValueError
 
 _ENTRY = re.compile(r"^### (?P<name>\S+)\n+(?P<text>.+?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+
+_LINK = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<page>\w*)(?:\.md)?(?:#[\w-]*)?\)")
 
 
 def explanation(name: str) -> str:
@@ -18,18 +21,29 @@ def explanation(name: str) -> str:
     <BLANKLINE>
     An optional package is not installed. Also an `ImportError`.
     <BLANKLINE>
-    *Cure.* The message gives the `pip` command.
+    *Cure.* The message gives the command: `pip install 'tapetensor[training]'`, say.
 
     Raises:
-        ArgumentValueError: if there is none of that name, in capitals or not.
+        ArgumentValueError: if there is none of that name, in capitals or not; it says which is
+            nearest.
     """
     entries = _entries()
     # As a message shows it: [shape-mismatch], tapetensor.errors.ShapeError.
     wanted = name.strip("[]").rpartition(".")[2].lower()
-    for known, text in entries.items():
-        if known.lower() == wanted:
-            return f"{known}\n\n{text.rstrip()}"
+    by_letters = {known.lower(): known for known in entries}
+    if wanted in by_letters:
+        known = by_letters[wanted]
+        return f"{known}\n\n{_LINK.sub(_in_a_terminal, entries[known]).rstrip()}"
+    near = [by_letters[one] for one in get_close_matches(wanted, by_letters, n=1)]
+    if near:
+        raise ArgumentValueError(f"explain: there is no {name}; did you mean {near[0]}?")
     raise ArgumentValueError(f"explain: {name} is none of {', '.join(entries)}")
+
+
+def _in_a_terminal(link: re.Match[str]) -> str:
+    """Return the words of a link, and how the page is read that it leads to."""
+    page = link["page"]
+    return link["words"] + (f" (python -m tapetensor docs {page})" if page else "")
 
 
 def contents() -> str:

@@ -64,7 +64,7 @@ def capture(function: Callable[..., Any], args: tuple[Any, ...]) -> ArrayProgram
     with CAPTURES, capturing(function, program, args, {}) as (one, run):
 
         def node_of(value: Any) -> Any:
-            array = value.array if isinstance(value, TensorBase) else value
+            array = value._array if isinstance(value, TensorBase) else value
             if isinstance(array, ArrayTracer):
                 return array.ordered()
             return program.constant(array) if isinstance(array, np.ndarray) else value

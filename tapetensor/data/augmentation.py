@@ -32,7 +32,9 @@ def random_flip(
 def random_flip(
     images: np.ndarray[S, np.dtype[D]], rng: np.random.Generator, p: float = 0.5
 ) -> np.ndarray[S, np.dtype[D]]: ...
-def random_flip(images: Any, rng: np.random.Generator, p: float = 0.5) -> Any:
+def random_flip(
+    images: Tensor[Any, NoneTape, Any] | Array, rng: np.random.Generator, p: float = 0.5
+) -> Tensor[Any, NoneTape, Any] | Array:
     """Return the images, some with left and right exchanged.
 
     Shape: that of `images`, ``(N, *Ds, height, width)``.
@@ -68,7 +70,9 @@ def random_crop(
 def random_crop(
     images: np.ndarray[S, np.dtype[D]], padding: int, rng: np.random.Generator
 ) -> np.ndarray[S, np.dtype[D]]: ...
-def random_crop(images: Any, padding: int, rng: np.random.Generator) -> Any:
+def random_crop(
+    images: Tensor[Any, NoneTape, Any] | Array, padding: int, rng: np.random.Generator
+) -> Tensor[Any, NoneTape, Any] | Array:
     """Return the images moved by up to `padding` pixels in each direction, zeros coming in.
 
     Shape: that of `images`, ``(N, *Ds, height, width)``.
@@ -114,7 +118,12 @@ def random_erase(
 def random_erase(
     images: np.ndarray[S, np.dtype[D]], size: int, rng: np.random.Generator, value: float = 0.0
 ) -> np.ndarray[S, np.dtype[D]]: ...
-def random_erase(images: Any, size: int, rng: np.random.Generator, value: float = 0.0) -> Any:
+def random_erase(
+    images: Tensor[Any, NoneTape, Any] | Array,
+    size: int,
+    rng: np.random.Generator,
+    value: float = 0.0,
+) -> Tensor[Any, NoneTape, Any] | Array:
     """Return the images with a square somewhere in each that holds one value.
 
     The square may reach over an edge, so that pixels in the corners are erased less often.
@@ -159,7 +168,9 @@ def _for_each(numbers: Array, images: Array) -> Array:
     return numbers.reshape((-1,) + (1,) * (images.ndim - 1))
 
 
-def _applied(op: str, images: Any, rng: object, change: Callable[[Array], Array]) -> Any:
+def _applied(
+    op: str, images: Any, rng: object, change: Callable[[Array], Array]
+) -> Tensor[Any, NoneTape, Any] | Array:
     """Return what `change` makes of the images, as an array or a tensor, as they are."""
     check_rng(op, rng)
     is_tensor = isinstance(images, Tensor)
@@ -175,5 +186,5 @@ def _applied(op: str, images: Any, rng: object, change: Callable[[Array], Array]
             f"{op}: images are of shape (N, height, width) or (N, channels, height, width), got "
             f"{array.shape}; of one image write image[None]"
         )
-    changed: Any = change(array)
+    changed = change(array)
     return from_numpy(changed) if is_tensor else changed

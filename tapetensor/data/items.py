@@ -36,7 +36,8 @@ def shuffled(dataset: Dataset[Item], rng: np.random.Generator) -> Iterator[Item]
 
     Args:
         dataset: has a length and items by number.
-        rng: draws the order, when the function is called.
+        rng: draws the order, when the function is called. Processes that are forked draw the same
+            one, unless each has a child: ``rng.spawn(workers)[number]``.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.

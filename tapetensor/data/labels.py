@@ -24,7 +24,9 @@ def one_hot(
 def one_hot(
     labels: Tensor[tuple[*Ds], NoneTape, I], classes: N, dtype: type[D]
 ) -> Tensor[tuple[*Ds, N], NoneTape, D]: ...
-def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
+def one_hot(
+    labels: Tensor[Any, NoneTape, Any], classes: int, dtype: type[np.generic] = np.float32
+) -> Tensor[Any, NoneTape, Any]:
     """Return 1 at the label and 0 at the other classes, along a new last axis.
 
     Shape: ``(*Ds) -> (*Ds, N)`` for ``classes: N``.

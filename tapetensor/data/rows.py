@@ -87,7 +87,9 @@ def batches(
     size: int,
     rng: np.random.Generator | None = None,
 ) -> Batches[tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E], Rows[Any, *Gs, G]]]: ...
-def batches(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
+def batches(
+    *tensors: Tensor[Any, NoneTape, Any], size: int, rng: np.random.Generator | None = None
+) -> Batches[Any]:
     """Return the rows of up to three tensors, batch by batch; the last batch may be shorter.
 
     Shape: ``(N, *Ds) -> (Any, *Ds)``.
@@ -138,7 +140,9 @@ def batches_exact(
     size: B,
     rng: np.random.Generator | None = None,
 ) -> Batches[tuple[Rows[B, *Ds, D], Rows[B, *Es, E], Rows[B, *Gs, G]]]: ...
-def batches_exact(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
+def batches_exact(
+    *tensors: Tensor[Any, NoneTape, Any], size: int, rng: np.random.Generator | None = None
+) -> Batches[Any]:
     """Return the rows of up to three tensors in batches of one size; a short rest is left out.
 
     Shape: ``(N, *Ds) -> (B, *Ds)`` for ``size: B``.
@@ -191,9 +195,9 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
         raise ArgumentTypeError(f"{op}: give at least one tensor to take rows of")
     for position, tensor in enumerate(tensors):
         check_plain(op, f"argument {position + 1}", tensor, "trace what comes out instead")
-    lengths = {tensor.array.shape[:1] for tensor in tensors}
+    lengths = {tensor._array.shape[:1] for tensor in tensors}
     if len(lengths) > 1 or () in lengths or min(lengths) < (low,):
-        shapes = " and ".join([str(tensor.array.shape) for tensor in tensors])
+        shapes = " and ".join([str(tensor._array.shape) for tensor in tensors])
         size = f"one size, at least {low}" if low else "one size"
         raise ShapeError(f"{op}: tensors need a first axis of {size}, got shape {shapes}")
     ((rows,),) = lengths
@@ -212,11 +216,13 @@ def rows_taken(
     """
     found = []
     for tensor in tensors:
-        array = tensor.array
-        array = array[rows] if isinstance(rows, slice) else np.take(array, rows, axis=0)
+        array = tensor._array
+        # numpy's `take` would copy all rows of an array that does not lie in order.
+        is_apart = type(array) is np.ndarray and not array.flags.c_contiguous
+        array = array[rows] if isinstance(rows, slice) or is_apart else np.take(array, rows, axis=0)
         found.append(rewrap(tensor, array, next_id(), None))
         if tensor.history is not None and tensor.history is not OWN:
             # What was computed comes of what it was computed from; data does not.
-            origins = tensor._id, tensor.history
-            found[-1].history = gap_step(found[-1]._id, rows_taken, origins, size_of(origins))
+            origins = tensor.id, tensor.history
+            found[-1].history = gap_step(found[-1].id, rows_taken, origins, size_of(origins))
     return tuple(found) if len(found) > 1 else found[0]

@@ -9,7 +9,8 @@ import numpy as np
 from tapetensor.arguments import as_number, check_rng
 from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in
 from tapetensor.errors import ArgumentValueError
-from tapetensor.tensor.creation import from_numpy
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor, from_numpy
 from tapetensor.typing import D, Ds, N
 
 
@@ -41,7 +42,9 @@ def split(
     tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E], Rows[Any, *Gs, G]],
     tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E], Rows[Any, *Gs, G]],
 ]: ...
-def split(*tensors: Any, held_out: float, rng: np.random.Generator | None = None) -> Any:
+def split(
+    *tensors: Tensor[Any, NoneTape, Any], held_out: float, rng: np.random.Generator | None = None
+) -> tuple[Any, Any]:
     """Return the rows of up to three tensors in two parts: for training, and held out.
 
     Of one tensor each part is a tensor, of several a tuple of tensors. Rows that belong together
@@ -75,8 +78,8 @@ def split(*tensors: Any, held_out: float, rng: np.random.Generator | None = None
             f"split: held_out={held_out!r} of {rows} rows leaves a part without any"
         )
     order = np.arange(rows) if rng is None else rng.permutation(rows)
-    parts = [
+    first, second = (
         tuple([tensor.take(from_numpy(chosen)) for tensor in tensors])
         for chosen in (order[:count], order[count:])
-    ]
-    return tuple(parts) if len(tensors) > 1 else tuple([part[0] for part in parts])
+    )
+    return (first, second) if len(tensors) > 1 else (first[0], second[0])

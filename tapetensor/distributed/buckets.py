@@ -75,6 +75,6 @@ def buckets_of(parameters: Mapping[str, Tensor[Any, Any, Any]], limit: int) -> l
     for tensor in reversed(unique.values()):
         gathered = filling.setdefault(tensor.dtype, [])
         gathered.append(tensor)
-        if sum([one.array.nbytes for one in gathered]) >= limit:
+        if sum([one._array.nbytes for one in gathered]) >= limit:
             buckets.append(Bucket(filling.pop(tensor.dtype)))
     return buckets + [Bucket(rest) for rest in filling.values()]

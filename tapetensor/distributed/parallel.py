@@ -70,7 +70,7 @@ class _DataParallel:
         return _reduced(ranks, reducer, result)
 
     def _connected(self, values: list[Any]) -> tuple[Communicator, Reducer]:
-        if any(isinstance(one, Tensor) and isinstance(one.array, CapturedArray) for one in values):
+        if any(isinstance(one, Tensor) and isinstance(one._array, CapturedArray) for one in values):
             raise TraceError(
                 "data_parallel: a compiled function cannot send; compile first: "
                 "data_parallel(tt.compile(function))"
@@ -88,15 +88,15 @@ class _DataParallel:
 
 
 def _shard(ranks: Communicator, value: Any) -> Any:
-    return ranks.shard(value) if isinstance(value, Tensor) and value.array.shape else value
+    return ranks.shard(value) if isinstance(value, Tensor) and value._array.shape else value
 
 
 def _reduced(ranks: Communicator, reducer: Reducer, value: Any) -> Any:
     if isinstance(value, Gradients):
         return reducer.all_reduce(value)
-    is_loss = isinstance(value, Tensor) and value.array.shape == ()
-    if is_loss and value.tape is None and value.array.dtype.kind == "f":
-        mean = value.array.dtype.type(ranks.mean(float(value.array)))
+    is_loss = isinstance(value, Tensor) and value._array.shape == ()
+    if is_loss and value.tape is None and value._array.dtype.kind == "f":
+        mean = value._array.dtype.type(ranks.mean(float(value._array)))
         return rewrap(value, mean, next_id(), None)
     raise ArgumentTypeError(
         "data_parallel: the function returns gradients, a loss (a floating scalar without a tape: "

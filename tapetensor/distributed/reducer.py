@@ -83,7 +83,7 @@ class Reducer:
         limit = as_size("Reducer", "bucket_bytes", bucket_bytes, low=1)
         parameters = model.parameters()
         for tensor in parameters.values():
-            _check_is_numpy("Reducer", tensor.array)
+            _check_is_numpy("Reducer", tensor._array)
         self._transport = ranks.transport
         if self._transport is not None:
             settings = f"op={op!r}", f"bucket_bytes={limit}"
@@ -127,7 +127,7 @@ class Reducer:
             DistributedError: if a rank has ended that must take part.
         """
         check_tensor("Reducer.backward", "the loss", loss)
-        _check_is_numpy("Reducer.backward", loss.array)
+        _check_is_numpy("Reducer.backward", loss._array)
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
         groups = [bucket.ids for bucket in self._buckets]

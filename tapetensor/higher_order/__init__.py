@@ -9,3 +9,4 @@ from __future__ import annotations
 
 from tapetensor.higher_order.derivatives import grad as grad
 from tapetensor.higher_order.derivatives import hessian_vector_product as hessian_vector_product
+from tapetensor.higher_order.derivatives import value_and_grad as value_and_grad

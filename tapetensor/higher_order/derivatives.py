@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -41,6 +41,7 @@ from tapetensor.tensor.base import (
     check_plain,
     check_same_dtype,
     check_tensor,
+    rewrap,
     wrap,
 )
 from tapetensor.tensor.complaints import no_higher_order
@@ -49,6 +50,7 @@ from tapetensor.typing import F, S, T
 
 S2 = TypeVar("S2", bound=tuple[Any, ...])
 S3 = TypeVar("S3", bound=tuple[Any, ...])
+S4 = TypeVar("S4", bound=tuple[Any, ...])
 
 
 @overload
@@ -73,6 +75,16 @@ def grad(
     z: Tensor[S3, T, F],
     /,
 ) -> tuple[Tensor[S, T, F], Tensor[S2, T, F], Tensor[S3, T, F]]: ...
+@overload
+def grad(
+    f: Callable[..., Tensor0D[OwnedTape, F]],
+    x: Tensor[Any, T, F],
+    y: Tensor[Any, T, F],
+    z: Tensor[Any, T, F],
+    w: Tensor[Any, T, F],
+    /,
+    *inputs: Tensor[Any, T, F],
+) -> tuple[Tensor[Any, T, F], ...]: ...
 def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     """Return the gradient of a scalar function at a point.
 
@@ -91,7 +103,7 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     Args:
         f: takes as many tensors as there are inputs, each with a tape, and returns a scalar that
             is computed from them. What else it uses is plain, and a constant as far as `f` goes.
-        *inputs: one tensor to three, floating; either all own a tape or none does.
+        *inputs: one tensor or more, floating; either all have a tape or none has.
 
     Raises:
         ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.
@@ -115,24 +127,60 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     >>> tt.grad(lambda x: tt.grad(lambda x: (x**3).sum(), x).sum(), x)
     Tensor([ 6., 12.], shape=(2,), dtype=float32, NoneTape)
     """
-    check_function("grad", "f", f)
-    if not inputs:
-        raise ArgumentTypeError("grad: give the tensor to differentiate at: grad(f, x)")
-    for position, x in enumerate(inputs):
-        check_tensor("grad", f"input {position}", x)
-        check_floating("grad", x)
-    check_same_dtype("grad", inputs)
-    owners = [x.owns_tape for x in inputs]
-    if any(owners) and not all(owners):
-        raise UntracedTensorError(
-            f"grad: input {owners.index(True)} owns a tape and input {owners.index(False)} does "
-            "not; trace all of them, or close over what is not to be differentiated"
-        )
-    if owners[0]:
-        gradients = apply_enclosing(grad, partial(_recorded_gradients, f, inputs), inputs)
-    else:
-        gradients = _plain_gradients(f, inputs)
+    gradients = _derived("grad", f, inputs, is_scalar=True)[1:]
     return gradients[0] if len(gradients) == 1 else gradients
+
+
+@overload
+def value_and_grad(
+    f: Callable[[Tensor[S, OwnedTape, F]], Tensor[S4, OwnedTape, F]], x: Tensor[S, T, F], /
+) -> tuple[Tensor[S4, T, F], Tensor[S, T, F]]: ...
+@overload
+def value_and_grad(
+    f: Callable[[Tensor[S, OwnedTape, F], Tensor[S2, OwnedTape, F]], Tensor[S4, OwnedTape, F]],
+    x: Tensor[S, T, F],
+    y: Tensor[S2, T, F],
+    /,
+) -> tuple[Tensor[S4, T, F], tuple[Tensor[S, T, F], Tensor[S2, T, F]]]: ...
+@overload
+def value_and_grad(
+    f: Callable[..., Tensor[S4, OwnedTape, F]],
+    x: Tensor[Any, T, F],
+    y: Tensor[Any, T, F],
+    z: Tensor[Any, T, F],
+    /,
+    *inputs: Tensor[Any, T, F],
+) -> tuple[Tensor[S4, T, F], tuple[Tensor[Any, T, F], ...]]: ...
+def value_and_grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
+    """Return the value of a function at a point, and the gradient of the sum of its elements.
+
+        f(x), d(sum of f(x))/dx
+
+    It computes `f` once. Where each element of the value depends on its own row of `x` alone, as
+    the solution at a point does, the gradient has the derivative of each: that is what the loss of
+    a differential equation is made of.
+
+    Shape: that of what `f` returns, and that of `x`; of several inputs the gradients come as a
+        tuple.
+    Derivative: of both as of `grad`.
+
+    Args:
+        f: takes as many tensors as there are inputs, each with a tape, and returns a tensor of any
+            shape that is computed from them.
+        *inputs: tensors, floating; either all have a tape or none has.
+
+    It raises what `grad` raises, but for the shape of what `f` returns.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))
+    >>> value, slope = tt.value_and_grad(lambda x: x**3, x)
+    >>> value
+    Tensor([1., 8.], shape=(2,), dtype=float32, NoneTape)
+    >>> slope
+    Tensor([ 3., 12.], shape=(2,), dtype=float32, NoneTape)
+    """
+    value, *gradients = _derived("value_and_grad", f, inputs, is_scalar=False)
+    return value, gradients[0] if len(gradients) == 1 else tuple(gradients)
 
 
 def hessian_vector_product(
@@ -171,7 +219,7 @@ def hessian_vector_product(
     """
     check_tensor("hessian_vector_product", "x", x)
     check_plain("hessian_vector_product", "v", v, "write v.detach()")
-    check_matching("hessian_vector_product", "x", x.array, "v", v.array)
+    check_matching("hessian_vector_product", "x", x._array, "v", v._array)
 
     def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
         return (grad(f, x) * v).sum()
@@ -179,64 +227,125 @@ def hessian_vector_product(
     return grad(along, x)
 
 
-def _plain_gradients(
-    f: Callable[..., Any], inputs: tuple[Tensor[Any, Any, Any], ...]
+def _derived(
+    op: str, f: Callable[..., Any], inputs: tuple[Any, ...], *, is_scalar: bool
 ) -> tuple[Tensor[Any, Any, Any], ...]:
-    with GradientContext() as inside:
-        # On the way to a derivative of higher order a plain value is part of it if it came of what
-        # is, and a constant otherwise.
-        arrays: list[Any] = [x.array for x in inputs]
-        levels = [array.level for array in arrays if isinstance(array, Recorded)]
-        inside.level = max(levels, key=lambda level: level.depth, default=None)
-        traced = [_fresh(x, x.array) for x in inputs]
-        output = _checked(f(*traced), inside)
-        gradients = output.backward(wrt=traced)
-    # All that the function has used is before its gradient, with the past of the inputs.
-    origins = gradients.origins
-    for x in inputs:
-        origins += (x.id,) if x.history is None else (x.id, x.history)
-    results = []
-    for x, of_x in zip(inputs, traced, strict=True):
-        array = gradients.array(of_x.id)
-        results.append(x.wrap_gradient(np.zeros_like(x.array) if array is None else array))
-        unique_id = results[-1]._id
-        results[-1].history = gap_step(unique_id, grad, origins, size_of(origins))
-    return tuple(results)
-
-
-def _recorded_gradients(
-    f: Callable[..., Any], inputs: tuple[Tensor[Any, Any, Any], ...], *arrays: Array
-) -> Enclosed:
-    """Run `f` and its backward pass on arrays that record both."""
-    level = RecordingLevel(active_context().level)
-    points = [level.array(array) for array in arrays]
-    with GradientContext() as inside:
-        inside.level = level
-        traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
-        output = _checked(f(*traced), inside)
-        seed: Any = level.array(np.ones_like(level.lift(output.array).value))
-        wanted: dict[int, Any] = {x.id: x for x in traced}
-        steps, _ = gathered(output.history)
-        run, _ = pruned("grad", steps, output.id, wanted)
-        started: dict[int, Any] = {output.id: seed}
-        found: dict[int, Any] = replay(
-            _lifting(run, level), started, BackwardPass(), [], kept=frozenset(wanted)
+    """Return the value of `f`, and the gradients of the sum of its elements."""
+    check_function(op, "f", f)
+    if not inputs:
+        raise ArgumentTypeError(f"{op}: give the tensor to differentiate at: {op}(f, x)")
+    for position, x in enumerate(inputs):
+        check_tensor(op, f"input {position}", x)
+        check_floating(op, x)
+    check_same_dtype(op, inputs)
+    owners = [x.owns_tape for x in inputs]
+    if any(owners) and not all(owners):
+        raise UntracedTensorError(
+            f"{op}: input {owners.index(True)} has a tape and input {owners.index(False)} has not; "
+            "trace all of them, or close over what is not to be differentiated"
         )
+    derivative = _Derivative(op, f, inputs, is_scalar)
+    if owners[0]:
+        return apply_enclosing(grad, derivative.recorded, inputs)
+    return derivative.plain()
 
-    gradients = [
-        found[x.id] if x.id in found else level.array(np.zeros_like(point.value))
-        for x, point in zip(traced, points, strict=True)
-    ]
-    parents = tuple([x.id for x in inputs] + list(level.leafs))
-    values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
-    needed = (True,) * len(values)
-    pullbacks: list[Pullbacks] = [
-        JointPullbacks(needed, partial(_replayed, level.recording, gradient.id, values))
-        for gradient in gradients
-    ]
-    # Plain values that the function has used may be computed from what gradients are asked of.
-    histories: list[History] = [step for step in steps if step[5]]
-    return [gradient.value for gradient in gradients], parents, pullbacks, histories
+
+class _Derivative(NamedTuple):
+    """A function, and the point where it is differentiated.
+
+    Attributes:
+        op: what messages name.
+        f: the function.
+        inputs: the point.
+        is_scalar: whether the function has to return a scalar.
+    """
+
+    op: str
+    f: Callable[..., Any]
+    inputs: tuple[Tensor[Any, Any, Any], ...]
+    is_scalar: bool
+
+    def plain(self) -> tuple[Tensor[Any, Any, Any], ...]:
+        """Return value and gradients as plain values."""
+        with GradientContext() as inside:
+            # On the way to a derivative of higher order a plain value is part of it if it came of
+            # what is, and a constant otherwise.
+            arrays: list[Any] = [x._array for x in self.inputs]
+            levels = [array.level for array in arrays if isinstance(array, Recorded)]
+            inside.level = max(levels, key=lambda level: level.depth, default=None)
+            traced = [_fresh(x, x._array) for x in self.inputs]
+            output = self._checked(self.f(*traced), inside)
+            ones = rewrap(output, np.ones_like(output._array), next_id(), None)
+            gradients = output.backward(ones, wrt=traced)
+        # All that the function has used is before its gradient, with the past of the inputs.
+        origins = gradients.origins
+        for x in self.inputs:
+            origins += (x.id,) if x.history is None else (x.id, x.history)
+        found = [output._array]
+        for x, of_x in zip(self.inputs, traced, strict=True):
+            array = gradients.array(of_x.id)
+            found.append(np.zeros_like(x._array) if array is None else array)
+        results = [rewrap(self.inputs[0], array, next_id(), None) for array in found]
+        for result in results:
+            result.history = gap_step(result.id, grad, origins, size_of(origins))
+        return tuple(results)
+
+    def recorded(self, *arrays: Array) -> Enclosed:
+        """Run the function and its backward pass on arrays that record both."""
+        level = RecordingLevel(active_context().level)
+        points = [level.array(array) for array in arrays]
+        with GradientContext() as inside:
+            inside.level = level
+            traced = [_fresh(x, point) for x, point in zip(self.inputs, points, strict=True)]
+            output = self._checked(self.f(*traced), inside)
+            value: Any = level.lift(output._array)
+            seed = level.array(np.ones_like(value.value))
+            wanted: dict[int, Any] = {x.id: x for x in traced}
+            steps, _ = gathered(output.history)
+            run, _ = pruned(self.op, steps, output.id, wanted)
+            started: dict[int, Any] = {output.id: seed}
+            found: dict[int, Any] = replay(
+                _lifting(run, level), started, BackwardPass(), [], kept=frozenset(wanted)
+            )
+
+        results = [value]
+        for x, point in zip(traced, points, strict=True):
+            results.append(
+                found[x.id] if x.id in found else level.array(np.zeros_like(point.value))
+            )
+        parents = tuple([x.id for x in self.inputs] + list(level.leafs))
+        values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
+        needed = (True,) * len(values)
+        pullbacks: list[Pullbacks] = [
+            JointPullbacks(needed, partial(_replayed, level.recording, result.id, values))
+            for result in results
+        ]
+        # Plain values that the function has used may be computed from what gradients are asked of.
+        histories: list[History] = [step for step in steps if step[5]]
+        return [result.value for result in results], parents, pullbacks, histories
+
+    def _checked(
+        self, output: Tensor[Any, Any, Any], inside: GradientContext
+    ) -> Tensor[Any, OwnedTape, Any]:
+        op = self.op
+        check_tensor(op, "the result of f", output)
+        if self.is_scalar and output._array.shape != ():
+            raise ShapeError(
+                f"{op}: f must return a scalar, its result has shape {output._array.shape}; "
+                "reduce it (mean(), sum()), or write value_and_grad"
+            )
+        check_floating(op, output)
+        if output.tape is None:
+            raise UntracedTensorError(
+                f"{op}: the result of f has no tape, so it does not depend on the input; inside f "
+                "use the tensor that it is given, without detach()"
+            )
+        if not output.tape.is_only_of(inside):
+            raise HigherOrderError(
+                f"{op}: f uses a tensor that has a tape from outside; give it to {op} as another "
+                "input, or detach() it if it is a constant"
+            )
+        return output
 
 
 def _replayed(
@@ -287,24 +396,3 @@ def _fresh(x: Tensor[Any, Any, Any], array: Array | Recorded) -> Tensor[Any, Any
     """Return `array` as a traced tensor with an id of its own, apart from what `f` closes over."""
     data: Any = array
     return wrap(type(x), data, next_id(), OwnedTape())
-
-
-def _checked(output: Tensor[Any, Any, Any], inside: GradientContext) -> Tensor0D[OwnedTape, Any]:
-    check_tensor("grad", "the result of f", output)
-    if output.array.shape != ():
-        raise ShapeError(
-            f"grad: f must return a scalar, its result has shape {output.array.shape}; "
-            "reduce it (mean(), sum())"
-        )
-    check_floating("grad", output)
-    if not isinstance(output.tape, OwnedTape):
-        raise UntracedTensorError(
-            "grad: the result of f owns no tape, so it does not depend on the input; inside f use "
-            "the tensor that it is given, without detach()"
-        )
-    if not output.tape.is_only_of(inside):
-        raise HigherOrderError(
-            "grad: f uses a tensor that has a tape from outside; give it to grad as another "
-            "input, or detach() it if it is a constant"
-        )
-    return output

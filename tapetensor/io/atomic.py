@@ -11,6 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from tapetensor.machine.webassembly import IN_WEBASSEMBLY
+
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` make a file beside `path`, and put that in its place once it is on the disk.
@@ -33,13 +35,14 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         write(temporary)
         if target.exists():
             shutil.copymode(target, temporary)
-        _flush(temporary)
+        _flush(temporary, os.O_RDWR)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
-    if os.name == "posix":
-        # So that the new name survives a power cut as well; elsewhere directories cannot be opened.
-        _flush(target.parent)
+    # So that the new name survives a power cut as well; elsewhere directories cannot be opened, or
+    # be flushed.
+    if os.name == "posix" and not IN_WEBASSEMBLY:
+        _flush(target.parent, os.O_RDONLY)
 
 
 def check_regular(path: Path) -> None:
@@ -54,8 +57,8 @@ def check_regular(path: Path) -> None:
             raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", os.fspath(path))
 
 
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+def _flush(path: Path, access: int) -> None:
+    descriptor = os.open(path, access)
     try:
         os.fsync(descriptor)
     finally:

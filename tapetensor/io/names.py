@@ -89,7 +89,7 @@ class Chosen:
         strict = as_flag(op, "strict", strict)
         self._source = source
         tensors = {**module.parameters(), **module.buffers()}
-        self._kept = {name: tensor.array for name, tensor in tensors.items()}
+        self._kept = {name: tensor._array for name, tensor in tensors.items()}
         expected = {name: header_of(array) for name, array in self._kept.items()}
         renamed = _renamed(op, source, names)
         found = {ours: _Entry(source.headers[theirs], theirs) for ours, theirs in renamed.items()}

@@ -124,7 +124,7 @@ class _ModuleState(State):
 
     @override
     def arrays(self) -> dict[str, Array]:
-        return {name: tensor.array for name, tensor in self._tensors.items()}
+        return {name: tensor._array for name, tensor in self._tensors.items()}
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
@@ -168,7 +168,7 @@ class _ModuleState(State):
         tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
         for name, array in self._in_our_names(arrays).items():
             # A model that was moved stays where it is.
-            tensors[name].array = beside(array, tensors[name].array)
+            tensors[name]._array = beside(array, tensors[name]._array)
 
     def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         return pytorch.in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))

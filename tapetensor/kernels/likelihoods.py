@@ -29,7 +29,7 @@ def gaussian_nll(
         terms,
         reduction,
         lambda g: np.multiply(difference / held, g),
-        None,
+        lambda g: np.multiply(difference / held, -g),
         # As PyTorch's, below `eps`, too, so that a variance can come back from there.
         lambda g: np.multiply(0.5 * (held - np.square(difference)) / np.square(held), g),
     )
@@ -41,13 +41,17 @@ def poisson_nll(
     """``rate - count * log(rate)``, with Stirling's approximation of ``log(count!)``."""
     if log_input:
         rates = np.exp(given)
-        terms, slope = rates - counts * given, rates - counts
+        terms, slope, slope_of_counts = rates - counts * given, rates - counts, -given
     else:
         # A rate of 0 is seen as one that is barely above it, as in PyTorch.
         held = given + 1e-8
-        terms, slope = given - np.multiply(counts, np.log(held)), 1 - counts / held
+        logarithms = np.log(held)
+        terms, slope = given - np.multiply(counts, logarithms), 1 - counts / held
+        slope_of_counts = -logarithms
     if full:
         many = np.maximum(counts, 1)
         stirling = many * np.log(many) - many + 0.5 * np.log(2 * math.pi * many)
         terms = np.add(terms, np.where(counts > 1, stirling, 0))
-    return reduced(terms, reduction, lambda g: slope * g, None)
+        rising = np.log(many) + 0.5 / many
+        slope_of_counts = np.add(slope_of_counts, np.where(counts > 1, rising, 0))
+    return reduced(terms, reduction, lambda g: slope * g, lambda g: slope_of_counts * g)

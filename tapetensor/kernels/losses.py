@@ -1,7 +1,7 @@
 """Losses: a prediction and a target in, the mean error out, or the sum, or the errors one by one.
 
-Each has a pullback of its own. It saves the walk through three to six recorded ops and, since a
-target is a constant, the cotangent of the target, which a composition would compute all the same.
+Each has pullbacks of its own, which saves the walk through three to six recorded ops. What a target
+says in floating numbers is differentiated as the prediction is; weights of classes are constants.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_fro
 from tapetensor.kernels.numerics.reduction import Reduction, over_rows, reduced
 from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import CONSTANT
 
 
 @native_from(FEW_STEPS)
@@ -23,7 +24,10 @@ def mse(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, 
     """The squared differences."""
     difference = prediction - target
     return reduced(
-        np.square(difference), reduction, lambda g: np.multiply(difference, 2.0 * g), None
+        np.square(difference),
+        reduction,
+        lambda g: np.multiply(difference, 2.0 * g),
+        lambda g: np.multiply(difference, -2.0 * g),
     )
 
 
@@ -40,7 +44,12 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     # The slope of a root at 0 is infinite, and a second derivative would read it.
     root = np.sqrt(np.where(is_zero, 1, square))
     y = np.where(is_zero, 0, root)
-    return y, (lambda g: difference * (np.where(is_zero, 0, g) / (count * root)), None)
+
+    def slope(g: Array) -> Array:
+        cotangent: Array = difference * (np.where(is_zero, 0, g) / (count * root))
+        return cotangent
+
+    return y, (slope, lambda g: slope(-g))
 
 
 @native_from(FEW_STEPS)
@@ -48,7 +57,10 @@ def mae(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, 
     """The absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
     return reduced(
-        np.absolute(difference), reduction, lambda g: np.multiply(np.sign(difference), g), None
+        np.absolute(difference),
+        reduction,
+        lambda g: np.multiply(np.sign(difference), g),
+        lambda g: np.multiply(np.sign(difference), -g),
     )
 
 
@@ -59,7 +71,8 @@ def huber(
     """Half the squared difference up to `delta`, linear beyond."""
     difference = prediction - target
     held = np.clip(difference, -delta, delta)
-    return reduced(held * (difference - 0.5 * held), reduction, lambda g: held * g, None)
+    terms = held * (difference - 0.5 * held)
+    return reduced(terms, reduction, lambda g: held * g, lambda g: held * -g)
 
 
 @native_from(FEW_STEPS)
@@ -70,7 +83,12 @@ def smooth_l1(
     difference = prediction - target
     held = np.clip(difference, -beta, beta)
     terms = held * (difference - 0.5 * held) / beta
-    return reduced(terms, reduction, lambda g: np.multiply(held, g / beta), None)
+    return reduced(
+        terms,
+        reduction,
+        lambda g: np.multiply(held, g / beta),
+        lambda g: np.multiply(held, g / -beta),
+    )
 
 
 def pinball(
@@ -81,7 +99,12 @@ def pinball(
     # Half the absolute value, tilted: no choice by element, and at 0 the middle of both slopes.
     tilt = 0.5 - q
     terms = np.absolute(difference) * 0.5 + difference * tilt
-    return reduced(terms, reduction, lambda g: (np.sign(difference) * 0.5 + tilt) * g, None)
+
+    def slope(g: Array) -> Array:
+        cotangent: Array = (np.sign(difference) * 0.5 + tilt) * g
+        return cotangent
+
+    return reduced(terms, reduction, slope, lambda g: slope(-g))
 
 
 def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
@@ -106,7 +129,7 @@ def weighted_nll(
         reduction,
         lambda g: -targets * over_rows(g, terms),
         None,
-        None,
+        CONSTANT,
         weight=np.sum(targets),
     )
 
@@ -154,7 +177,7 @@ def weighted_cross_entropy(
         reduction,
         lambda g: _slope(log_softmax, targets, totals) * over_rows(g, terms),
         None,
-        None,
+        CONSTANT,
         weight=np.sum(weights * at_label),
     )
 
@@ -171,13 +194,13 @@ def cross_entropy_with_probabilities(
         terms,
         reduction,
         lambda g: _slope(log_softmax, probabilities, totals) * over_rows(g, terms),
-        None,
+        lambda g: -log_softmax * over_rows(g, terms),
     )
 
 
 @native_from(MANY_STEPS)
 def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
-    """``sum(p * (log p - log_softmax(logits)))`` of every row; ``0 * log 0`` is 0."""
+    """``sum(p * (log p - log_softmax(logits)))`` of every row; ``0 * log 0`` is 0, with slope 0."""
     totals = row_sums(probabilities)
     log_softmax = _log_softmax(_where_any_counts(logits, totals))
     log_probabilities = np.log(np.where(probabilities == 0, 1, probabilities))
@@ -186,7 +209,10 @@ def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[A
         terms,
         reduction,
         lambda g: _slope(log_softmax, probabilities, totals) * over_rows(g, terms),
-        None,
+        lambda g: np.multiply(
+            log_probabilities + np.where(probabilities == 0, 0, 1) - log_softmax,
+            over_rows(g, terms),
+        ),
     )
 
 
@@ -205,7 +231,7 @@ def binary_cross_entropy(
 
     rest: Array = np.multiply(1 - probabilities, log_no)
     terms = -(probabilities * log_yes + rest)
-    return reduced(terms, reduction, slope, None)
+    return reduced(terms, reduction, slope, lambda g: np.multiply(log_no - log_yes, g))
 
 
 @native_from(MANY_STEPS)
@@ -226,7 +252,7 @@ def binary_cross_entropy_with_logits(
     # The sign gives the derivative at 0 that lies between those of both sides.
     weights = np.subtract(0.5 * (np.sign(logits) + 1), probabilities)
     terms = weights * np.where(weights == 0, 0, logits) + np.log1p(decay)
-    return reduced(terms, reduction, slope, None)
+    return reduced(terms, reduction, slope, lambda g: np.multiply(-logits, g))
 
 
 def weighted_binary_cross_entropy(
@@ -248,7 +274,13 @@ def weighted_binary_cross_entropy(
     tail = np.log1p(decay)
     terms = _weighted(rests, np.maximum(logits, 0) + tail)
     terms = terms + _weighted(weights * probabilities, np.maximum(-logits, 0) + tail)
-    return reduced(terms, reduction, slope, None, None)
+
+    def slope_of_target(g: Array) -> Array:
+        surprise = weights * (np.maximum(-logits, 0) + tail) - (np.maximum(logits, 0) + tail)
+        cotangent: Array = np.multiply(surprise, g)
+        return cotangent
+
+    return reduced(terms, reduction, slope, slope_of_target, CONSTANT)
 
 
 @native_from(MANY_STEPS)

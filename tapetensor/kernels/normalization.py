@@ -8,19 +8,28 @@ from collections.abc import Callable
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels.numerics import channels
+from tapetensor.kernels.numerics import normalized as rows
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.mean import mean_over
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.steps import whole_kernel
 from tapetensor.kernels.numerics.sums import products_over, row_products, row_sums, sum_over
 from tapetensor.tape import Pullbacks
-from tapetensor.tape.pullbacks import computed_once
+from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 
 
 @whole_kernel(lambda x, *_: x.shape, for_models=True)
 @native_from(MANY_STEPS)
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
     """Normalize the last axis, then scale and shift."""
+    if rows.are_many(x, weight, bias):
+        y, *numbers = rows.normalized(x, weight, bias, eps)
+
+        def cotangents(needed: Needed, g: Array) -> list[Array | None]:
+            return rows.cotangents(g, x, weight, (numbers[0], numbers[1]), needed)
+
+        return y, JointPullbacks((True, True, True), cotangents)
     count = x.shape[-1]
     normalized = x - row_sums(x) / count
     inverse_std = 1.0 / np.sqrt(row_products(normalized, normalized) / count + eps)
@@ -86,6 +95,14 @@ def batch_norm(
         eps: added to the variance.
         observe: is called with the mean and the biased variance of every channel.
     """
+    if channels.are_many(x, weight, bias):
+        y, means, variances, inverses = channels.normalized(x, weight, bias, eps)
+        observe(np.reshape(means, weight.shape), np.reshape(variances, weight.shape))
+
+        def cotangents(needed: Needed, g: Array) -> list[Array]:
+            return channels.cotangents(g, x, weight, means, inverses, needed[0])
+
+        return y, JointPullbacks((True, True, True), cotangents)
     axes, count = _beside_channels(x)
     per_channel = _channel_shape(x.ndim, weight)
     centred, inverse_std, mean, variance = _centred(x, axes, count, eps)

@@ -1,6 +1,7 @@
 """Losses: how far a prediction is from its target, as a scalar to run `backward` on.
 
-The target is a constant: it must be a plain value, and no gradient flows to it. Losses are means,
+Gradients flow to the prediction and to the target, where there is a derivative. Labels, signs and
+weights are constants by convention: to ask for a gradient behind one is an error. Losses are means,
 so that their size does not depend on the batch, unless `reduction` says otherwise, and a loss over
 no elements is refused.
 """

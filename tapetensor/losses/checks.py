@@ -35,18 +35,19 @@ def check_pair(
     target_name: str = "target",
     rank: int = 0,
 ) -> None:
-    """Refuse a target that is not a plain value of the shape and dtype of the prediction.
+    """Refuse a target that is not of the shape and dtype of the prediction.
 
     Raises:
         ShapeError: if the shapes differ, or there is nothing to take the mean of.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if the target owns a tape.
     """
-    check_target(op, prediction, target, target_name, prediction_name)
-    shape = prediction.array.shape
-    if target.array.shape != shape:
+    check_tensor(op, prediction_name, prediction)
+    check_floating(op, prediction)
+    check_tensor(op, target_name, target)
+    shape = prediction._array.shape
+    if target._array.shape != shape:
         _refuse_unlike(op, {prediction_name: prediction, target_name: target})
-    if prediction.array.size == 0 or len(shape) < rank:
+    if prediction._array.size == 0 or len(shape) < rank:
         raise ShapeError(
             f"{op}: shape {shape} leaves nothing to take the mean of; "
             + ("give (*Ds, N), with at least one row and one class" if rank else "give an element")
@@ -66,16 +67,16 @@ def check_alike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]], rank
         check_tensor(op, name, operand)
         check_floating(op, operand)
     one, *others = operands.values()
-    shape = one.array.shape
-    if any(other.array.shape != shape for other in others):
+    shape = one._array.shape
+    if any(other._array.shape != shape for other in others):
         _refuse_unlike(op, operands)
-    if one.array.size == 0 or len(shape) < rank:
+    if one._array.size == 0 or len(shape) < rank:
         raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of")
     check_same_dtype(op, tuple(operands.values()))
 
 
 def _refuse_unlike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]]) -> Never:
-    shapes = {name: sized(operand.array.shape) for name, operand in operands.items()}
+    shapes = {name: sized(operand._array.shape) for name, operand in operands.items()}
     raise refusal(lambda: rules.check_alike(op, shapes))
 
 
@@ -94,16 +95,16 @@ def check_signs(
     check_alike(op, operands)
     (name, operand), *_ = operands.items()
     check_target(op, operand, signs, "signs", name)
-    if signs.array.shape != operand.array.shape:
+    if signs._array.shape != operand._array.shape:
         _refuse_unlike(op, {name: operand, "signs": signs})
     check_each_sign(op, signs)
 
 
 def check_each_sign(op: str, signs: TensorBase[Any, Any, Any]) -> None:
     """Refuse signs that are neither 1 nor -1, or of a dtype that has no -1."""
-    if signs.array.dtype.kind != "i":
-        raise DTypeError(f"{op}: signs must be signed integers, got {signs.array.dtype}")
-    run_check(_refuse_other_signs, signs.array, op)
+    if signs._array.dtype.kind != "i":
+        raise DTypeError(f"{op}: signs must be signed integers, got {signs._array.dtype}")
+    run_check(_refuse_other_signs, signs._array, op)
 
 
 def check_between(
@@ -114,7 +115,7 @@ def check_between(
     Raises:
         ArgumentValueError: if there are some.
     """
-    run_check(_refuse_outside, tensor.array, op, what, low, high, cure)
+    run_check(_refuse_outside, tensor._array, op, what, low, high, cure)
 
 
 def _refuse_other_signs(values: Array, op: str) -> None:
@@ -174,16 +175,16 @@ def check_labels_of(
         UntracedTensorError: if they own a tape.
     """
     check_target(op, scores, labels, "labels", scores_name)
-    shape = scores.array.shape
+    shape = scores._array.shape
     place = len(shape) - 1
     if axis != -1:
         place = as_int(op, "axis", axis)
         if place != 1:
             raise ArgumentValueError(f"{op}: axis must be -1 or 1, got {axis!r}")
-    if not (0 <= place < len(shape) and labels.array.shape == shape[:place] + shape[place + 1 :]):
-        of_scores, of_labels = sized(shape), sized(labels.array.shape)
+    if not (0 <= place < len(shape) and labels._array.shape == shape[:place] + shape[place + 1 :]):
+        of_scores, of_labels = sized(shape), sized(labels._array.shape)
         raise refusal(lambda: rules.check_labels(op, scores_name, of_scores, of_labels, place))
-    if scores.array.size == 0:
+    if scores._array.size == 0:
         raise ShapeError(
             f"{op}: {scores_name} of shape {shape} leave nothing to take the mean of; give at "
             "least one row and one class"
@@ -195,7 +196,7 @@ def check_labels_of(
 
 def classes_last(scores: Tensor[Any, Any, Any], place: int) -> Tensor[Any, Any, Any]:
     """Return scores with the axis of the classes at the end."""
-    last = scores.array.ndim - 1
+    last = scores._array.ndim - 1
     if place == last:
         return scores
     axes: Any = (*range(place), *range(place + 1, last + 1), place)
@@ -228,8 +229,8 @@ def check_weights(
     check_plain(op, name, weights, f"no gradient flows to it: write {name}.detach()")
     check_same_dtype(op, (scores, weights))
     shapes = [classes, ()] if name == "pos_weight" else [classes]
-    if weights.array.shape not in shapes:
+    if weights._array.shape not in shapes:
         raise ShapeError(
             f"{op}: {name} must have shape {' or '.join(map(str, shapes))}, "
-            f"got {weights.array.shape}"
+            f"got {weights._array.shape}"
         )

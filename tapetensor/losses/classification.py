@@ -18,7 +18,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.creation import zeros_beside
 from tapetensor.tensor.indexing import I
-from tapetensor.tensor.tensor import Tensor, Tensor0D
+from tapetensor.tensor.tensor import Joins, Tensor, Tensor0D
 from tapetensor.typing import B, Ds, F, N, S, T
 
 
@@ -67,15 +67,15 @@ def cross_entropy(
     reduction: Literal["none"],
 ) -> Tensor[tuple[B, *Ds], T, F]: ...
 def cross_entropy(
-    logits: Any,
-    labels: Any,
+    logits: Tensor[Any, Any, Any],
+    labels: Tensor[Any, Any, Any],
     *,
     axis: int = -1,
-    class_weights: Any = None,
-    label_smoothing: Any = 0.0,
-    ignore_index: Any = None,
-    reduction: Any = "mean",
-) -> Any:
+    class_weights: Tensor[Any, Any, Any] | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int | None = None,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cross entropy between class labels and the softmax of logits.
 
         mean(-log_softmax(logits)[label]),  or with weights w, smoothing s and N classes
@@ -170,14 +170,14 @@ def nll(
     reduction: Literal["none"],
 ) -> Tensor[tuple[B, *Ds], T, F]: ...
 def nll(
-    log_probabilities: Any,
-    labels: Any,
+    log_probabilities: Tensor[Any, Any, Any],
+    labels: Tensor[Any, Any, Any],
     *,
     axis: int = -1,
-    class_weights: Any = None,
-    ignore_index: Any = None,
-    reduction: Any = "mean",
-) -> Any:
+    class_weights: Tensor[Any, Any, Any] | None = None,
+    ignore_index: int | None = None,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the negative log-likelihood of class labels.
 
         mean(-log_probabilities[label]),  or with weights w
@@ -232,7 +232,7 @@ def nll(
 
 def _weights_of(op: str, scores: Any, place: int, class_weights: Any) -> Tensor[Any, Any, Any]:
     """Return the weights of the classes, 1 for each where none are given."""
-    classes = (scores.array.shape[place],)
+    classes = (scores._array.shape[place],)
     weights = zeros_beside(scores, classes) + 1 if class_weights is None else class_weights
     check_weights(op, "class_weights", weights, scores, classes)
     return weights
@@ -241,26 +241,30 @@ def _weights_of(op: str, scores: Any, place: int, class_weights: Any) -> Tensor[
 @overload
 def cross_entropy_with_probabilities(
     logits: Tensor[tuple[*Ds, N], T, F],
-    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    probabilities: Joins[tuple[*Ds, N], T, F],
     *,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
 def cross_entropy_with_probabilities(
     logits: Tensor[tuple[*Ds, N], T, F],
-    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    probabilities: Joins[tuple[*Ds, N], T, F],
     *,
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
 def cross_entropy_with_probabilities(
-    logits: Any, probabilities: Any, *, reduction: Any = "mean"
-) -> Any:
+    logits: Tensor[Any, Any, Any],
+    probabilities: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cross entropy between distributions and the softmax of logits.
 
         mean over rows of -sum(p * log_softmax(logits))
 
     Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
-    Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
+    Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows;
+        ``-log_softmax(logits) / n`` for `probabilities`.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
@@ -271,7 +275,6 @@ def cross_entropy_with_probabilities(
     Raises:
         ShapeError: if the shapes differ, or there are no rows or no classes.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `probabilities` own a tape.
         ArgumentValueError: if `reduction` is none of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 3.13.
@@ -289,18 +292,23 @@ def cross_entropy_with_probabilities(
 @overload
 def binary_cross_entropy(
     predictions: Tensor[S, T, F],
-    probabilities: Tensor[S, NoneTape, F],
+    probabilities: Joins[S, T, F],
     *,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
 def binary_cross_entropy(
     predictions: Tensor[S, T, F],
-    probabilities: Tensor[S, NoneTape, F],
+    probabilities: Joins[S, T, F],
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
+def binary_cross_entropy(
+    predictions: Tensor[Any, Any, Any],
+    probabilities: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cross entropy between probabilities of yes and predicted ones.
 
         mean(-p * log(q) - (1 - p) * log(1 - q)),  logarithms at least -100
@@ -308,8 +316,8 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
     As PyTorch's. `binary_cross_entropy_with_logits` keeps the accuracy that a sigmoid loses.
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
-    Derivative: ``(q - p) / (q * (1 - q)) / n`` for `n` elements, the product at least 1e-12; none
-        for `probabilities`.
+    Derivative: ``(q - p) / (q * (1 - q)) / n`` for `n` elements, the product at least 1e-12;
+        ``(log(1 - q) - log(q)) / n`` for `probabilities`.
 
     Args:
         predictions: what the model says, in [0, 1].
@@ -319,7 +327,6 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `probabilities` own a tape.
         ArgumentValueError: if a prediction is no probability.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 6.2.2.2.
@@ -338,7 +345,7 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
 @overload
 def binary_cross_entropy_with_logits(
     logits: Tensor[S, T, F],
-    probabilities: Tensor[S, NoneTape, F],
+    probabilities: Joins[S, T, F],
     *,
     pos_weight: Tensor[Any, NoneTape, F] | None = None,
     reduction: Literal["mean", "sum"] = "mean",
@@ -346,21 +353,26 @@ def binary_cross_entropy_with_logits(
 @overload
 def binary_cross_entropy_with_logits(
     logits: Tensor[S, T, F],
-    probabilities: Tensor[S, NoneTape, F],
+    probabilities: Joins[S, T, F],
     *,
     pos_weight: Tensor[Any, NoneTape, F] | None = None,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def binary_cross_entropy_with_logits(
-    logits: Any, probabilities: Any, *, pos_weight: Any = None, reduction: Any = "mean"
-) -> Any:
+    logits: Tensor[Any, Any, Any],
+    probabilities: Tensor[Any, Any, Any],
+    *,
+    pos_weight: Tensor[Any, Any, Any] | None = None,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cross entropy between probabilities of yes and the sigmoid of logits.
 
         mean(-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l)))
         = mean(max(l, 0) - l * p + log(1 + exp(-abs(l))))
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
-    Derivative: ``(sigmoid(l) - p) / n`` for `n` elements; none for `probabilities`.
+    Derivative: ``(sigmoid(l) - p) / n`` for `n` elements; ``-l / n`` for `probabilities`.
+        `pos_weight` is a constant: to ask for its gradient is an error.
 
     Args:
         logits: scores in natural-log units; finite at any size.
@@ -372,7 +384,6 @@ def binary_cross_entropy_with_logits(
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `probabilities` own a tape.
         ArgumentValueError: if `reduction` is none of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 6.2.2.2.
@@ -386,7 +397,7 @@ def binary_cross_entropy_with_logits(
     options = (as_reduction(op, reduction),)
     if pos_weight is None:
         return apply(losses.binary_cross_entropy_with_logits, (logits, probabilities), options)
-    check_weights(op, "pos_weight", pos_weight, logits, logits.array.shape[-1:])
+    check_weights(op, "pos_weight", pos_weight, logits, logits._array.shape[-1:])
     operands = logits, probabilities, pos_weight
     return apply(losses.weighted_binary_cross_entropy, operands, options)
 
@@ -394,24 +405,31 @@ def binary_cross_entropy_with_logits(
 @overload
 def kl_div(
     logits: Tensor[tuple[*Ds, N], T, F],
-    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    probabilities: Joins[tuple[*Ds, N], T, F],
     *,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
 def kl_div(
     logits: Tensor[tuple[*Ds, N], T, F],
-    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    probabilities: Joins[tuple[*Ds, N], T, F],
     *,
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
-def kl_div(logits: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
+def kl_div(
+    logits: Tensor[Any, Any, Any],
+    probabilities: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the Kullback-Leibler divergence of the softmax of logits from distributions.
 
         mean over rows of sum(p * (log(p) - log_softmax(logits))),  0 * log(0) = 0
 
     Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
-    Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
+    Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows;
+        ``(log p + 1 - log_softmax(logits)) / n`` for `probabilities`, without the first two terms
+        where `p` is 0.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
@@ -422,7 +440,6 @@ def kl_div(logits: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
     Raises:
         ShapeError: if the shapes differ, or there are no rows or no classes.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `probabilities` own a tape.
         ArgumentValueError: if `reduction` is none of the three.
 
     Source: Kullback & Leibler (1951), "On information and sufficiency".

@@ -8,7 +8,6 @@ from typing import Any, Literal, overload
 from tapetensor.arguments import as_flag, as_number
 from tapetensor.kernels import likelihoods
 from tapetensor.losses.checks import as_reduction, check_alike, check_between, check_pair
-from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.tensor import Joins, Tensor, Tensor0D
 from tapetensor.typing import F, S, T
@@ -17,7 +16,7 @@ from tapetensor.typing import F, S, T
 @overload
 def gaussian_nll(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     variance: Joins[S, T, F],
     *,
     full: bool = False,
@@ -27,7 +26,7 @@ def gaussian_nll(
 @overload
 def gaussian_nll(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     variance: Joins[S, T, F],
     *,
     full: bool = False,
@@ -35,14 +34,14 @@ def gaussian_nll(
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def gaussian_nll(
-    prediction: Any,
-    target: Any,
-    variance: Any,
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    variance: Tensor[Any, Any, Any],
     *,
     full: bool = False,
     eps: float = 1e-6,
-    reduction: Any = "mean",
-) -> Any:
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the negative log-likelihood of numbers by normal distributions.
 
         mean((log(v) + (prediction - target)**2 / v) / 2),  v = max(variance, eps)
@@ -50,11 +49,11 @@ def gaussian_nll(
     Shape: ``S, S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(prediction - target) / v / n`` for `prediction`, for `n` elements, and
         ``(v - (prediction - target)**2) / (2 * v**2) / n`` for `variance`, below `eps`, too, as
-        PyTorch's; none for `target`.
+        PyTorch's; for `target` minus that for `prediction`.
 
     Args:
         prediction: the means.
-        target: what was seen, a plain value of the same shape and dtype.
+        target: what was seen, of the same shape and dtype.
         variance: the variances, >= 0: a plain value, or one that owns a tape, too.
         full: whether the constant ``log(2 * pi) / 2`` is added.
         eps: what the variances count at least, > 0.
@@ -63,7 +62,6 @@ def gaussian_nll(
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `target` owns a tape.
         ArgumentValueError: if a variance is below 0, or `eps` or `reduction` is out of range.
         ArgumentTypeError: if an argument is of the wrong kind.
 
@@ -86,7 +84,7 @@ def gaussian_nll(
 @overload
 def poisson_nll(
     log_rates: Tensor[S, T, F],
-    counts: Tensor[S, NoneTape, F],
+    counts: Joins[S, T, F],
     *,
     log_input: bool = True,
     full: bool = False,
@@ -95,20 +93,20 @@ def poisson_nll(
 @overload
 def poisson_nll(
     log_rates: Tensor[S, T, F],
-    counts: Tensor[S, NoneTape, F],
+    counts: Joins[S, T, F],
     *,
     log_input: bool = True,
     full: bool = False,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def poisson_nll(
-    log_rates: Any,
-    counts: Any,
+    log_rates: Tensor[Any, Any, Any],
+    counts: Tensor[Any, Any, Any],
     *,
     log_input: bool = True,
     full: bool = False,
-    reduction: Any = "mean",
-) -> Any:
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the negative log-likelihood of counts by Poisson distributions.
 
         mean(exp(log_rate) - count * log_rate),  or with log_input=False
@@ -116,7 +114,8 @@ def poisson_nll(
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(exp(log_rate) - count) / n`` for `n` elements, or
-        ``(1 - count / (rate + 1e-8)) / n``; none for `counts`.
+        ``(1 - count / (rate + 1e-8)) / n``; for `counts` minus the logarithm of the rate over `n`,
+        and with `full` the slope of the approximation.
 
     Args:
         log_rates: natural logarithms of the expected counts, or these themselves, >= 0.
@@ -128,7 +127,6 @@ def poisson_nll(
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `counts` own a tape.
         ArgumentValueError: if a rate that is no logarithm is below 0, or `reduction` is none of the
             three.
         ArgumentTypeError: if an argument is of the wrong kind.

@@ -32,8 +32,12 @@ def hinge_embedding(
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def hinge_embedding(
-    distances: Any, signs: Any, margin: float = 1.0, *, reduction: Any = "mean"
-) -> Any:
+    distances: Tensor[Any, Any, Any],
+    signs: Tensor[Any, Any, Any],
+    margin: float = 1.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the hinge loss of distances of pairs that are alike, or are not.
 
         mean(x where sign == 1 else max(0, margin - x))
@@ -83,7 +87,12 @@ def soft_margin(
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def soft_margin(prediction: Any, signs: Any, *, reduction: Any = "mean") -> Any:
+def soft_margin(
+    prediction: Tensor[Any, Any, Any],
+    signs: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the logistic loss of scores of yes and no.
 
         mean(log(1 + exp(-sign * x)))
@@ -134,8 +143,13 @@ def margin_ranking(
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def margin_ranking(
-    lhs: Any, rhs: Any, signs: Any, margin: float = 0.0, *, reduction: Any = "mean"
-) -> Any:
+    lhs: Tensor[Any, Any, Any],
+    rhs: Tensor[Any, Any, Any],
+    signs: Tensor[Any, Any, Any],
+    margin: float = 0.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the loss of pairs of scores that should be in an order.
 
         mean(max(0, -sign * (lhs - rhs) + margin))
@@ -191,8 +205,13 @@ def multi_margin(
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
 def multi_margin(
-    scores: Any, labels: Any, margin: float = 1.0, *, power: Any = 1, reduction: Any = "mean"
-) -> Any:
+    scores: Tensor[Any, Any, Any],
+    labels: Tensor[Any, Any, Any],
+    margin: float = 1.0,
+    *,
+    power: Literal[1, 2] = 1,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the hinge loss of many classes.
 
         mean over rows of sum(max(0, margin - x[label] + x[i])**power for i != label) / N
@@ -251,8 +270,13 @@ def triplet_margin(
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
 def triplet_margin(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, *, reduction: Any = "mean"
-) -> Any:
+    anchor: Tensor[Any, Any, Any],
+    positive: Tensor[Any, Any, Any],
+    negative: Tensor[Any, Any, Any],
+    margin: float = 1.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the loss of vectors that should be nearer to one than to another.
 
         mean(max(0, |anchor - positive| - |anchor - negative| + margin)),

@@ -7,43 +7,46 @@ from typing import Any, Literal, overload
 from tapetensor.arguments import as_number
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import as_reduction, check_pair
-from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.tensor import Tensor, Tensor0D
+from tapetensor.tensor.tensor import Joins, Tensor, Tensor0D
 from tapetensor.typing import F, S, T
 
 
 @overload
 def mse(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     *,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
 def mse(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def mse(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
+def mse(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the mean squared error.
 
         mean((prediction - target)**2)
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
-    Derivative: ``2 * (prediction - target) / n`` for `n` elements; none for `target`.
+    Derivative: ``2 * (prediction - target) / n`` for `n` elements; minus that for `target`.
 
     Args:
         prediction: what the model says.
-        target: what it should say, a plain value of the same shape and dtype.
+        target: what it should say, of the same shape and dtype.
         reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `target` owns a tape.
         ArgumentValueError: if `reduction` is none of the three.
 
     >>> import tapetensor as tt
@@ -54,23 +57,22 @@ def mse(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
     return apply(losses.mse, (prediction, target), (as_reduction("mse", reduction),))
 
 
-def rmse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0D[T, F]:
+def rmse(prediction: Tensor[S, T, F], target: Joins[S, T, F]) -> Tensor0D[T, F]:
     """Return the root of the mean squared error, in the unit of the target.
 
         sqrt(mean((prediction - target)**2))
 
     Shape: ``S, S -> ()``.
-    Derivative: ``(prediction - target) / (n * rmse)`` for `n` elements, 0 where all are equal; none
-        for `target`.
+    Derivative: ``(prediction - target) / (n * rmse)`` for `n` elements, 0 where all are equal;
+        minus that for `target`.
 
     Args:
         prediction: what the model says.
-        target: what it should say, a plain value of the same shape and dtype.
+        target: what it should say, of the same shape and dtype.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `target` owns a tape.
 
     >>> import tapetensor as tt
     >>> rmse(tt.from_numpy([3.0, 4.0], shape=(2,)), tt.from_numpy([2.0, 5.0], shape=(2,)))
@@ -83,35 +85,39 @@ def rmse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0
 @overload
 def mae(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     *,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
 def mae(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def mae(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
+def mae(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the mean absolute error.
 
         mean(abs(prediction - target))
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``sign(prediction - target) / n`` for `n` elements, 0 where the two are equal;
-        none for `target`.
+        minus that for `target`.
 
     Args:
         prediction: what the model says.
-        target: what it should say, a plain value of the same shape and dtype.
+        target: what it should say, of the same shape and dtype.
         reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `target` owns a tape.
         ArgumentValueError: if `reduction` is none of the three.
 
     >>> import tapetensor as tt
@@ -125,7 +131,7 @@ def mae(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
 @overload
 def huber(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     delta: float = 1.0,
     *,
     reduction: Literal["mean", "sum"] = "mean",
@@ -133,12 +139,18 @@ def huber(
 @overload
 def huber(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     delta: float = 1.0,
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def huber(prediction: Any, target: Any, delta: float = 1.0, *, reduction: Any = "mean") -> Any:
+def huber(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    delta: float = 1.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the Huber loss: squared for small errors, linear for large ones.
 
         mean(d**2 / 2 where abs(d) <= delta else delta * (abs(d) - delta / 2)),
@@ -146,18 +158,17 @@ def huber(prediction: Any, target: Any, delta: float = 1.0, *, reduction: Any = 
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``clip(d, -delta, delta) / n`` for `n` elements, the same from both sides where
-        ``abs(d) == delta``; none for `target`.
+        ``abs(d) == delta``; minus that for `target`.
 
     Args:
         prediction: what the model says.
-        target: what it should say, a plain value of the same shape and dtype.
+        target: what it should say, of the same shape and dtype.
         delta: where the loss turns linear, > 0 and finite.
         reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `target` owns a tape.
         ArgumentValueError: if `delta` is not positive and finite.
         ArgumentTypeError: if `delta` is not a number.
 
@@ -176,7 +187,7 @@ def huber(prediction: Any, target: Any, delta: float = 1.0, *, reduction: Any = 
 @overload
 def smooth_l1(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     beta: float = 1.0,
     *,
     reduction: Literal["mean", "sum"] = "mean",
@@ -184,12 +195,18 @@ def smooth_l1(
 @overload
 def smooth_l1(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     beta: float = 1.0,
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
-def smooth_l1(prediction: Any, target: Any, beta: float = 1.0, *, reduction: Any = "mean") -> Any:
+def smooth_l1(
+    prediction: Tensor[Any, Any, Any],
+    target: Tensor[Any, Any, Any],
+    beta: float = 1.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the smooth L1 loss: `huber` over `beta`, whose linear part has slope 1.
 
         mean(d**2 / (2 * beta) where abs(d) <= beta else abs(d) - beta / 2),
@@ -197,18 +214,17 @@ def smooth_l1(prediction: Any, target: Any, beta: float = 1.0, *, reduction: Any
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``clip(d / beta, -1, 1) / n`` for `n` elements, the same from both sides where
-        ``abs(d) == beta``; none for `target`.
+        ``abs(d) == beta``; minus that for `target`.
 
     Args:
         prediction: what the model says.
-        target: what it should say, a plain value of the same shape and dtype.
+        target: what it should say, of the same shape and dtype.
         beta: where the loss turns linear, > 0 and finite.
         reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `target` owns a tape.
         ArgumentValueError: if `beta` is not positive and finite.
         ArgumentTypeError: if `beta` is not a number.
 
@@ -227,7 +243,7 @@ def smooth_l1(prediction: Any, target: Any, beta: float = 1.0, *, reduction: Any
 @overload
 def quantile(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     q: float,
     *,
     reduction: Literal["mean", "sum"] = "mean",
@@ -235,14 +251,14 @@ def quantile(
 @overload
 def quantile(
     prediction: Tensor[S, T, F],
-    target: Tensor[S, NoneTape, F],
+    target: Joins[S, T, F],
     q: float,
     *,
     reduction: Literal["none"],
 ) -> Tensor[S, T, F]: ...
 def quantile(
     prediction: Tensor[Any, Any, Any],
-    target: Tensor[Any, NoneTape, Any],
+    target: Joins[Any, T, Any],
     q: float,
     *,
     reduction: Literal["mean", "sum", "none"] = "mean",
@@ -256,18 +272,17 @@ def quantile(
 
     Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``-q / n`` below the target and ``(1 - q) / n`` above it for `n` elements, the mean
-        of both where the two are equal; none for `target`.
+        of both where the two are equal; minus that for `target`.
 
     Args:
         prediction: what the model says.
-        target: what it should say, a plain value of the same shape and dtype.
+        target: what it should say, of the same shape and dtype.
         q: the share of the targets that are to lie below, from 0 to 1.
         reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        UntracedTensorError: if `target` owns a tape.
         ArgumentValueError: if `q` lies outside of 0 to 1.
         ArgumentTypeError: if `q` is not a number.
 

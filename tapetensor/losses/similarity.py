@@ -56,8 +56,13 @@ def cosine_embedding(
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], OwnedTape, F]: ...
 def cosine_embedding(
-    lhs: Any, rhs: Any, signs: Any, margin: float = 0.0, *, reduction: Any = "mean"
-) -> Any:
+    lhs: Tensor[Any, Any, Any],
+    rhs: Tensor[Any, Any, Any],
+    signs: Tensor[Any, Any, Any],
+    margin: float = 0.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
     """Return the cosine embedding loss of pairs of vectors.
 
         mean(1 - cos(lhs, rhs) where sign == 1 else max(0, cos(lhs, rhs) - margin)),
@@ -94,7 +99,7 @@ def cosine_embedding(
     options = bound, as_reduction(op, reduction)
     check_target(op, lhs, signs, "signs", "lhs")
     check_tensor(op, "rhs", rhs)
-    shapes = lhs.array.shape, rhs.array.shape, signs.array.shape
+    shapes = lhs._array.shape, rhs._array.shape, signs._array.shape
     if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]):
         dims = list(map(sized, shapes))
         raise refusal(lambda: check_signed_pairs(op, *dims))

@@ -89,6 +89,11 @@ def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
     )
 
 
+def note_once(api: Any, message: str, where: Context) -> None:
+    """Show a note the first time that there is reason to in a run."""
+    api.errors.report(where.line, where.column, message, severity="note", only_once=True)
+
+
 def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
     """Report an error, whatever mypy is trying out at the moment."""
     with _heard_by_all(checker):

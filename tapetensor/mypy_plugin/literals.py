@@ -29,7 +29,7 @@ from mypy.types import (
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int
 from tapetensor.mypy_plugin.names import ELSEWHERE
-from tapetensor.mypy_plugin.shapes.signatures import settled
+from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 
 
 def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
@@ -49,12 +49,12 @@ def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike
 
 def open_method(context: MethodSigContext) -> FunctionLike:
     """Return the signature that takes known sizes where it says `int`."""
-    return _opened(context.default_signature)
+    return _opened(settle_dropped(context))
 
 
 def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
     """Return the signature with literals for the type variables that stand for a size alone."""
-    item = _opened(context.default_signature)
+    item = _opened(settle_dropped(context))
     result = get_proper_type(item.ret_type)
     if not item.variables or not isinstance(result, Instance) or not has_dims(result):
         return item

@@ -65,6 +65,7 @@ from tapetensor.nn.fields import buffer as buffer
 from tapetensor.nn.fields import options as options
 from tapetensor.nn.fields import parameter as parameter
 from tapetensor.nn.fields import repeat as repeat
+from tapetensor.nn.functional_call import functional_call as functional_call
 from tapetensor.nn.group_norm import GroupNorm as GroupNorm
 from tapetensor.nn.images import Bias2d as Bias2d
 from tapetensor.nn.images import Flatten as Flatten

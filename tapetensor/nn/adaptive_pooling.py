@@ -73,7 +73,7 @@ class AdaptivePool2d(Module, Generic[M, N]):
 def _check(name: str, x: Tensor[Any, Any, Any], axes: int) -> None:
     check_tensor(name, "the input", x)
     check_floating(name, x)
-    shape = x.array.shape
+    shape = x._array.shape
     if len(shape) <= axes or 0 in shape[-axes:]:
         wanted = "(*Ds, C, L)" if axes == 1 else "(*Ds, C, H, W)"
         raise ShapeError(f"{name}: takes {wanted} with elements, the input has shape {shape}")
@@ -94,7 +94,7 @@ def _largest(x: Tensor[Any, Any, Any], sizes: tuple[int, ...]) -> Any:
     # What a short bin lacks is read behind the end.
     found: Any = x.pad(((0, 0),) * first + ((0, 1),) * len(sizes), value=-math.inf)
     for count, size in enumerate(sizes):
-        positions = like(_places(x.shape[first + count], size), x.array)
+        positions = like(_places(x.shape[first + count], size), x._array)
         found = found.take(wrap(Tensor, positions, next_id(), None), axis=first + 2 * count)
     return found.max(axis=tuple(range(first + 1, found.ndim, 2)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapetensor.arguments import as_size
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
 from tapetensor.nn.module import Module
@@ -13,6 +14,7 @@ from tapetensor.rules.layers import check_features
 from tapetensor.rules.refusals import refusal
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
+from tapetensor.tensor.windows import per_axis
 
 
 def check_modules(layer: str, modules: tuple[object, ...]) -> None:
@@ -30,6 +32,23 @@ def check_modules(layer: str, modules: tuple[object, ...]) -> None:
             )
 
 
+def as_sizes(layer: str, name: str, value: Any, axes: int, low: int = 0) -> Any:
+    """Return an int that holds for all axes of a window, or one for each in a tuple.
+
+    Raises:
+        ArgumentTypeError: if it is neither.
+        ArgumentValueError: if a number is less than `low`.
+    """
+    if axes > 1 and isinstance(value, tuple | list):
+        return per_axis(layer, name, value, axes, low)
+    return as_size(layer, name, value, low)
+
+
+def on_axes(value: Any, axes: int) -> tuple[int, ...]:
+    """Return what `as_sizes` has found as one number for each axis."""
+    return value if isinstance(value, tuple) else (value,) * axes
+
+
 def check_input(
     layer: str,
     x: TensorBase[Any, Any, Any],
@@ -44,12 +63,12 @@ def check_input(
         DTypeError: if it has another dtype than the weights.
     """
     check_tensor(layer, "the input", x)
-    shape, dtype = x.array.shape, x.array.dtype
+    shape, dtype = x._array.shape, x._array.dtype
     if features is not None and shape[-1:] != (features,):
         wanted = Size.of(features)
         raise refusal(lambda: check_features(layer, sized(shape), wanted))
     # Equal dtypes are one object but for rare ones, and every layer asks.
-    if dtype is not weight.array.dtype and dtype != weight.dtype:
+    if dtype is not weight._array.dtype and dtype != weight.dtype:
         cure = f"convert it with x.astype(np.{weight.dtype})"
         if dtype in FLOATING:
             cure += f", or make the layer with dtype np.{dtype}"
@@ -67,7 +86,7 @@ def check_sequences(
     """Raise an error if two inputs are not as many sequences ``(*Ds, length, features)``."""
     for x in inputs:
         check_input(layer, x, weight, weight.shape[-1])
-    shape, beside = [x.array.shape for x in inputs]
+    shape, beside = [x._array.shape for x in inputs]
     if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
         raise refusal(lambda: attention.check_sequences(layer, names, sized(shape), sized(beside)))
 
@@ -77,7 +96,7 @@ def check_sequence(
 ) -> None:
     """Raise an error if the input of a layer is not ``(batch, length, features)``."""
     check_input(layer, x, weight, features)
-    shape = x.array.shape
+    shape = x._array.shape
     if len(shape) != 3:
         raise ShapeError(
             f"{layer}: the input must have shape (batch, length, {features}), got {shape}; "

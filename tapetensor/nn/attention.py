@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, overload
+from typing import Any, Generic, TypeAlias, overload
 
 import numpy as np
 
@@ -15,11 +15,25 @@ from tapetensor.nn.linear import Linear, UnbiasedLinear
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
+from tapetensor.rules import attention as rules
+from tapetensor.rules.dims import sized
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
-from tapetensor.tensor.attention import check_bias, mask_array, scores_shape
+from tapetensor.tensor.attention import check_bias, mask_array, scores_shape, truths
 from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import Ds, M, N, T
+
+# Which query sees which key, of all sequences and heads alike, or of each. One of three axes would
+# have one for the batch or for the heads, and is refused where there is a batch.
+Seen: TypeAlias = (
+    Tensor[tuple[()], NoneTape, np.bool_]
+    | Tensor[tuple[Any], NoneTape, np.bool_]
+    | Tensor[tuple[Any, Any], NoneTape, np.bool_]
+    | Tensor[tuple[Any, Any, Any, Any], NoneTape, np.bool_]
+    | Tensor[tuple[Any, Any, Any, Any, Any], NoneTape, np.bool_]
+    | Tensor[tuple[Any, Any, Any, Any, Any, Any], NoneTape, np.bool_]
+)
 
 
 class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
@@ -64,7 +78,8 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         self,
         query: Tensor[tuple[*Ds, M, Embed], T, W],
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Seen | None = None,
+        keys_mask: Tensor[tuple[*Ds, M], NoneTape, np.bool_] | None = None,
         bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
@@ -75,7 +90,8 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         key: Tensor[tuple[*Ds, N, Embed], T, W],
         value: Tensor[tuple[*Ds, N, Embed], T, W],
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Seen | None = None,
+        keys_mask: Tensor[tuple[*Ds, N], NoneTape, np.bool_] | None = None,
         bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
@@ -86,7 +102,8 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         key: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
         value: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Seen | None = None,
+        keys_mask: Tensor[tuple[*Ds, N], NoneTape, np.bool_] | None = None,
         bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
@@ -98,7 +115,8 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         key: Joins[tuple[*Ds, N, Embed], T, W],
         value: Joins[tuple[*Ds, N, Embed], T, W],
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Seen | None = None,
+        keys_mask: Tensor[tuple[*Ds, N], NoneTape, np.bool_] | None = None,
         bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
@@ -109,7 +127,8 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         key: Tensor[tuple[*Ds, N, Embed], T, W],
         value: Joins[tuple[*Ds, N, Embed], T, W],
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Seen | None = None,
+        keys_mask: Tensor[tuple[*Ds, N], NoneTape, np.bool_] | None = None,
         bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
@@ -120,10 +139,24 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         key: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
         value: Tensor[tuple[*Ds, N, Embed], T, W],
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Seen | None = None,
+        keys_mask: Tensor[tuple[*Ds, N], NoneTape, np.bool_] | None = None,
         bias: Joins[Any, T, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
+    # Of one sequence a mask of three axes has one for the heads.
+    @overload
+    def forward(
+        self,
+        query: Tensor[tuple[M, Embed], T, W],
+        key: Joins[tuple[N, Embed], T, W] | None = None,
+        value: Joins[tuple[N, Embed], T, W] | None = None,
+        *,
+        mask: Tensor[tuple[Any, Any, Any], NoneTape, np.bool_],
+        keys_mask: Tensor[tuple[N], NoneTape, np.bool_] | None = None,
+        bias: Joins[Any, T, W] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[M, Embed], T, W]: ...
     @overload
     def forward(
         self,
@@ -131,7 +164,8 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         key: Tensor[tuple[*Ds, N, Embed], Any, W],
         value: Tensor[tuple[*Ds, N, Embed], Any, W],
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Seen | None = None,
+        keys_mask: Tensor[tuple[*Ds, N], NoneTape, np.bool_] | None = None,
         bias: Tensor[Any, Any, W] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, M, Embed], OwnedTape, W]: ...
@@ -141,7 +175,8 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         key: Any = None,
         value: Any = None,
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Any = None,
+        keys_mask: Tensor[Any, NoneTape, np.bool_] | None = None,
         bias: Tensor[Any, Any, W] | None = None,
         causal: bool = False,
     ) -> Tensor[Any, Any, Any]:
@@ -151,15 +186,18 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
             query: what is looked for; alone, it is where it is looked for as well.
             key: what is found.
             value: what is read there.
-            mask: bool, broadcasting to ``(*Ds, heads, M, N)``: True where a query sees a key.
+            mask: bool, broadcasting to ``(*Ds, heads, M, N)``: True where a query sees a key; of
+                queries and keys alone, or with all these axes, for one of a batch would meet the
+                heads.
+            keys_mask: bool, ``(*Ds, N)``: True for a key that is there, False for padding.
             bias: what is added to the scores, to which it broadcasts, too; what PyTorch calls a
                 mask of floats.
             causal: whether query ``i`` sees no key after the ``i``-th.
 
         Raises:
             ShapeError: if an input has another size than the layer, or the shapes do not fit.
-            DTypeError: if an input or the bias has another dtype than the weights, or the mask is
-                not bool.
+            DTypeError: if an input or the bias has another dtype than the weights, or a mask is not
+                bool.
             ArgumentTypeError: if only one of `key` and `value` is given.
         """
         op, own = type(self).__name__, ("w_q", "w_k", "w_v", "w_o")
@@ -174,7 +212,8 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         # The heads are one more of the leading axes.
         shape = scores_shape(op, query.shape, key.shape, value.shape)
         scores: Any = (*shape[:-2], self.heads, *shape[-2:])
-        mask_array(op, mask, causal, scores)
+        mask_array(op, mask, causal, scores, rules.OR_KEYS)
+        mask = _with_keys(op, mask, keys_mask, key)
         check_bias(op, bias, query, scores)
         query, key, value = trained_together(query, key, value)
         attended: Any = scaled_dot_product_attention(
@@ -352,6 +391,22 @@ class UnbiasedMultiHeadAttention(Attention[Embed, Heads, W, Keys, Values]):
     ) -> None:
         sizes = in_features, heads, key_features, value_features
         self.w_q, self.w_k, self.w_v, self.w_o = self._layers(UnbiasedLinear, sizes, dtype, rng)
+
+
+def _with_keys(
+    op: str,
+    mask: Tensor[Any, NoneTape, np.bool_] | None,
+    keys_mask: Tensor[Any, NoneTape, np.bool_] | None,
+    key: Tensor[Any, Any, Any],
+) -> Tensor[Any, NoneTape, np.bool_] | None:
+    """Return the mask with keys hidden, of every query and head, that are not there."""
+    if keys_mask is None:
+        return mask
+    shape = truths(op, "keys_mask", "for a key that is there", keys_mask).shape
+    if shape != key.shape[:-1]:
+        raise refusal(lambda: rules.check_keys_mask(op, sized(shape), sized(key.shape)))
+    there: Tensor[Any, NoneTape, np.bool_] = keys_mask.reshape((*shape[:-1], 1, 1, shape[-1]))
+    return there if mask is None else mask & there
 
 
 def _parted(x: Tensor[Any, Any, Any], heads: int) -> Any:

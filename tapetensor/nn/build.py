@@ -265,6 +265,12 @@ def _argument(
     cls: Any = get_origin(argument) or argument
     if isinstance(cls, type) and issubclass(cls, Module):
         return _build_module(argument, {}, place.inner(parameter.name))
+    # Where more than a size will do, as for windows, the bound of the type variable says what.
+    others = get_args(hint.__bound__)
+    if argument in others:
+        return get_args(argument)[0]
+    if cls is tuple and any(get_origin(one) is tuple for one in others):
+        return tuple([_size(one, place.path) for one in get_args(argument)])
     return _size(argument, place.path)
 
 

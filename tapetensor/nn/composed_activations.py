@@ -337,7 +337,7 @@ class GLU(Module):
         """
         check_tensor("GLU", "the input", x)
         check_floating("GLU", x)
-        shape = x.array.shape
+        shape = x._array.shape
         if not shape or shape[-1] % 2:
             raise AxisError(f"GLU: the last axis must be even, the input has shape {shape}")
         half = shape[-1] // 2

@@ -76,7 +76,7 @@ def _check(annotation: Any, value: Any, found: Found, path: str) -> None:
         if value not in arguments:
             raise _unlike(path, f"one of {', '.join(map(repr, arguments))}", value)
     elif origin is Literal or isinstance(origin, TypeVar):
-        if type(value) is int and not _agrees(annotation, value, found):
+        if type(value) in (int, tuple) and not _agrees(annotation, value, found):
             raise _differing(ShapeError, path, f"is {value}", _in_words(annotation, found))
     elif origin is Tensor:
         _check_sizes(arguments, value, found, path)

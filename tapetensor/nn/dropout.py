@@ -28,7 +28,8 @@ class Dropout(Module):
 
     Args:
         p: the probability of a zero, in [0, 1].
-        rng: where the masks come from.
+        rng: where the masks come from. Processes that are forked have copies of it in one state
+            and draw the same masks: give each a child, ``drop.rng = rng.spawn(workers)[number]``.
 
     Raises:
         ArgumentValueError: if `p` lies outside [0, 1].
@@ -42,7 +43,7 @@ class Dropout(Module):
     >>> drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
     >>> drop.forward(tt.ones((4,)))
     Tensor([1., 1., 1., 1.], shape=(4,), dtype=float32, NoneTape)
-    >>> drop.forward(tt.ones((4,)).trace()).numpy()
+    >>> drop.forward(tt.ones((4,)).trace()).detach().numpy()
     array([2., 2., 2., 0.], dtype=float32)
     """
 

@@ -118,7 +118,7 @@ class Embedding(Module, Generic[N, K, W]):
             DTypeError: if `ids` are not integers.
         """
         check_integers("Embedding", "ids", ids)
-        run_check(_refuse_beyond, ids.array, self.num_embeddings)
+        run_check(_refuse_beyond, ids._array, self.num_embeddings)
         if self.padding_idx is None:
             return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
         is_padding: Any = (ids.detach() == self.padding_idx).expand_dims(-1)

@@ -110,8 +110,8 @@ class Upscale2dBy(Module, Generic[Kernel]):
             ShapeError: if `x` has fewer than three axes, or no pixels.
         """
         check_tensor("Upscale2dBy", "the input", x)
-        check_rank("Upscale2dBy", x.array.shape, 2)
-        *_, height, width = x.array.shape
+        check_rank("Upscale2dBy", x._array.shape, 2)
+        *_, height, width = x._array.shape
         size = (self.factor * height, self.factor * width)
         return upscale2d(x, size, self.mode, align_corners=self.align_corners)
 
@@ -226,7 +226,7 @@ class Bias2d(Module, Generic[N, W]):
             DTypeError: if `x` has another dtype than the bias.
         """
         check_input("Bias2d", x, self.bias)
-        shape: tuple[int, ...] = x.array.shape
+        shape: tuple[int, ...] = x._array.shape
         check_rank("Bias2d", shape, 2)
         if shape[-3] != self.channels:
             raise ShapeError(
@@ -255,8 +255,8 @@ class Flatten(Module):
             ShapeError: if `x` has no axes.
         """
         check_tensor("Flatten", "the input", x)
-        if not x.array.shape:
+        if not x._array.shape:
             raise ShapeError("Flatten: the input must have shape (B, ...), got ()")
-        batch, *rest = x.array.shape
+        batch, *rest = x._array.shape
         size: Any = math.prod(rest)
         return x.reshape((batch, size))

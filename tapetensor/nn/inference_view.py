@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy
 import types
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_kind
 from tapetensor.arrays.stand_ins import CapturedGenerator
 from tapetensor.nn.module import INFERS, Module
+from tapetensor.tape.history import OWN
 from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import rewrap
 from tapetensor.tensor.dropout import Undropping
 
 M = TypeVar("M", bound=Module)
@@ -38,6 +40,10 @@ def inference(model: M) -> M:
     filed under the ids that an optimizer of `model` looks for, and what its step, a batch norm of
     `model` or `load` writes is seen by both. `model` stays as it is, and goes on training.
 
+    A plain input goes through it as through ``torch.no_grad()``: what comes out is a constant, in
+    whatever it is used. That is for teachers, target networks, rollouts and validation. (A plain
+    pass through `model` is none: a gradient that would have to flow back through it is an error.)
+
     The modules are copied, with the lists, dicts, dataclasses, methods and closures that hold them;
     so a field that is assigned to later (``model.out = ...``) is not seen: call `inference` again.
     What a module of yours does only in training it does by `is_training`. What is outside
@@ -57,7 +63,7 @@ def inference(model: M) -> M:
     True
     """
     check_kind("inference", "the argument", model, Module, "a module")
-    view: M = _Copying().copy_of(model)
+    view: M = _Inferring().copy_of(model)
     return view
 
 
@@ -80,16 +86,49 @@ def is_training(module: Module, x: MayOwnTape) -> bool:
     return x.owns_tape
 
 
-class _Copying:
-    """Copies the modules, and what holds them, each once; everything else is shared."""
+def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return what the module's own `forward` gives; if that is plain, it is a constant."""
+    result = type(self).forward(self, *args, **kwargs)
+    return _constants(result, (*args, *kwargs.values()))
 
-    def __init__(self) -> None:
+
+def _constants(result: Any, given: tuple[Any, ...]) -> Any:
+    """Return results with plain tensors that have no history in the place of those that have."""
+    if isinstance(result, Tensor):
+        is_computed = result.tape is None and result.history is not None
+        if not is_computed or result.history is OWN or any(result is one for one in given):
+            return result
+        return rewrap(result, result._array, result.id, None)
+    if isinstance(result, tuple | list):
+        constants = [_constants(one, given) for one in result]
+        make: Any = getattr(result, "_make", type(result))
+        return make(constants)
+    if type(result) is dict:
+        return {key: _constants(one, given) for key, one in result.items()}
+    return result
+
+
+class Copying:
+    """Copies the modules, and what holds them, each once; everything else is shared.
+
+    Args:
+        replaced: by the ids of tensors, which are not copied, others to have in their places.
+    """
+
+    def __init__(self, replaced: Mapping[int, Tensor[Any, Any, Any]] | None = None) -> None:
+        self._replaced = replaced or {}
         # By id, what was copied, which is kept alive for the sake of its id, and the copy.
         self._copies: dict[int, tuple[object, Any]] = {}
 
+    def copies(self) -> Iterator[tuple[object, Any]]:
+        """Iterate over what was copied, with the copy of each."""
+        return iter([*self._copies.values()])
+
     def copy_of(self, value: Any) -> Any:
         """Return the copy of a value, or the value itself if no module is within."""
-        if isinstance(value, Tensor | np.ndarray | type | types.ModuleType | str | int | float):
+        if isinstance(value, Tensor):
+            return self._replaced.get(value.id, value)
+        if isinstance(value, np.ndarray | type | types.ModuleType | str | int | float):
             return value
         known = self._copies.get(id(value))
         if known is None:
@@ -108,10 +147,8 @@ class _Copying:
     def _copied(self, value: Any) -> Any:
         if isinstance(value, Module):
             return self._of_module(value)
-        if isinstance(value, CapturedGenerator):
-            return value.undropping()
-        if isinstance(value, np.random.Generator):
-            return Undropping(copy.deepcopy(value.bit_generator))
+        if isinstance(value, CapturedGenerator | np.random.Generator):
+            return self._of_generator(value)
         if isinstance(value, Mapping):
             return self._of_mapping(value)
         if isinstance(value, list | tuple | deque | set | frozenset):
@@ -135,8 +172,10 @@ class _Copying:
         self._copies[id(module)] = module, view
         # Not by assignment, which would have the fields checked that were checked before.
         vars(view).update({name: self.copy_of(one) for name, one in vars(module).items()})
-        vars(view)[INFERS] = True
         return view
+
+    def _of_generator(self, generator: Any) -> Any:
+        return generator
 
     def _of_items(self, value: Any) -> Any:
         items = [self.copy_of(one) for one in value]
@@ -191,6 +230,23 @@ class _Copying:
         """Return those values that have a copy of their own."""
         copies = {key: self.copy_of(one) for key, one in values.items()}
         return {key: one for key, one in copies.items() if one is not values[key]}
+
+
+class _Inferring(Copying):
+    """Copies modules as such that infer."""
+
+    @override
+    def _of_module(self, module: Module) -> Module:
+        view = super()._of_module(module)
+        vars(view)[INFERS] = True
+        vars(view)["forward"] = types.MethodType(forward, view)
+        return view
+
+    @override
+    def _of_generator(self, generator: Any) -> Any:
+        if isinstance(generator, CapturedGenerator):
+            return generator.undropping()
+        return Undropping(copy.deepcopy(generator.bit_generator))
 
 
 # Stands for the copy of what is being looked through, and for the content of an empty cell.

@@ -21,7 +21,7 @@ class InstanceNorm(Module):
     def _normalized(self, x: Tensor[Any, Any, Any], rank: int) -> Tensor[Any, Any, Any]:
         name = type(self).__name__
         check_tensor(name, "the input", x)
-        shape = x.array.shape
+        shape = x._array.shape
         if len(shape) != rank or 0 in shape[2:]:
             axes = "(N, C, L)" if rank == 3 else "(N, C, H, W)"
             raise ShapeError(f"{name}: takes {axes} with elements, the input has shape {shape}")

@@ -84,6 +84,8 @@ class Module:
     annotations_of_class: ClassVar[dict[str, Any]] = {}
     names_of_class: ClassVar[dict[str, Any]] = {}
     hints_of_class: ClassVar[dict[str, Any]] = {}
+    # Of a class whose constructor takes its fields; None where it has another.
+    __signature__: ClassVar[inspect.Signature | None] = None
 
     @override
     def __init_subclass__(cls) -> None:
@@ -120,6 +122,8 @@ class Module:
             elif name in fields:
                 fields[name] = Field(default=declared)
         cls.fields_of_class = fields
+        # What help() and editors without a type checker show of a constructor that takes fields.
+        cls.__signature__ = None if cls.__init__ is not Module.__init__ else _signature_of(cls)
         cls.annotations_of_class = annotations
         cls.names_of_class = names_around(cls, sys._getframe(1))
         cls.hints_of_class = {}
@@ -250,7 +254,7 @@ class Module:
         return {
             name: tensor
             for name, tensor, is_buffer in self._named()
-            if not is_buffer and tensor.array.dtype.kind == "f"
+            if not is_buffer and tensor._array.dtype.kind == "f"
         }
 
     def buffers(self) -> dict[str, Tensor[Any, NoneTape, Any]]:
@@ -287,9 +291,9 @@ class Module:
         Linear(in_features=3, out_features=2)
         """
         tensors = {id(tensor): tensor for _, tensor, _ in self._tensors()}
-        arrays = [moved("Module.to", tensor.array, library) for tensor in tensors.values()]
+        arrays = [moved("Module.to", tensor._array, library) for tensor in tensors.values()]
         for tensor, array in zip(tensors.values(), arrays, strict=True):
-            tensor.array = array
+            tensor._array = array
         return self
 
     def parameter_count(self) -> int:
@@ -388,9 +392,10 @@ class Module:
         )
         for name in names:
             value = getattr(self, name, None)
+            is_pair = isinstance(value, tuple) and [*map(type, value)] == [int, int]
             if isinstance(value, Tensor):
                 yield f"{name}={value.dtype}{list(value.shape)}"
-            elif isinstance(value, int | float | str):
+            elif isinstance(value, int | float | str) or is_pair:
                 yield f"{name}={value!r}"
             elif name == "dtype" and is_constructed:
                 dtypes = {str(tensor.dtype) for tensor in self.parameters().values()}
@@ -401,6 +406,24 @@ _CONTENTS = (Tensor, Module)
 
 for _name, _cure in OF_MODULES.items():
     setattr(Module, _name, CalledOtherwise(_name, _cure))
+
+
+def _signature_of(cls: type[Module]) -> inspect.Signature:
+    """Return how a module is made that takes its fields by keyword."""
+    annotations: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        annotations |= inspect.get_annotations(base)
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=annotations.get(name, inspect.Parameter.empty),
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            )
+            for name, field in cls.fields_of_class.items()
+        ]
+    )
 
 
 def _check_leaf(module: Module, path: str, tensor: Tensor[Any, Any, Any]) -> None:

@@ -136,10 +136,10 @@ class BatchNorm(Module, Generic[N, W]):
             # Statistics are no part of a derivative of higher order.
             (self.eps, lambda mean, var: observed.append((plain(mean), plain(var)))),
         )
-        running = (self.running_mean.array, self.running_var.array)
+        running = (self.running_mean._array, self.running_var._array)
         mean, var = means.moved_statistics(running, observed[0], count, self.momentum)
         # The tensors stay, as parameters do at the step of an optimizer: `inference` shares them.
-        self.running_mean.array, self.running_var.array = mean, var
+        self.running_mean._array, self.running_var._array = mean, var
         return result
 
 
@@ -170,7 +170,7 @@ class BatchNorm1d(BatchNorm[N, W]):
     >>> from tapetensor import nn
     >>> norm = nn.BatchNorm1d(1)
     >>> x = tt.from_numpy([[1.0], [3.0]], shape=(2, 1))
-    >>> norm.forward(x.trace()).numpy().round(3)
+    >>> norm.forward(x.trace()).detach().numpy().round(3)
     array([[-1.],
            [ 1.]], dtype=float32)
     >>> norm.running_mean
@@ -208,7 +208,7 @@ class BatchNorm1d(BatchNorm[N, W]):
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("BatchNorm1d", x, self.weight)
-        shape = x.array.shape
+        shape = x._array.shape
         if len(shape) not in (2, 3) or shape[1] != self.num_features:
             features = Size.of(self.num_features)
             raise refusal(lambda: batch_norm_1d("BatchNorm1d", sized(shape), features))
@@ -238,7 +238,7 @@ class BatchNorm2d(BatchNorm[N, W]):
     >>> from tapetensor import nn
     >>> norm = nn.BatchNorm2d(1)
     >>> x = tt.from_numpy([[[1.0, 3.0]]], shape=(1, 1, 2))
-    >>> norm.forward(x.trace()).numpy().round(3)
+    >>> norm.forward(x.trace()).detach().numpy().round(3)
     array([[[-1.,  1.]]], dtype=float32)
     """
 
@@ -277,7 +277,7 @@ class BatchNorm2d(BatchNorm[N, W]):
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("BatchNorm2d", x, self.weight)
-        shape = x.array.shape
+        shape = x._array.shape
         if len(shape) not in (3, 4) or shape[-3] != self.num_features:
             features = Size.of(self.num_features)
             raise refusal(lambda: batch_norm_2d("BatchNorm2d", sized(shape), features))

@@ -6,44 +6,62 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, overload
 from typing import Literal as L
 
-from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentValueError
+from tapetensor.nn.arguments import as_sizes, on_axes
 from tapetensor.nn.module import Module
-from tapetensor.nn.typing import KERNEL, ZERO, Kernel, Padding, PoolStride
+from tapetensor.nn.typing import (
+    KERNEL,
+    ONE,
+    ZERO,
+    Dilation2d,
+    Kernel2d,
+    Padding2d,
+    PoolStride2d,
+)
 from tapetensor.rules.windows import check_rank
 from tapetensor.tensor import Tensor, avg_pool2d, max_pool2d, min_pool2d
 from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import Ds, F, K, M, N, T
 
 
-class Pool(Module, Generic[Kernel, PoolStride, Padding]):
+class Pool(Module, Generic[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
     """What layers have in common that make one number of every window."""
 
     # The function of images that a class is a module for.
     pool: ClassVar[Callable[..., Tensor[Any, Any, Any]]]
+    # Along how many axes windows are slid.
+    axes: ClassVar[int] = 2
 
-    kernel_size: Kernel
-    stride: PoolStride
-    padding: Padding
+    kernel_size: Kernel2d
+    stride: PoolStride2d
+    padding: Padding2d
+    dilation: Dilation2d
 
-    def _initialize(self, kernel_size: Kernel, stride: PoolStride, padding: Padding) -> None:
-        name = type(self).__name__
-        self.kernel_size = as_size(name, "kernel_size", kernel_size, low=1)
-        self.stride = as_size(name, "stride", kernel_size if stride is None else stride, low=1)
-        self.padding = as_size(name, "padding", padding)
-        if 2 * self.padding > self.kernel_size:
+    def _initialize(
+        self, kernel_size: Kernel2d, stride: PoolStride2d, padding: Padding2d, dilation: Dilation2d
+    ) -> None:
+        name, axes = type(self).__name__, self.axes
+        step: Any = kernel_size if stride is None else stride
+        self.kernel_size = as_sizes(name, "kernel_size", kernel_size, axes, low=1)
+        self.stride = as_sizes(name, "stride", step, axes, low=1)
+        self.padding = as_sizes(name, "padding", padding, axes)
+        self.dilation = as_sizes(name, "dilation", dilation, axes, low=1)
+        numbers = (self.kernel_size, self.padding, self.dilation)
+        along = zip(*[on_axes(one, axes) for one in numbers], strict=True)
+        if any(2 * padded > apart * (size - 1) + 1 for size, padded, apart in along):
+            spread = "" if self.dilation == 1 else f" with dilation {self.dilation}"
             raise ArgumentValueError(
-                f"{name}: padding must be at most half of the kernel_size {kernel_size}, "
+                f"{name}: padding must be at most half of the kernel_size {kernel_size}{spread}, "
                 f"got {padding}"
             )
 
 
-class Pool2d(Pool[Kernel, PoolStride, Padding]):
+class Pool2d(Pool[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
     """The same, of images."""
 
     @overload
     def forward(
-        self: Pool2d[L[3], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
+        self: Pool2d[L[3], L[1], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
     ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
     @overload
     def forward(
@@ -55,22 +73,26 @@ class Pool2d(Pool[Kernel, PoolStride, Padding]):
         Raises:
             ShapeError: if the window is larger than the padded input.
         """
-        return self.pool(x, self.kernel_size, stride=self.stride, padding=self.padding)
+        options = {"stride": self.stride, "padding": self.padding, "dilation": self.dilation}
+        return self.pool(x, self.kernel_size, **options)
 
 
-class AvgPool2d(Pool2d[Kernel, PoolStride, Padding]):
+class AvgPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
     """The mean of every window: `tapetensor.avg_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
     ``nn.AvgPool2d[L[2]]``, and ``nn.AvgPool2d[L[3], L[2], L[1]]`` has stride 2 and padding 1.
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
-        ``H' = floor((H + 2 padding - kernel) / stride) + 1``, and so for the width.
+        ``H' = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``, and so for the
+        width.
 
     Args:
-        kernel_size: the size of the window along both axes, > 0.
+        kernel_size: the size of the window, > 0; one number for both axes, or one for each, as all
+            numbers may be: ``tuple[L[2], L[1]]``.
         stride: how far apart windows stand, > 0; by default as far as they are large.
         padding: how many pixels are put around, from 0 to half of the window; its zeros count.
+        dilation: how far apart the elements of a window are, > 0.
 
     Raises:
         ArgumentValueError: if a number is outside its range.
@@ -84,25 +106,32 @@ class AvgPool2d(Pool2d[Kernel, PoolStride, Padding]):
     pool = staticmethod(avg_pool2d)
 
     def __init__(
-        self, kernel_size: Kernel, stride: PoolStride = KERNEL, padding: Padding = ZERO
+        self,
+        kernel_size: Kernel2d,
+        stride: PoolStride2d = KERNEL,
+        padding: Padding2d = ZERO,
+        dilation: Dilation2d = ONE,
     ) -> None:
-        self._initialize(kernel_size, stride, padding)
+        self._initialize(kernel_size, stride, padding, dilation)
 
 
-class MaxPool2d(Pool2d[Kernel, PoolStride, Padding]):
+class MaxPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
     """The largest element of every window: `tapetensor.max_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
     ``nn.MaxPool2d[L[2]]``, and ``nn.MaxPool2d[L[3], L[2], L[1]]`` has stride 2 and padding 1.
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
-        ``H' = floor((H + 2 padding - kernel) / stride) + 1``, and so for the width.
+        ``H' = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``, and so for the
+        width.
 
     Args:
-        kernel_size: the size of the window along both axes, > 0.
+        kernel_size: the size of the window, > 0; one number for both axes, or one for each, as all
+            numbers may be: ``tuple[L[2], L[1]]``.
         stride: how far apart windows stand, > 0; by default as far as they are large.
         padding: how many pixels are put around, from 0 to half of the window; it never
             wins.
+        dilation: how far apart the elements of a window are, > 0.
 
     Raises:
         ArgumentValueError: if a number is outside its range.
@@ -116,25 +145,32 @@ class MaxPool2d(Pool2d[Kernel, PoolStride, Padding]):
     pool = staticmethod(max_pool2d)
 
     def __init__(
-        self, kernel_size: Kernel, stride: PoolStride = KERNEL, padding: Padding = ZERO
+        self,
+        kernel_size: Kernel2d,
+        stride: PoolStride2d = KERNEL,
+        padding: Padding2d = ZERO,
+        dilation: Dilation2d = ONE,
     ) -> None:
-        self._initialize(kernel_size, stride, padding)
+        self._initialize(kernel_size, stride, padding, dilation)
 
 
-class MinPool2d(Pool2d[Kernel, PoolStride, Padding]):
+class MinPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
     """The smallest element of every window: `tapetensor.min_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
     ``nn.MinPool2d[L[2]]``, and ``nn.MinPool2d[L[3], L[2], L[1]]`` has stride 2 and padding 1.
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
-        ``H' = floor((H + 2 padding - kernel) / stride) + 1``, and so for the width.
+        ``H' = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``, and so for the
+        width.
 
     Args:
-        kernel_size: the size of the window along both axes, > 0.
+        kernel_size: the size of the window, > 0; one number for both axes, or one for each, as all
+            numbers may be: ``tuple[L[2], L[1]]``.
         stride: how far apart windows stand, > 0; by default as far as they are large.
         padding: how many pixels are put around, from 0 to half of the window; it never
             wins.
+        dilation: how far apart the elements of a window are, > 0.
 
     Raises:
         ArgumentValueError: if a number is outside its range.
@@ -148,9 +184,13 @@ class MinPool2d(Pool2d[Kernel, PoolStride, Padding]):
     pool = staticmethod(min_pool2d)
 
     def __init__(
-        self, kernel_size: Kernel, stride: PoolStride = KERNEL, padding: Padding = ZERO
+        self,
+        kernel_size: Kernel2d,
+        stride: PoolStride2d = KERNEL,
+        padding: Padding2d = ZERO,
+        dilation: Dilation2d = ONE,
     ) -> None:
-        self._initialize(kernel_size, stride, padding)
+        self._initialize(kernel_size, stride, padding, dilation)
 
 
 class GlobalPool2d(Module):
@@ -167,7 +207,7 @@ class GlobalPool2d(Module):
                 smallest of.
         """
         check_tensor(type(self).__name__, "the input", x)
-        check_rank(type(self).__name__, x.array.shape, 2)
+        check_rank(type(self).__name__, x._array.shape, 2)
         return self.reduction(x, axis=(-2, -1))
 
 

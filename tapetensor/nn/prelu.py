@@ -101,7 +101,7 @@ class PReLU1d(Module, Generic[N, W]):
             DTypeError: if `x` has another dtype than the weight.
         """
         check_input("PReLU1d", x, self.weight)
-        shape = x.array.shape
+        shape = x._array.shape
         if len(shape) < 2 or shape[1] != self.num_parameters:
             raise ShapeError(
                 f"PReLU1d: axis 1 of the input must have size {self.num_parameters}, "

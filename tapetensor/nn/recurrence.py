@@ -84,7 +84,7 @@ class Recurrent(Module, Generic[In, Out, W]):
         self, rule: Callable[[str, Dims, Dim], None], x: Tensor[Any, Any, Any]
     ) -> TapeTensorError:
         size = Size.of(self.input_size)
-        return refusal(lambda: rule(type(self).__name__, sized(x.array.shape), size))
+        return refusal(lambda: rule(type(self).__name__, sized(x._array.shape), size))
 
     def _states(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
         """Return the states after every step, those of a cell after its one."""

@@ -49,7 +49,7 @@ class Reshape(Module, Generic[*Ds]):
             ShapeError: if an example does not hold as many elements.
         """
         check_tensor("Reshape", "the input", x)
-        shape: tuple[int, ...] = x.array.shape
+        shape: tuple[int, ...] = x._array.shape
         sizes: Any = self.sizes
         if not shape or math.prod(shape[1:]) != math.prod(sizes):
             raise ShapeError(

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.arguments import check_sequences
-from tapetensor.nn.attention import MultiHeadAttention
+from tapetensor.nn.attention import MultiHeadAttention, Seen
 from tapetensor.nn.dropout import Dropout
 from tapetensor.nn.fields import options, repeat
 from tapetensor.nn.linear import Linear
@@ -82,22 +82,26 @@ class EncoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
         self,
         x: Tensor[tuple[*Ds, N, In], T, W],
         *,
-        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        mask: Seen | None = None,
+        keys_mask: Tensor[tuple[*Ds, N], NoneTape, np.bool_] | None = None,
         causal: bool = False,
     ) -> Tensor[tuple[*Ds, N, In], T, W]:
         """Return the sequence encoded.
 
         Args:
             x: the sequence.
-            mask: bool, broadcasting to ``(*Ds, Heads, N, N)``: True where a place sees another.
+            mask: bool, broadcasting to ``(*Ds, Heads, N, N)``: True where a place sees another; of
+                places alone, or with all these axes.
+            keys_mask: bool, ``(*Ds, N)``: True for a place that is there, False for padding.
             causal: whether a place sees none after it.
 
         Raises:
-            ShapeError: if the last axis does not have the size of the block.
-            DTypeError: if `x` has another dtype than the weights.
+            ShapeError: if the last axis does not have the size of the block, or a mask does not
+                fit.
+            DTypeError: if `x` has another dtype than the weights, or a mask is not bool.
         """
-        attention = self.self_attn
-        y = self._added(x, self.norm1, lambda x: attention.forward(x, mask=mask, causal=causal))
+        seen: Any = {"mask": mask, "keys_mask": keys_mask, "causal": causal}
+        y = self._added(x, self.norm1, lambda x: self.self_attn.forward(x, **seen))
         result: Tensor[tuple[*Ds, N, In], T, W] = self._added(
             y, self.norm2, lambda y: self._fed(y, self.linear1, self.linear2)
         )

@@ -7,21 +7,25 @@ from typing import Any, Generic
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentValueError
-from tapetensor.nn.arguments import check_input
+from tapetensor.nn.arguments import as_sizes, check_input, on_axes
 from tapetensor.nn.convolution import Convolution
 from tapetensor.nn.typing import (
     ONE,
     ZERO,
     Dilation,
+    Dilation2d,
     Groups,
     In,
     Kernel,
+    Kernel2d,
     Out,
     OutputPadding,
+    OutputPadding2d,
     Padding,
+    Padding2d,
     Stride,
+    Stride2d,
     W,
 )
 from tapetensor.tape import NoneTape
@@ -30,24 +34,31 @@ from tapetensor.typing import Ds, M, N, T
 
 
 class TransposedConvolution(
-    Convolution[In, Out, Kernel, Stride, Padding, Dilation, Groups],
-    Generic[In, Out, Kernel, Stride, Padding, OutputPadding, Dilation, Groups],
+    Convolution[In, Out, Kernel2d, Stride2d, Padding2d, Dilation2d, Groups],
+    Generic[In, Out, Kernel2d, Stride2d, Padding2d, OutputPadding2d, Dilation2d, Groups],
 ):
     """What the layers have in common: what is left at the end of the output."""
 
-    output_padding: OutputPadding
+    output_padding: OutputPadding2d
 
-    def _set_output_padding(self, output_padding: OutputPadding) -> None:
-        name = type(self).__name__
-        self.output_padding = as_size(name, "output_padding", output_padding)
-        if self.output_padding >= max(self.stride, self.dilation):
+    def _set_output_padding(self, output_padding: OutputPadding2d) -> None:
+        name, axes = type(self).__name__, self.axes
+        self.output_padding = as_sizes(name, "output_padding", output_padding, axes)
+        numbers = (self.output_padding, self.stride, self.dilation)
+        along = zip(*[on_axes(one, axes) for one in numbers], strict=True)
+        if any(more >= max(stride, dilation) for more, stride, dilation in along):
             raise ArgumentValueError(
                 f"{name}: output_padding must be less than the stride {self.stride} or the "
                 f"dilation {self.dilation}, got {output_padding}"
             )
 
     @override
-    def _numbers(self) -> dict[str, int]:
+    def _padding(self, padding: Any) -> Any:
+        # What is cut off here has no size to keep.
+        return as_sizes(type(self).__name__, "padding", padding, self.axes)
+
+    @override
+    def _numbers(self) -> dict[str, Any]:
         return super()._numbers() | {"output_padding": self.output_padding}
 
 
@@ -92,6 +103,8 @@ class ConvTranspose1d(
     (5, 4, 16)
     """
 
+    axes = 1
+
     weight: Tensor[tuple[In, Any, Kernel], NoneTape, W]
     bias: Tensor1D[Out, NoneTape, W] | None
 
@@ -113,7 +126,7 @@ class ConvTranspose1d(
         self._set_sizes(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
         self._set_output_padding(output_padding)
         channels = (self.in_channels, self.out_channels // self.groups)
-        self.weight, self.bias = self._first_weights(channels, 1, dtype, bias, rng)
+        self.weight, self.bias = self._first_weights(channels, dtype, bias, rng)
 
     def forward(self, x: Tensor[tuple[*Ds, In, N], T, W]) -> Tensor[tuple[*Ds, Out, Any], T, W]:
         """Return ``conv_transpose1d(x, weight) + bias``.
@@ -127,8 +140,10 @@ class ConvTranspose1d(
 
 
 class ConvTranspose2d(
-    TransposedConvolution[In, Out, Kernel, Stride, Padding, OutputPadding, Dilation, Groups],
-    Generic[In, Out, Kernel, Stride, Padding, OutputPadding, Dilation, Groups, W],
+    TransposedConvolution[
+        In, Out, Kernel2d, Stride2d, Padding2d, OutputPadding2d, Dilation2d, Groups
+    ],
+    Generic[In, Out, Kernel2d, Stride2d, Padding2d, OutputPadding2d, Dilation2d, Groups, W],
 ):
     """A kernel per input channel that every pixel writes: `Conv2d` transposed, to enlarge images.
 
@@ -146,7 +161,8 @@ class ConvTranspose2d(
     Args:
         in_channels: how many channels go in, > 0.
         out_channels: how many come out, > 0.
-        kernel_size: the size of the kernel along both axes, > 0.
+        kernel_size: the size of the kernel, > 0; one number for both axes, or one for each, as all
+            numbers of the window may be.
         stride: how far apart the windows that are written stand, > 0.
         padding: how many pixels are cut off all around, >= 0.
         output_padding: how many pixels are left below and to the right, >= 0 and less than the
@@ -168,18 +184,20 @@ class ConvTranspose2d(
     (5, 4, 16, 16)
     """
 
-    weight: Tensor[tuple[In, Any, Kernel, Kernel], NoneTape, W]
+    axes = 2
+
+    weight: Tensor[tuple[In, Any, Any, Any], NoneTape, W]
     bias: Tensor1D[Out, NoneTape, W] | None
 
     def __init__(
         self,
         in_channels: In,
         out_channels: Out,
-        kernel_size: Kernel,
-        stride: Stride = ONE,
-        padding: Padding = ZERO,
-        output_padding: OutputPadding = ZERO,
-        dilation: Dilation = ONE,
+        kernel_size: Kernel2d,
+        stride: Stride2d = ONE,
+        padding: Padding2d = ZERO,
+        output_padding: OutputPadding2d = ZERO,
+        dilation: Dilation2d = ONE,
         groups: Groups = ONE,
         dtype: type[W] = np.float32,  # type: ignore[assignment]  # the default of W
         *,
@@ -189,7 +207,7 @@ class ConvTranspose2d(
         self._set_sizes(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
         self._set_output_padding(output_padding)
         channels = (self.in_channels, self.out_channels // self.groups)
-        self.weight, self.bias = self._first_weights(channels, 2, dtype, bias, rng)
+        self.weight, self.bias = self._first_weights(channels, dtype, bias, rng)
 
     def forward(
         self, x: Tensor[tuple[*Ds, In, M, N], T, W]

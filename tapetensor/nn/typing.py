@@ -9,14 +9,18 @@
 ``Hidden``         the features between two layers
 ``Keys``           the features of queries and keys, `Embed` unless given
 ``Values``         the features of values, `Embed` unless given
-``Kernel``         the size of a window along every axis
+``Kernel``         the size of a window
 ``Stride``         how far apart windows stand, 1 unless given
 ``PoolStride``     the same in pooling, as far as a window is large unless given
 ``Padding``        how much is put around the input, 0 unless given
+``ConvPadding``    the same of a convolution, which takes "same" as well
 ``OutputPadding``  how much is added to the output, 0 unless given
 ``Dilation``       how far apart the elements of a window are, 1 unless given
 ``Groups``         into how many groups channels are parted, 1 unless given
 =================  ============================================================
+
+Those of windows of images, ``Kernel2d`` and so on, stand for one number for both axes, or for one
+for each: ``tuple[L[3], L[1]]``.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from typing import Any, Literal
 
 import numpy as np
 from typing_extensions import TypeVar
+
+from tapetensor.tensor.windows import Ints
 
 In = TypeVar("In", bound=int)
 Out = TypeVar("Out", bound=int)
@@ -39,8 +45,16 @@ Kernel = TypeVar("Kernel", bound=int)
 Stride = TypeVar("Stride", bound=int, default=Literal[1])
 PoolStride = TypeVar("PoolStride", bound=int, default=Kernel)
 Padding = TypeVar("Padding", bound=int, default=Literal[0])
+ConvPadding = TypeVar("ConvPadding", bound=int | Literal["same"], default=Literal[0])
 OutputPadding = TypeVar("OutputPadding", bound=int, default=Literal[0])
 Dilation = TypeVar("Dilation", bound=int, default=Literal[1])
+Kernel2d = TypeVar("Kernel2d", bound=Ints)
+Stride2d = TypeVar("Stride2d", bound=Ints, default=Literal[1])
+PoolStride2d = TypeVar("PoolStride2d", bound=Ints, default=Kernel2d)
+Padding2d = TypeVar("Padding2d", bound=Ints, default=Literal[0])
+ConvPadding2d = TypeVar("ConvPadding2d", bound=Ints | Literal["same"], default=Literal[0])
+OutputPadding2d = TypeVar("OutputPadding2d", bound=Ints, default=Literal[0])
+Dilation2d = TypeVar("Dilation2d", bound=Ints, default=Literal[1])
 Groups = TypeVar("Groups", bound=int, default=Literal[1])
 
 # The values of these defaults. A checker takes no literal for a type variable, hence `Any`; a call

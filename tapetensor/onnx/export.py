@@ -80,7 +80,7 @@ def export(
     """
     check_path("export", "path", path)
     check_function("export", "the function", function)
-    if Path(path).suffix != ".onnx":
+    if Path(path).suffix.lower() != ".onnx":
         raise ArgumentValueError(f"export: the path must end in .onnx, got {os.fspath(path)!r}")
     onnx = import_extra("onnx", "models in the format ONNX", "onnx")
     places = [place for place, one in enumerate(examples) if _is_input(one)]
@@ -88,7 +88,7 @@ def export(
     is_input = dict(zip(places, is_open, strict=True))
     values, inputs = _merged(function, examples, is_input)
     names = _names_of(function, places)
-    graph = Graph(onnx)
+    graph = Graph(onnx, names)
     infos = []
     for name, place, opened in zip(names, places, is_open, strict=True):
         array = _array(examples[place])
@@ -101,7 +101,7 @@ def export(
     writer = Writer(graph, known)
     results = []
     for position, value in enumerate(values):
-        name = "output" if len(values) == 1 else f"output_{position}"
+        name = graph.free("output" if len(values) == 1 else f"output_{position}")
         made = writer.name(value)
         graph.nodes.append(onnx.helper.make_node("Identity", [made], [name]))
         results.append(_info(onnx, name, value.dtype, _spelled(value.shape)))
@@ -170,7 +170,7 @@ def _is_input(value: object) -> bool:
 
 
 def _array(value: Any) -> Any:
-    return value.array if isinstance(value, TensorBase) else value
+    return value._array if isinstance(value, TensorBase) else value
 
 
 def _flags(open_batch: bool | Sequence[bool], inputs: list[Any]) -> list[bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,19 +21,28 @@ class Graph:
 
     Args:
         onnx: the package.
+        names: those of the inputs, which nothing else may have.
     """
 
-    def __init__(self, onnx: Any) -> None:
+    def __init__(self, onnx: Any, names: Collection[str]) -> None:
         self.onnx = onnx
+        self._taken = set(names)
         self.nodes: list[Any] = []
         self.arrays: dict[str, Array] = {}
         self._known: dict[Any, str] = {}
         # The input whose first axis is the batch.
         self.batched = ""
 
+    def free(self, name: str) -> str:
+        """Return a name that no input has."""
+        while name in self._taken:
+            name += "_"
+        return name
+
     def add(self, op: str, *inputs: str, count: int = 0, **attributes: Any) -> Any:
         """Add a node and return the name of its result; with a count, the names of several."""
         names = [f"{op}_{len(self.nodes)}" + f"_{one}" * bool(count) for one in range(count or 1)]
+        names = [self.free(name) for name in names]
         node = self.onnx.helper.make_node(op, inputs, names, name=names[0], **attributes)
         self.nodes.append(node)
         return names if count else names[0]
@@ -44,7 +53,7 @@ class Graph:
         key = (array.dtype, array.shape, array.tobytes()) if array.size <= 64 else None
         if not name and key in self._known:
             return self._known[key]
-        name = name or f"constant_{len(self.arrays)}"
+        name = self.free(name or f"constant_{len(self.arrays)}")
         while name in self.arrays:
             name += "_"
         self.arrays[name] = array

@@ -32,6 +32,8 @@ class Adagrad(Optimizer):
         initial_accumulator_value: where `s` starts, >= 0.
         eps: the floor under the root, >= 0, in units of the gradient.
         decoupled_weight_decay: whether the decay acts on the parameter directly.
+        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
+            nothing; without it such a gradient is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.
@@ -63,6 +65,7 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         decoupled_weight_decay: bool = False,
+        check_finite: bool = False,
     ) -> None:
         self._lr_decay = as_number("Adagrad", "lr_decay", lr_decay, at_least=0)
         start = as_number(
@@ -71,7 +74,8 @@ class Adagrad(Optimizer):
         self._eps = as_number("Adagrad", "eps", eps, at_least=0)
         decay = (weight_decay, decoupled_weight_decay)
         states = (State("squares", start),)
-        super().__init__(model, lr, optimizers.adagrad, states, *decay)
+        kernel = optimizers.adagrad
+        super().__init__(model, lr, kernel, states, *decay, check_finite=check_finite)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:

@@ -28,6 +28,7 @@ class _AdaptiveMoments(Optimizer):
         weight_decay: float,
         is_decoupled: bool,
         amsgrad: bool,
+        check_finite: bool,
     ) -> None:
         op = type(self).__name__
         if not isinstance(betas, tuple | list) or len(betas) != 2:
@@ -40,7 +41,8 @@ class _AdaptiveMoments(Optimizer):
         remembers = as_flag(op, "amsgrad", amsgrad)
         kernel = optimizers.amsgrad if remembers else optimizers.adam
         states = (*_SUMS, State("largest")) if remembers else _SUMS
-        super().__init__(model, lr, kernel, states, weight_decay, is_decoupled)
+        decay = (weight_decay, is_decoupled)
+        super().__init__(model, lr, kernel, states, *decay, check_finite=check_finite)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
@@ -68,6 +70,8 @@ class Adam(_AdaptiveMoments):
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
         amsgrad: whether the largest `v` so far takes the place of `v`, so that no step is larger
             for a gradient that was forgotten (Reddi, Kale & Kumar, 2018).
+        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
+            nothing; without it such a gradient is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.
@@ -97,8 +101,10 @@ class Adam(_AdaptiveMoments):
         weight_decay: float = 0.0,
         *,
         amsgrad: bool = False,
+        check_finite: bool = False,
     ) -> None:
-        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=False, amsgrad=amsgrad)
+        moments = (betas, eps, weight_decay, False, amsgrad)
+        super().__init__(model, lr, *moments, check_finite)
 
 
 @final
@@ -116,6 +122,8 @@ class AdamW(_AdaptiveMoments):
         eps: the floor under the root, >= 0, in units of the gradient.
         weight_decay: what a step takes from the parameter, in units of `lr`, >= 0.
         amsgrad: whether the largest `v` so far takes the place of `v`.
+        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
+            nothing; without it such a gradient is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.
@@ -145,5 +153,7 @@ class AdamW(_AdaptiveMoments):
         weight_decay: float = 1e-2,
         *,
         amsgrad: bool = False,
+        check_finite: bool = False,
     ) -> None:
-        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=True, amsgrad=amsgrad)
+        moments = (betas, eps, weight_decay, True, amsgrad)
+        super().__init__(model, lr, *moments, check_finite)

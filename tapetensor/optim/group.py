@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from sys import getrefcount
 from typing import Any, NamedTuple
 
@@ -11,7 +13,8 @@ from typing_extensions import TypeIs
 
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import CapturedArray, run_check
+from tapetensor.errors import NumericalInstabilityError
 from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import plain_ids
@@ -20,6 +23,9 @@ from tapetensor.tensor.tensor import Tensor
 # How many elements go through a whole update at a time. So many stay in the caches from the first
 # ufunc to the last; with fewer the calls would count: a fourth of it takes a tenth more time.
 BLOCK = 1 << 17
+
+# Why most parameters cannot be updated that cannot.
+NO_GRADIENT = "no gradient"
 
 # All names of one parameter.
 Names = tuple[str, ...]
@@ -61,7 +67,8 @@ class Group:
     Attributes:
         kernel: what updates them.
         tensors: the parameters.
-        steps: how many steps have updated them.
+        steps: how many steps there were.
+        missed: how many of these each parameter did not take, for it had no gradient.
         spare: memory for new values, if nobody else holds on to it.
     """
 
@@ -76,6 +83,7 @@ class Group:
         "_values",
         "_views",
         "kernel",
+        "missed",
         "spare",
         "steps",
         "tensors",
@@ -90,7 +98,7 @@ class Group:
         self._names = tuple([names for names, _ in parameters])
         self.tensors = tensors = tuple([tensor for _, tensor in parameters])
         self.kernel = kernel
-        self._shapes = tuple([tensor.array.shape for tensor in tensors])
+        self._shapes = tuple([tensor._array.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
         size, dtype = ends[-1], tensors[0].dtype
@@ -107,6 +115,7 @@ class Group:
         self._views: Sequence[Array | None] = [None] * len(tensors)
         self.spare: Array | None = None
         self.steps = 0
+        self.missed = [0] * len(tensors)
 
     def gradients(self, grads: Gradients, unused: list[tuple[Names, str]]) -> list[Any]:
         """Return the gradient of each parameter; nothing is updated yet.
@@ -123,51 +132,70 @@ class Group:
             # The quick questions first: what else there is may be wrong, or only rare.
             if (
                 type(gradient) is not np.ndarray
-                or type(tensor.array) is not np.ndarray
+                or type(tensor._array) is not np.ndarray
                 or gradient.dtype is not dtype
                 or gradient.shape != shape
             ):
-                reason = _misfit(gradient, tensor.array, shape, dtype)
+                reason = _misfit(gradient, tensor._array, shape, dtype)
                 if reason:
                     unused.append((names, reason))
         return gradients
 
-    def step(self, gradients: list[Any], options: Options) -> None:
-        """Update all parameters.
+    def step(self, gradients: list[Any], options: Options, is_whole: bool = True) -> None:
+        """Update the parameters that have a gradient.
 
         Args:
-            gradients: what `gradients` returned, having found nothing unused.
+            gradients: what `gradients` returned; where it found nothing unused, the whole of them.
             options: the further arguments of the kernel.
+            is_whole: whether every parameter has one. Others stay as they are, with their state.
         """
+        places = None if is_whole else _places_of(gradients)
         if self.is_flat():
             is_native = IS_CHOSEN and self._values.size >= MANY_STEPS
             loop = eager().update_loop(self, options) if is_native else None
-            if len(gradients) == 1 and loop is None:
+            if places == ():
+                self.miss()
+            elif len(gradients) == 1 and loop is None:
                 # It belongs to the user.
                 self.step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
-            else:
+            elif places is None:
                 buffer = np.concatenate(gradients, axis=None, out=self.buffer())
                 self.step_flat(buffer, buffer, options, loop=loop)
+            else:
+                buffer = self.buffer()
+                for place in places:
+                    buffer[self._slices[place]] = np.reshape(gradients[place], -1)
+                self.step_flat(buffer, buffer, options, loop=loop, places=places)
             return
         captured = self.captured()
         if captured is None:
             self._step_each(gradients, options)
             return
-        arrays = captured.capture_update(Update(self, options), gradients)
-        for tensor, array in zip(self.tensors, arrays, strict=True):
-            tensor.array = array
+        update = Update(self, options, places)
+        given = [one for one in gradients if one is not None]
+        arrays = captured.capture_update(update, given)
+        for tensor, array in zip(update.tensors, arrays, strict=True):
+            tensor._array = array
+
+    def check_finite(self, op: str, gradients: list[Any]) -> None:
+        """Raise NumericalInstabilityError if a gradient is not finite; a plan does so each time."""
+        for names, gradient in zip(self._names, gradients, strict=True):
+            if type(gradient) is np.ndarray:
+                _refuse_not_finite(gradient, op, names)
+            elif gradient is not None:
+                run_check(_refuse_not_finite, gradient, op, names)
 
     def captured(self) -> CapturedArray | None:
         """Return an array that a step is captured by, which changes nothing yet; None without."""
-        data: Any = self.tensors[0].array
+        data: Any = self.tensors[0]._array
         return data if isinstance(data, CapturedArray) else None
 
     def is_flat(self) -> bool:
         """Bring values and state into the flat arrays; False if values are not numpy's."""
         for tensor, view in zip(self.tensors, self._views, strict=True):
-            if tensor.array is not view:
+            if tensor._array is not view:
                 # The first step, or someone gave the tensor other values since the last one.
-                arrays = [tensor.array for tensor in self.tensors]
+                arrays = [tensor._array for tensor in self.tensors]
                 if not all(map(_is_numpy, arrays)):
                     return False
                 # Nothing has ever been a part of the values, so they may be written over.
@@ -189,8 +217,9 @@ class Group:
         options: Options,
         views: Sequence[Array] | None = None,
         loop: Callable[..., None] | None = None,
+        places: tuple[int, ...] | None = None,
     ) -> None:
-        """Update all parameters, which are flat, by their gradients end to end.
+        """Update parameters, which are flat, by their gradients end to end.
 
         Args:
             gradient: the gradients.
@@ -199,16 +228,50 @@ class Group:
             views: the parts of `out` that become the parameters, if there are such already.
             loop: does what the kernel does, on all elements at once and without scratch; then `out`
                 holds the gradients.
+            places: which parameters have a gradient; None for all.
         """
         self.steps += 1
-        if loop is None:
-            self._run(out, self._values, gradient, options(self.steps))
+        if places is None and not any(self.missed):
+            if loop is None:
+                self._run(out, self._values, gradient, options(self.steps))
+            else:
+                loop(out, self._values, *self._state, *options(self.steps))
         else:
-            loop(out, self._values, *self._state, *options(self.steps))
+            self._run_parts(out, gradient, options, loop, places)
         self._values, self.spare = out, self._values
         self._views = new = self.parts(out) if views is None else views
         for tensor, view in zip(self.tensors, new, strict=True):
-            tensor.array = view
+            tensor._array = view
+
+    def _run_parts(
+        self,
+        out: Array,
+        gradient: Array,
+        options: Options,
+        loop: Callable[..., None] | None,
+        places: tuple[int, ...] | None,
+    ) -> None:
+        """Update each stretch of parameters that have taken as many steps; copy those without."""
+        used = range(len(self.tensors)) if places is None else places
+        for place in set(range(len(self.tensors))).difference(used):
+            self.missed[place] += 1
+            part = self._slices[place]
+            out[part] = self._values[part]
+        for missed, stretch in groupby(used, lambda place: self.missed[place]):
+            for first, last in _unbroken(stretch):
+                part = slice(self._slices[first].start, self._slices[last].stop)
+                taken = options(self.steps - missed)
+                new, old, flow = out[part], self._values[part], gradient[part]
+                state = [flat[part] for flat in self._state]
+                if loop is None:
+                    self._run(new, old, flow, taken, state)
+                else:
+                    loop(new, old, *state, *taken)
+
+    def miss(self) -> None:
+        """Count a step in which no parameter has a gradient."""
+        self.steps += 1
+        self.missed = [one + 1 for one in self.missed]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -228,7 +291,8 @@ class Group:
     def saved(self) -> Callable[[], None]:
         """Return what puts parameters and state back to what they are now."""
         held = {name: getattr(self, name) for name in ("_values", "spare", "steps")}
-        arrays = [tensor.array for tensor in self.tensors]
+        missed = list(self.missed)
+        arrays = [tensor._array for tensor in self.tensors]
         views, apart = list(self._views), dict(self._apart)
         state = [flat.copy() for flat in self._state]
 
@@ -236,8 +300,8 @@ class Group:
             for name, value in held.items():
                 setattr(self, name, value)
             for tensor, array in zip(self.tensors, arrays, strict=True):
-                tensor.array = array
-            self._views, self._apart = views, apart
+                tensor._array = array
+            self._views, self._apart, self.missed = views, apart, missed
             for flat, before in zip(self._state, state, strict=True):
                 flat[:] = before
 
@@ -250,19 +314,27 @@ class Group:
         spare, self.spare = self.spare, None
         return spare
 
-    def _run(self, out: Array, values: Array, gradient: Array, options: tuple[Any, ...]) -> None:
-        """Run the kernel on the flat arrays, block by block."""
-        if out.size <= BLOCK:
-            self.kernel(out, values, gradient, *self._state, self._scratch, *options)
-            return
+    def _run(
+        self,
+        out: Array,
+        values: Array,
+        gradient: Array,
+        options: tuple[Any, ...],
+        state: Sequence[Array] | None = None,
+    ) -> None:
+        """Run the kernel on flat arrays, block by block; without `state` on the whole of it."""
+        flats = self._state if state is None else state
         one, other = self._scratch
+        if out.size == one.size:
+            self.kernel(out, values, gradient, *flats, self._scratch, *options)
+            return
         for start in range(0, out.size, BLOCK):
             block = slice(start, min(start + BLOCK, out.size))
             self.kernel(
                 out[block],
                 values[block],
                 gradient[block],
-                *[flat[block] for flat in self._state],
+                *[flat[block] for flat in flats],
                 (one[: block.stop - start], other[: block.stop - start]),
                 *options,
             )
@@ -270,14 +342,17 @@ class Group:
     def _step_each(self, gradients: list[Any], options: Options) -> None:
         """Update the parameters one by one."""
         self.steps += 1
-        taken = options(self.steps)
         for position, tensor in enumerate(self.tensors):
+            if gradients[position] is None:
+                self.missed[position] += 1
+                continue
             # To where the parameter is: it may have been moved since the last step.
-            values = tensor.array
+            values = tensor._array
             state = [beside(array, values).copy() for array in self._state_of(position)]
             out, *scratch = [np.empty_like(values) for _ in range(3)]
+            taken = options(self.steps - self.missed[position])
             self.kernel(out, values, gradients[position], *state, scratch, *taken)
-            tensor.array, self._apart[position] = out, state
+            tensor._array, self._apart[position] = out, state
 
     def _state_of(self, position: int) -> list[Array]:
         """Return the arrays of state of one parameter."""
@@ -292,7 +367,7 @@ class Group:
             for one, array in zip(self._states, self._state_of(position), strict=True):
                 if one.is_used:
                     arrays[f"{name}.{one.name}"] = array
-            arrays[f"{name}.step"] = np.array(self.steps)
+            arrays[f"{name}.step"] = np.array(self.steps - self.missed[position])
         return arrays
 
     def counts(self, arrays: Mapping[str, Array]) -> dict[str, int]:
@@ -302,7 +377,8 @@ class Group:
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `state_arrays` returned, names, shapes and dtypes having been checked."""
         self._apart.clear()
-        self.steps = max(self.counts(arrays).values())
+        self.steps = int(arrays["steps"])
+        self.missed = [self.steps - one for one in self.counts(arrays).values()]
         for position, (name, *_) in enumerate(self._names):
             for one, flat in zip(self._states, self._state, strict=True):
                 if one.is_used:
@@ -315,11 +391,24 @@ class Update:
     Args:
         group: what is updated.
         options: the further arguments of its kernel, by the number of the step.
+        places: which of its parameters have a gradient; None for all.
+
+    Attributes:
+        tensors: these parameters.
     """
 
-    def __init__(self, group: Group, options: Options) -> None:
+    def __init__(
+        self, group: Group, options: Options, places: tuple[int, ...] | None = None
+    ) -> None:
         self.group = group
         self.options = options
+        self._places = range(len(group.tensors)) if places is None else places
+        self.tensors = [group.tensors[place] for place in self._places]
+
+    def parts(self, flat: Array) -> list[Array]:
+        """Return the parts of a flat array for the parameters that have a gradient."""
+        parts = self.group.parts(flat)
+        return [parts[place] for place in self._places]
 
     def __call__(
         self,
@@ -332,7 +421,7 @@ class Update:
 
         Args:
             buffer: the group's own, which takes the new values.
-            parts: those of `buffer`.
+            parts: those of `buffer` that hold gradients.
             gradient: that of the only parameter; None if the gradients lie in `buffer`.
             loop: see `Group.step_flat`.
         """
@@ -344,7 +433,13 @@ class Update:
         # A plan is only for numpy's arrays, of which a group is always flat.
         group.is_flat()
         flat = buffer if gradient is None else np.reshape(gradient, -1)
-        group.step_flat(flat, buffer, self.options, parts, loop)
+        if len(parts) == len(group.tensors):
+            group.step_flat(flat, buffer, self.options, parts, loop)
+        elif parts:
+            places = tuple(self._places)
+            group.step_flat(flat, buffer, self.options, loop=loop, places=places)
+        else:
+            group.miss()
 
     @staticmethod
     def saved(*updates: Update) -> Callable[[], None]:
@@ -366,7 +461,7 @@ def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
 def _misfit(gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     """Return why a gradient does not fit a parameter; empty if it does."""
     if gradient is None:
-        return "no gradient"
+        return NO_GRADIENT
     if gradient.shape != shape:
         return f"a gradient of shape {gradient.shape} for a parameter of shape {shape}"
     if gradient.dtype != dtype:
@@ -375,6 +470,33 @@ def _misfit(gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dty
         return ""
     theirs, ours = library_of(gradient), library_of(parameter)
     return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
+
+
+def _refuse_not_finite(gradient: Array, op: str, names: Names) -> None:
+    # The sum of squares takes half the time; one that overflows says nothing.
+    if type(gradient) is np.ndarray and math.isfinite(np.vdot(gradient, gradient)):
+        return
+    finite = np.isfinite(gradient)
+    if not finite.all():
+        name, count = " = ".join(names), int(finite.size - finite.sum())
+        raise NumericalInstabilityError(
+            f"{op}: nothing was updated, for the gradient of {name} is not finite: {count} of "
+            f"{finite.size} elements are NaN or infinite; loss.backward(check_finite=True) names "
+            "the op that makes them"
+        )
+
+
+def _places_of(gradients: Sequence[Any]) -> tuple[int, ...] | None:
+    """Return which of the gradients there are; None for all."""
+    places = tuple([place for place, one in enumerate(gradients) if one is not None])
+    return None if len(places) == len(gradients) else places
+
+
+def _unbroken(places: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of places that follow one another."""
+    for _, stretch in groupby(enumerate(places), lambda pair: pair[1] - pair[0]):
+        listed = [place for _, place in stretch]
+        yield listed[0], listed[-1]
 
 
 def _references_of_unshared() -> int:

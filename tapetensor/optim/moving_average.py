@@ -70,9 +70,9 @@ def exponential_moving_average(average: ModelT, model: ModelT, decay: float) -> 
     buffers = _paired("buffers", average, model)
     # One that goes by two names moves once.
     for mine, theirs in {id(mine): (mine, theirs) for mine, theirs in parameters}.values():
-        mine.array = optimizers.moving_average(mine.array, theirs.array, kept)
+        mine._array = optimizers.moving_average(mine._array, theirs._array, kept)
     for mine, theirs in buffers:
-        mine.array = theirs.array.copy()
+        mine._array = theirs._array.copy()
 
 
 def _paired(
@@ -94,5 +94,5 @@ def _paired(
             raise ArgumentValueError(
                 f"{op}: {name} is one tensor in both models; begin with copy.deepcopy(model)"
             )
-        check_matching(f"{op}: {name}", "the average", tensor.array, "the model", other.array)
+        check_matching(f"{op}: {name}", "the average", tensor._array, "the model", other._array)
     return [(mine[name], theirs[name]) for name in mine]

@@ -6,20 +6,21 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments import as_flag, as_number, check_kind
+from tapetensor.arguments import as_flag, as_number, check_choice, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UnusedParametersError
-from tapetensor.optim.group import Group, Names, State
+from tapetensor.optim.group import NO_GRADIENT, Group, Names, State
 from tapetensor.optim.trial import try_update
 from tapetensor.tape import NoneTape
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.history import comes_of_parameters, own
 from tapetensor.tensor.base import check_floating, check_plain
 from tapetensor.tensor.ownership import HasParameters
 from tapetensor.tensor.tensor import Tensor
@@ -64,6 +65,7 @@ class Optimizer(ABC):
             their own; ``step`` is taken.
         weight_decay: how strong the decay is, for `_decay`.
         decoupled_weight_decay: whether it acts on the parameter directly.
+        check_finite: whether a step refuses gradients that are not finite.
 
     >>> import numpy as np
     >>> import tapetensor as tt
@@ -90,11 +92,14 @@ class Optimizer(ABC):
         states: Sequence[State],
         weight_decay: float,
         decoupled_weight_decay: bool,
+        *,
+        check_finite: bool = False,
     ) -> None:
         self._op = op = type(self).__name__
         self._weight_decay = as_number(op, "weight_decay", weight_decay, at_least=0)
         self._is_decoupled = as_flag(op, "decoupled_weight_decay", decoupled_weight_decay)
         self._lr = _as_lr(op, lr)
+        self._check_finite = as_flag(op, "check_finite", check_finite)
         self._parameters = parameters = _named_parameters(op, model)
         self._count = len(parameters)
         # An update of one's own is tried before the first step.
@@ -151,22 +156,30 @@ class Optimizer(ABC):
         """Return what is updated, by all its names: ``loss.backward(wrt=optimizer)``."""
         return {name: tensor for names, tensor in self._parameters.items() for name in names}
 
-    def step(self, grads: Gradients) -> None:
+    def step(self, grads: Gradients, *, unused: Literal["error", "skip"] = "error") -> None:
         """Update every parameter by its gradient, or none.
 
         Args:
             grads: what `backward` returned.
+            unused: what is done with parameters without a gradient: ``"error"``, or ``"skip"``,
+                where that is meant, of one head of several, or an expert that got no tokens. It
+                leaves them and their state as they are, without decay, and the count of their own
+                steps, by which Adam corrects its means, stands still; PyTorch does so, too.
 
         Raises:
             MissingGradientError: if a gradient lacks a part, because its parameter was also used in
                 ops that no tape recorded; nothing is updated then.
-            UnusedParametersError: if parameters have no gradient, or one of another shape, dtype or
-                library of arrays; nothing is updated then.
+            UnusedParametersError: if parameters have no gradient, unless they are skipped, or one
+                of another shape, dtype or library of arrays; nothing is updated then.
+            NumericalInstabilityError: if a gradient is not finite and the optimizer was made with
+                ``check_finite=True``; nothing is updated then.
             ArgumentTypeError: if `grads` are not Gradients; at the first step of an optimizer of
                 one's own, if its update takes other arguments or returns something.
-            ArgumentValueError: at that step, if its update writes nothing to `out`, or reads or
-                writes what it must not.
+            ArgumentValueError: if `unused` is neither; at that step, if its update writes nothing
+                to `out`, or reads or writes what it must not.
         """
+        if unused != "error":
+            check_choice(f"{self._op}.step", "unused", unused, ("error", "skip"))
         words = "the Gradients that backward() returns"
         check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
         if not self._is_tried:
@@ -176,25 +189,34 @@ class Optimizer(ABC):
                 tensor.id: names[0] for names, tensor in self._parameters.items()
             }
             grads.check_complete(f"{self._op}.step", names)
-        unused: list[tuple[Names, str]] = []
-        updates = [(group, group.gradients(grads, unused)) for group in self.groups]
-        if unused:
-            listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
+        lacking: list[tuple[Names, str]] = []
+        updates = [(group, group.gradients(grads, lacking)) for group in self.groups]
+        refused = lacking
+        if unused == "skip":
+            refused = [one for one in lacking if one[1] != NO_GRADIENT]
+        if refused:
+            listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in refused])
             raise UnusedParametersError(
                 f"{self._op}.step: nothing was updated, for these parameters cannot be: {listed}. "
                 "Did they take part in the loss, was `wrt` the whole model, and does it still have "
-                "them? After a layer is replaced, make a new optimizer.",
-                [name for names, _ in unused for name in names],
+                "them? After a layer is replaced, make a new optimizer. Where it is meant "
+                "that some have no gradient, "
+                'step(grads, unused="skip") leaves them as they are.',
+                [name for names, _ in refused for name in names],
             )
+        if self._check_finite:
+            for group, gradients in updates:
+                group.check_finite(f"{self._op}.step", gradients)
         for group, gradients in updates:
-            group.step(gradients, self._options)
+            group.step(gradients, self._options, not lacking)
 
     def zero_grad(self) -> None:
         """Close what is left on the tapes of the active context, before the next step begins.
 
         Gradients are values that `backward` returns, so there is none to set to zero here (for a
         store that a loop carries from step to step there is ``grads.zero()``). Call it after
-        `step`, if at all: what was recorded is freed with the tensors, so that nothing grows without it.
+        `step`, if at all: what was recorded is freed with the tensors, and nothing grows without
+        it.
         """
         active_context().close_tapes(
             f"{self._op}.zero_grad() was called (which belongs after step(), not between the "
@@ -216,30 +238,21 @@ class Optimizer(ABC):
         """Check values that are to be restored.
 
         Raises:
-            ArgumentValueError: if the learning rate or a step count is outside its range, a number
-                is not finite, or parameters are behind others by some steps.
+            ArgumentValueError: if the learning rate or a step count is outside its range, or a
+                number is not finite.
         """
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
                 as_number(self._op, name, array.item(), at_least=0)
             elif array.dtype.kind == "f" and not np.all(np.isfinite(array)):
                 raise ArgumentValueError(f"{self._op}: {name} must be finite, and is not")
-        behind: list[str] = []
-        counts = {"steps": int(arrays["steps"])}
+        steps = int(arrays["steps"])
         for group in self.groups:
-            counts |= group.counts(arrays)
-            most = max(counts.values())
-            behind += [
-                f"{name}: {taken} of {most}" for name, taken in counts.items() if taken < most
-            ]
-            # Groups may differ: Ctrl-C can come between the updates of two.
-            counts = {}
-        if behind:
-            raise ArgumentValueError(
-                f"{self._op}: parameters did not take all steps ({', '.join(behind)}); the state "
-                "was written by a training in which some parameters had no gradient; load the "
-                "model alone, and go on with a new optimizer"
-            )
+            for name, taken in group.counts(arrays).items():
+                if taken > steps:
+                    raise ArgumentValueError(
+                        f"{self._op}: {name} took {taken} steps, and there were {steps}"
+                    )
 
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `state_arrays` returned, which `tapetensor.io` has checked."""
@@ -325,6 +338,9 @@ def _named_parameters(op: str, model: Parameters) -> dict[Names, Tensor[Any, Any
         names[tensor.id] = (*names.get(tensor.id, ()), name)
     if not tensors:
         raise ArgumentValueError(f"{op}: the model has no parameters to optimize")
+    for tensor in tensors.values():
+        if not comes_of_parameters(tensor.history):
+            own(tensor, is_trained=True)
     return {names[unique_id]: tensor for unique_id, tensor in tensors.items()}
 
 

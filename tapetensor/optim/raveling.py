@@ -94,7 +94,7 @@ class Raveled:
         start = 0
         for tensor in self._tensors:
             part = flat[start : start + tensor.size].reshape(tensor.shape)
-            tensor.array = like(np.array(part, tensor.dtype), tensor.array)
+            tensor._array = like(np.array(part, tensor.dtype), tensor._array)
             start += tensor.size
 
     def objective(

@@ -39,6 +39,8 @@ class RMSprop(Optimizer):
         decoupled_weight_decay: whether the decay acts on the parameter directly.
         initial_square: where `s` starts, >= 0.
         eps_inside_root: whether `eps` is added before the root is taken.
+        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
+            nothing; without it such a gradient is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.
@@ -73,6 +75,7 @@ class RMSprop(Optimizer):
         decoupled_weight_decay: bool = False,
         initial_square: float = 0.0,
         eps_inside_root: bool = False,
+        check_finite: bool = False,
     ) -> None:
         self._alpha = as_number("RMSprop", "alpha", alpha, at_least=0, below=1)
         self._eps = as_number("RMSprop", "eps", eps, at_least=0)
@@ -86,7 +89,8 @@ class RMSprop(Optimizer):
             State("velocity", is_used=self._momentum > 0),
         )
         decay = (weight_decay, decoupled_weight_decay)
-        super().__init__(model, lr, optimizers.rmsprop, states, *decay)
+        kernel = optimizers.rmsprop
+        super().__init__(model, lr, kernel, states, *decay, check_finite=check_finite)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:

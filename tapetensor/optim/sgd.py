@@ -34,6 +34,8 @@ class Sgd(Optimizer):
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
         decoupled_weight_decay: whether the decay acts on the parameter directly.
         dampening: the part of each later gradient that does not go into the velocity, in [0, 1].
+        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
+            nothing; without it such a gradient is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, there is Nesterov without momentum or
@@ -66,6 +68,7 @@ class Sgd(Optimizer):
         decoupled_weight_decay: bool = False,
         *,
         dampening: float = 0.0,
+        check_finite: bool = False,
     ) -> None:
         self._momentum = as_number("Sgd", "momentum", momentum, at_least=0)
         self._nesterov = as_flag("Sgd", "nesterov", nesterov)
@@ -81,7 +84,8 @@ class Sgd(Optimizer):
             )
         kernel = optimizers.momentum_sgd if self._momentum else optimizers.sgd
         states = [State("velocity")] if self._momentum else []
-        super().__init__(model, lr, kernel, states, weight_decay, decoupled_weight_decay)
+        decay = (weight_decay, decoupled_weight_decay)
+        super().__init__(model, lr, kernel, states, *decay, check_finite=check_finite)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:

@@ -6,6 +6,9 @@ from tapetensor.errors import ShapeError
 from tapetensor.rules.broadcasting import stays_apart
 from tapetensor.rules.dims import Dims, differ, written
 
+# What a layer offers in the place of a mask that it refuses.
+OR_KEYS = ", or say by keys_mask (*Ds, N) which keys are there"
+
 
 def scores(op: str, query: Dims, key: Dims, value: Dims) -> Dims:
     """Return the shape of the scores.
@@ -36,6 +39,31 @@ def check_broadcasts(op: str, name: str, shape: Dims, to: Dims) -> None:
         raise ShapeError(
             f"{op}: a {name} of shape {written(shape)} does not broadcast to the scores "
             f"{written(to)}"
+        )
+
+
+def check_mask(op: str, shape: Dims, to: Dims, cure: str = "") -> None:
+    """Raise ShapeError if a mask surely does not say of queries and keys which see which.
+
+    One of more axes than these, and of fewer than the scores, as of a batch and its keys, would
+    meet the heads, and fit where there are as many by chance.
+    """
+    if 2 < len(shape) < len(to):
+        raise ShapeError(
+            f"{op}: a mask of shape {written(shape)} has more axes than queries and keys and fewer "
+            f"than the scores {written(to)}: its first would meet one of theirs by chance; give it "
+            f"{len(to)} axes, of size 1 where all are alike{cure}"
+        )
+    check_broadcasts(op, "mask", shape, to)
+
+
+def check_keys_mask(op: str, shape: Dims, key: Dims) -> None:
+    """Raise ShapeError if a mask of keys surely has not a truth for each of them."""
+    wanted = key[:-1]
+    if len(shape) != len(wanted) or any(map(differ, shape, wanted)):
+        raise ShapeError(
+            f"{op}: a keys_mask says of each key whether it is there, {written(wanted)}, got shape "
+            f"{written(shape)}; what each query sees says mask"
         )
 
 

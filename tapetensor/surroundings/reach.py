@@ -58,7 +58,7 @@ _METHOD_LIKE = (
     cached_property,
     partialmethod,
 )
-_ARRAY = vars(TensorBase)["array"]
+_ARRAY = vars(TensorBase)["_array"]
 
 
 class Reach:
@@ -308,7 +308,7 @@ class Surroundings:
     @property
     def arrays(self) -> list[Array]:
         """The arrays of all tensors that were found, as they are now."""
-        return [tensor.array for tensor in self._tensors]
+        return [tensor._array for tensor in self._tensors]
 
     @contextmanager
     def as_before(self) -> Iterator[None]:

@@ -38,7 +38,8 @@ class GradientContext:
     """A scope for tapes: those made inside it close when it is left, and no others do.
 
     A tape belongs to the context in which `trace` (or another method that gives a tensor a tape)
-    made it; where tapes of two contexts meet in an op, that of the result belongs to both. The use of a closed tape raises `TapeClosedError`; values can still be read.
+    made it; where tapes of two contexts meet in an op, that of the result belongs to both. The use
+    of a closed tape raises `TapeClosedError`; values can still be read.
 
     Contexts nest. Which one is active is kept per thread and per asyncio task (by `contextvars`). A
     context that a generator enters, or has entered for it, is active while the generator runs, and
@@ -50,9 +51,9 @@ class GradientContext:
     nowhere, `clear_tape` says so while such a one is alive, and the mypy plugin where it is made.
 
     Leaving contexts in another order than that of entering closes nothing else: the innermost one
-    that is still open is active. What was recorded is freed with the tensors that hold it, context or
-    no context; so contexts are not needed to save memory, they are a check that no tape outlives its
-    part of the program.
+    that is still open is active. What was recorded is freed with the tensors that hold it, context
+    or no context; so contexts are not needed to save memory, they are a check that no tape outlives
+    its part of the program.
 
     >>> import tapetensor as tt
     >>> x = tt.ones((2,))
@@ -224,8 +225,8 @@ def active_context() -> GradientContext:
 def clear_tape() -> None:
     """Close all tapes of the active context; their later use raises `TapeClosedError`.
 
-    Nothing needs it: a tape is freed with its tensors. It makes sure that no tape of an earlier step
-    is used in a later one.
+    Nothing needs it: a tape is freed with its tensors. It makes sure that no tape of an earlier
+    step is used in a later one.
 
     Raises:
         TapeClosedError: if a context of this thread was made and never entered: its tapes may be

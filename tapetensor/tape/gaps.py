@@ -20,10 +20,11 @@ from tapetensor.tape.history import (
     size_of,
 )
 
-_RECORD = (
-    "give it a tape before them, weight.retaped(x.tape_type) or x.trace(), or detach() it where it "
-    "is a constant (a whole model: run nn.inference(model))"
-)
+# A value that comes of so many is that of a whole model.
+_FEW_IDS = 4
+_RECORD = "give it a tape before them, weight.retaped(x.tape_type) or x.trace()"
+_CONSTANT = "detach() it where it is a constant"
+_OF_MODELS = "run a whole model that is constant as nn.inference(model)"
 
 
 class Gap:
@@ -61,14 +62,9 @@ class Gap:
         """Return the gap at a value, of a shape if that is known, whose step has no pullbacks."""
         op = op_name(step[1])
         of_shape = "" if shape is None else f" of shape {shape}"
-        if step[1] is gradient_of_pass:
-            return cls(
-                f"a gradient{of_shape} that another backward pass gave takes part, and no gradient "
-                "flows through that",
-                "write tt.grad(...), which is recorded, or detach() it where it is a constant",
-                step[1],
-                step,
-            )
+        for kernel, what, cure in _WHAT_ELSE:
+            if step[1] is kernel:
+                return cls(what.format(of_shape), f"{cure}, or {_CONSTANT}", kernel, step)
         if isinstance(step[1], UsedUp):
             return cls(
                 f"{op} made a plain value{of_shape} of it that backward(){_at(step[1].done)} has "
@@ -78,10 +74,12 @@ class Gap:
                 step[1],
                 step,
             )
+        # Of a value of a few ops a weight is more likely to be meant, of one of many a teacher.
+        is_deep = step[5] > _FEW_IDS
         return cls(
             f"{op} made a plain value{of_shape} of it, and ops on plain values that come of data "
             "are not recorded",
-            _RECORD,
+            f"{_CONSTANT}, {_OF_MODELS}, or {_RECORD}" if is_deep else f"{_RECORD}, or {_CONSTANT}",
             step[1],
             step,
         )
@@ -134,6 +132,25 @@ class Gap:
 
 def gradient_of_pass() -> None:
     """Stand in a step for what made a gradient that is computed with."""
+
+
+def computed_outside() -> None:
+    """Stand in a step for what made a value that comes into a compiled function."""
+
+
+# What a gap is that no op made, with the shape to be filled in; and the cure.
+_WHAT_ELSE: tuple[tuple[Callable[..., object], str, str], ...] = (
+    (
+        gradient_of_pass,
+        "a gradient{} that another backward pass gave takes part, and no gradient flows through it",
+        "write tt.grad(...), which is recorded",
+    ),
+    (
+        computed_outside,
+        "a plain value{} was computed of it before a compiled function got it",
+        "compute it inside",
+    ),
+)
 
 
 def name_of(wanted: Any) -> str:

@@ -15,6 +15,7 @@ from tapetensor.arrays.array import Array, are_added_in_place, as_array, is_arra
 from tapetensor.arrays.libraries import check_matching, check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
+    ArgumentValueError,
     DTypeError,
     MissingGradientError,
     ShapeError,
@@ -22,7 +23,7 @@ from tapetensor.errors import (
 )
 from tapetensor.pictures import table
 from tapetensor.tape.gaps import Gap, name_of
-from tapetensor.tape.history import OWN, one_pass
+from tapetensor.tape.history import OWN, BackwardPass, one_pass
 from tapetensor.tape.ids import TensorId
 from tapetensor.tape.norms import clipping, global_norm
 
@@ -325,8 +326,16 @@ class Gradients:
             ArgumentTypeError: if `other` is not a Gradients.
             ShapeError: if the two disagree on the shape of an id.
             DTypeError: if the two disagree on the dtype of an id.
+            ArgumentValueError: if both hold the gradients of one backward pass, because both passes
+                carried them, say.
         """
         check_kind("Gradients.merge", "other", other, Gradients, "Gradients")
+        passes = [one for one in self.origins if isinstance(one, BackwardPass)]
+        if any(one is mine for one in other.origins for mine in passes):
+            raise ArgumentValueError(
+                "Gradients.merge: both stores hold the gradients of one backward pass, which would "
+                "count twice; let one of the two passes carry them, x.trace(grads), and not both"
+            )
         own = frozenset(self.arrays) if self._leafs is None else self._leafs
         merged = dict(self.arrays)
         for key, array in other.arrays.items():
@@ -446,7 +455,7 @@ def array_of(op: str, gradient: object) -> Array:
             raise UntracedTensorError(
                 f"{op}: the gradient owns a tape, which would be lost; write gradient.detach()"
             )
-        gradient = gradient.detach().array
+        gradient = gradient.detach()._array
     if not is_array(gradient):
         raise ArgumentTypeError(
             f"{op}: expected a tensor or a numpy array, got {type(gradient).__name__}"

@@ -298,7 +298,7 @@ def flows(step: Step) -> list[tuple[int, Pullback]]:
 
 
 def reached_from(steps: Iterable[Step], ids: Iterable[int]) -> set[int]:
-    """Return the ids, and all to which a gradient flows on from them; the earliest step is first."""
+    """Return the ids, and all to which a gradient flows on; of the steps the earliest is first."""
     reached = set(ids)
     for step in reversed([*steps]) if reached else ():
         if step[0] in reached:
@@ -337,7 +337,7 @@ def ids_before(step: Step | tuple[Any, ...], first: int = 0) -> Ids:
 
 def _sort_origins(origins: Iterable[Any], found: Ids, left: list[Any]) -> None:
     for one in origins:
-        if one.__class__ is int:
+        if isinstance(one, int):
             found.add(one)
         elif one is not None:
             left.append(one)

@@ -214,6 +214,12 @@ def pruned(
     return left, gaps
 
 
+def _constants(step: Step) -> list[tuple[Step, int]]:
+    """Return a step with the id of each operand that its kernel takes as a constant."""
+    several = zip(step[3], step[2], strict=True)
+    return [(step, parent) for parent, pullback in several if pullback is CONSTANT]
+
+
 def check_reached(steps: list[Step], output_id: int) -> None:
     """Raise TapeUsedError if gradients would arrive at a step that was used up."""
     reached = reached_from(steps, {output_id})

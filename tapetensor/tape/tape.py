@@ -11,7 +11,7 @@ from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Level, run_check
 from tapetensor.errors import TapeClosedError, UntracedTensorError
-from tapetensor.pictures import Place, notebook_cell, to_html, tree, users_place
+from tapetensor.pictures import notebook_cell, to_html, tree, users_place
 from tapetensor.tape.context import GradientContext, active_context
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
@@ -120,7 +120,7 @@ class OwnedTape:
         contexts = self.contexts + tuple(
             [one for one in other.contexts if one not in self.contexts]
         )
-        return special._twin(contexts, self.stores | other.stores)
+        return special._twin(contexts, self.stores | other.stores)  # noqa: SLF001  # of this class
 
     def apart(self, history: History) -> OwnedTape:
         """Return this tape as one that is apart from its tensor, with the history of that."""

@@ -30,6 +30,7 @@ from tapetensor.tensor.custom import custom_op as custom_op
 from tapetensor.tensor.einsum import einsum as einsum
 from tapetensor.tensor.joining import concat as concat
 from tapetensor.tensor.joining import stack as stack
+from tapetensor.tensor.mapped import from_memmap as from_memmap
 from tapetensor.tensor.narrowing import owns_tape as owns_tape
 from tapetensor.tensor.patches import fold as fold
 from tapetensor.tensor.patches import pixel_shuffle as pixel_shuffle

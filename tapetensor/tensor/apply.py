@@ -68,7 +68,7 @@ def apply(
     # One operand is the common case. What it needs is checked here, in no more steps than it takes:
     # this function is most of what a small op costs.
     x = operands[0]
-    data = x.array
+    data = x._array
     tape: Any = x.tape
     is_alone = len(operands) == 1 and (tape is None or tape.__class__ is OwnedTape)
     if not is_alone:
@@ -91,7 +91,7 @@ def apply(
         _check_result_dtype(kernel, x, output)
 
     result: Tensor[Any, Any, Any] = _new(x.__class__)
-    result.array = output
+    result._array = output
     result._id = output_id = next_id()
     result.tape = tape
     if is_alone and pullbacks[0] is not None:
@@ -123,7 +123,7 @@ def apply_pair(
     have the same: there the tuples and loops for any number of operands would cost as much as a
     small op.
     """
-    left, right = lhs.array, rhs.array
+    left, right = lhs._array, rhs._array
     dtype = left.dtype
     if dtype is _BOOL:
         # numpy would do logic with masks.
@@ -148,7 +148,7 @@ def apply_pair(
         _check_result_dtype(kernel, lhs, output)
 
     result: Tensor[Any, Any, Any] = _new(lhs.__class__)
-    result.array = output
+    result._array = output
     result._id = output_id = next_id()
     result.tape = tape
     history: Any = lhs.history
@@ -210,7 +210,7 @@ def _arrays(
     in it that are known by the ids of their tensors: leafs, to which gradients of the outer order
     flow.
     """
-    arrays: list[Any] = [operand.array for operand in operands]
+    arrays: list[Any] = [operand._array for operand in operands]
     if _NUMPYS.issuperset(map(type, arrays)) and (tape is None or tape.level is None):
         return arrays
     levels = [array.level for array in arrays if isinstance(array, Recorded)]
@@ -222,11 +222,11 @@ def _arrays(
     for operand, owned in owners:
         if owned is not level:
             raise HigherOrderError(
-                f"{op_name(op)}: inside grad, the tensor of shape {operand.array.shape} has a "
+                f"{op_name(op)}: inside grad, the tensor of shape {operand._array.shape} has a "
                 "tape from outside; give it to grad as another input, or detach() it if it is a "
                 "constant"
             )
-    return [level.operand(operand.array, operand._id) for operand in operands]
+    return [level.operand(operand._array, operand._id) for operand in operands]
 
 
 def _common_tape(
@@ -237,7 +237,7 @@ def _common_tape(
 ) -> OwnedTape | None:
     """Return the tape of the result, after a check of the operands' tapes and dtypes."""
     tape = None
-    dtype = operands[0].array.dtype
+    dtype = operands[0]._array.dtype
     for operand in operands:
         held = operand.tape
         if held is not None:
@@ -245,15 +245,15 @@ def _common_tape(
                 # Closed, perhaps.
                 held.check_usable(op_name(op))
             tape = held if tape is None else tape.common(held)
-        if keeps_dtype and operand.array.dtype is not dtype:
+        if keeps_dtype and operand._array.dtype is not dtype:
             check_same_dtype(op_name(op), operands)
     return tape
 
 
 def _check_result_dtype(kernel: Kernel, x: TensorBase[Any, Any, Any], output: Array) -> None:
-    if output.dtype == x.array.dtype:
+    if output.dtype == x._array.dtype:
         return
     raise DTypeError(
-        f"{op_name(kernel)}: not defined for dtype {x.array.dtype}, the result would be "
+        f"{op_name(kernel)}: not defined for dtype {x._array.dtype}, the result would be "
         f"{output.dtype}; convert first with x.astype(np.float32)"
     )

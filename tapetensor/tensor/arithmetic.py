@@ -203,7 +203,9 @@ class Arithmetic(TensorBase[S, T, D]):
         return apply(arithmetic.rpower_number, (self,), (number,))
 
     @same_signature(division)
-    def logaddexp(self: TensorBase[S, T, D], other: Any, /) -> Tensor[Any, Any, Any]:
+    def logaddexp(
+        self: TensorBase[S, T, D], other: Tensor[Any, Any, Any] | float, /
+    ) -> Tensor[Any, Any, Any]:
         """Return the logarithm of a sum of exponentials, without leaving the range of the dtype.
 
             ln(e**x + e**other)
@@ -226,7 +228,9 @@ class Arithmetic(TensorBase[S, T, D]):
         return binary(arithmetic.logaddexp, arithmetic.logaddexp_number, self, other)
 
     @same_signature(division)
-    def atan2(self: TensorBase[S, T, D], other: Any, /) -> Tensor[Any, Any, Any]:
+    def atan2(
+        self: TensorBase[S, T, D], other: Tensor[Any, Any, Any] | float, /
+    ) -> Tensor[Any, Any, Any]:
         """Return the angle in radians, from -pi to pi, of the points ``(other, self)``.
 
             arctan(y / x), in the right quadrant, for y.atan2(x)

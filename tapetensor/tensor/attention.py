@@ -127,15 +127,15 @@ def scaled_dot_product_attention(
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor[Any, Any, Any],
+    key: Tensor[Any, Any, Any],
+    value: Tensor[Any, Any, Any],
     *,
-    mask: Any = None,
-    bias: Any = None,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, Any, Any] | None = None,
     causal: bool = False,
     scale: float | None = None,
-) -> Any:
+) -> Tensor[Any, Any, Any]:
     """Return the values averaged with weights that say how well their keys go with each query.
 
         softmax(query @ key.T * scale + bias) @ value
@@ -152,7 +152,8 @@ def scaled_dot_product_attention(
         query: what is looked for.
         key: what is found.
         value: what is read there.
-        mask: bool, broadcasting to the scores ``(*Ds, M, N)``: True where a query sees a key.
+        mask: bool, broadcasting to the scores ``(*Ds, M, N)``: True where a query sees a key; of
+            queries and keys alone, or with all axes of the scores.
         bias: what is added to the scores, to which it broadcasts, as for relative positions; what
             PyTorch calls a mask of floats.
         causal: whether query ``i`` sees no key after the ``i``-th.
@@ -174,14 +175,14 @@ def scaled_dot_product_attention(
         check_tensor(_OP, name, operand)
     check_floating(_OP, query)
     check_same_dtype(_OP, (query, key, value))
-    scores = scores_shape(_OP, query.array.shape, key.array.shape, value.array.shape)
+    scores = scores_shape(_OP, query._array.shape, key._array.shape, value._array.shape)
     seen = mask_array(_OP, mask, causal, scores)
     operands: tuple[Any, ...] = (query, key, value)
     if bias is not None:
         check_bias(_OP, bias, query, scores)
         operands = (*operands, bias)
     factor = (
-        1.0 / math.sqrt(query.array.shape[-1] or 1)
+        1.0 / math.sqrt(query._array.shape[-1] or 1)
         if scale is None
         else as_number(_OP, "scale", scale)
     )
@@ -213,25 +214,41 @@ def scores_shape(
 
 
 def mask_array(
-    op: str, mask: TensorBase[Any, Any, Any] | None, causal: object, scores: tuple[int, ...]
+    op: str,
+    mask: TensorBase[Any, Any, Any] | None,
+    causal: object,
+    scores: tuple[int, ...],
+    cure: str = "",
 ) -> Array | None:
     """Return the elements of the mask, having checked all that says which query sees which key.
 
     Raises:
         ArgumentTypeError: if `causal` is no bool, or the mask no tensor.
         DTypeError: if the mask is not bool.
-        ShapeError: if it does not broadcast to the scores.
+        ShapeError: if it does not broadcast to the scores, or would meet their leading axes by
+            chance.
     """
     as_flag(op, "causal", causal)
     if mask is None:
         return None
-    check_tensor(op, "the mask", mask)
-    array = mask.array
+    array = truths(op, "mask", "where a query sees a key", mask)
+    shape = array.shape
+    if 2 < len(shape) < len(scores) or not broadcasts_to(shape, scores):
+        raise refusal(lambda: rules.check_mask(op, sized(shape), sized(scores), cure))
+    return array
+
+
+def truths(op: str, name: str, what: str, mask: TensorBase[Any, Any, Any]) -> Array:
+    """Return the elements of a mask.
+
+    Raises:
+        ArgumentTypeError: if it is no tensor.
+        DTypeError: if it is not bool.
+    """
+    check_tensor(op, f"the {name}", mask)
+    array = mask._array
     if array.dtype != np.bool_:
-        raise DTypeError(
-            f"{op}: the mask must be bool, True where a query sees a key, got {array.dtype}"
-        )
-    check_broadcasts(op, "mask", array.shape, scores)
+        raise DTypeError(f"{op}: the {name} must be bool, True {what}, got {array.dtype}")
     return array
 
 
@@ -251,7 +268,7 @@ def check_bias(
     if bias is not None:
         check_tensor(op, "the bias", bias)
         check_same_dtype(op, (query, bias))
-        check_broadcasts(op, "bias", bias.array.shape, scores)
+        check_broadcasts(op, "bias", bias._array.shape, scores)
 
 
 def check_broadcasts(op: str, name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:

@@ -43,5 +43,5 @@ def compute_gradients(
     check_tensor("compute_gradients", "the loss", loss)
     assert isinstance(loss, Ownership)
     check_usable("compute_gradients", loss)
-    ones = rewrap(loss, np.ones_like(loss.array), next_id(), None)
+    ones = rewrap(loss, np.ones_like(loss._array), next_id(), None)
     return loss.backward(ones, wrt=wrt)

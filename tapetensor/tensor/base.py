@@ -44,14 +44,14 @@ _ASK_FOR_SHAPES = (np.shape, np.ndim, np.size)
 class TensorBase(Generic[S, T, D, _Kind]):
     """The state of a tensor and the ways to read it."""
 
-    # `array`, `tape` and `history` are the package's. The array may be shared, so nobody writes to
+    # `_array`, `tape` and `history` are the package's. The array may be shared, so nobody writes to
     # it; the tape is None for a plain value; the history is the step that made it, None for none.
-    __slots__ = ("__weakref__", "_id", "array", "history", "tape")
+    __slots__ = ("__weakref__", "_array", "_id", "history", "tape")
 
     # numpy's operators then leave `array + tensor` to the tensor, which explains the mistake.
     __array_ufunc__ = None
 
-    array: Array
+    _array: Array
     _id: int
     history: History
     tape: OwnedTape | None
@@ -61,6 +61,19 @@ class TensorBase(Generic[S, T, D, _Kind]):
             "Tensor is not constructed directly; write tt.from_numpy(values, shape=...), "
             "tt.zeros((5, 3)) or another creation function"
         )
+
+    @property
+    def array(self) -> Array:
+        """The elements as the library has them, read-only: a backward pass may read them again.
+
+        Set, it takes the place of the elements. `numpy` gives an array that is typed.
+        """
+        data: Any = self._array
+        return data.read_only() if isinstance(data, CapturedArray) else read_only(data)
+
+    @array.setter
+    def array(self, array: Array) -> None:
+        self._array = array
 
     @property
     def id(self) -> TensorId:
@@ -73,23 +86,23 @@ class TensorBase(Generic[S, T, D, _Kind]):
     @property
     def shape(self) -> S:
         """The sizes of the axes, typed: ``rows, columns = x.shape`` gives typed dims back."""
-        shape: S = self.array.shape
+        shape: S = self._array.shape
         return shape
 
     @property
     def dtype(self) -> np.dtype[D]:
         """The numpy dtype of the elements."""
-        return self.array.dtype
+        return self._array.dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self.array.ndim
+        return self._array.ndim
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self.array.size
+        return self._array.size
 
     @property
     def owns_tape(self) -> bool:
@@ -104,17 +117,28 @@ class TensorBase(Generic[S, T, D, _Kind]):
         """`OwnedTape` or `NoneTape`: ``y.retaped(x.tape_type)`` is in the state of ``x``."""
         return NoneTape if self.tape is None else OwnedTape  # type: ignore[return-value]  # T says which
 
-    def numpy(self) -> np.ndarray[S, np.dtype[D]]:
+    # A tensor with a tape has none of these, nor any other way to its numbers but that of one.
+    @overload
+    def numpy(self: TensorBase[S, NoneTape, D]) -> np.ndarray[S, np.dtype[D]]: ...
+    @overload
+    def numpy(self, write_detach_before_it: Never) -> np.ndarray[S, np.dtype[D]]: ...
+    def numpy(self) -> np.ndarray[S, np.dtype[D]]:  # type: ignore[misc]  # one cannot be called
         """Return the elements as a read-only numpy array that shares the tensor's memory.
 
         It stays read-only, for numpy does not let its ``flags.writeable`` be set; ``copy()`` it to
         write. Of a tensor over another library's array (CuPy's), a copy in the memory of the host.
 
+        Raises:
+            UntracedTensorError: if the tensor has a tape, for what is computed from the array is a
+                constant: write ``x.detach().numpy()``.
+
         >>> import tapetensor as tt
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
-        data: Any = plain(self.array)
+        if self.tape is not None:
+            raise _no_numbers("numpy")
+        data: Any = plain(self._array)
         if isinstance(data, CapturedArray):
             # Its elements are not known yet; what numpy's functions do to it is captured.
             captured: np.ndarray[S, np.dtype[D]] = data.read_only()
@@ -139,23 +163,33 @@ class TensorBase(Generic[S, T, D, _Kind]):
         """
         return self._only_element()
 
-    def tolist(self) -> Any:
+    @overload
+    def tolist(self: TensorBase[S, NoneTape, D]) -> Any: ...
+    @overload
+    def tolist(self, write_detach_before_it: Never) -> Any: ...
+    def tolist(self) -> Any:  # type: ignore[misc]  # the last overload cannot be called
         """Return the elements as nested lists of Python numbers; of a 0-d tensor, its number.
+
+        Raises:
+            UntracedTensorError: if the tensor has a tape, as for `numpy`.
 
         >>> import tapetensor as tt
         >>> tt.ones((1, 2)).tolist()
         [[1.0, 1.0]]
         """
-        return self.numpy().tolist()
+        if self.tape is not None:
+            raise _no_numbers("tolist")
+        values: Any = self
+        return values.numpy().tolist()
 
     def _only_element(self) -> float:
         self._check_single()
-        value: float = plain(self.array).item()
+        value: float = plain(self._array).item()
         return value
 
     def _check_single(self) -> None:
-        if self.array.size != 1:
-            shape = sized(self.array.shape)
+        if self._array.size != 1:
+            shape = sized(self._array.shape)
             raise refusal(lambda: check_single("item", shape))
 
     def __float__(self) -> float:
@@ -169,7 +203,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def __bool__(self) -> bool:
         """Return the truth of the only element; a tensor of several has none."""
         self._check_single()
-        return bool(plain(self.array))
+        return bool(plain(self._array))
 
     if TYPE_CHECKING:
 
@@ -178,25 +212,25 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
-        if not self.array.shape:
+        if not self._array.shape:
             # A TypeError, as of numpy's: by it others tell what they can iterate over.
             raise ArgumentTypeError("len: a 0-d tensor has no length")
-        length: int = self.array.shape[0]
+        length: int = self._array.shape[0]
         return length
 
     @override
     def __repr__(self) -> str:
         """Show values, shape, dtype and tape state, and the library if it is not numpy."""
-        library = library_of(plain(self.array))
+        library = library_of(plain(self._array))
         where = "" if library == "numpy" else f", {library}"
         values = np.array2string(
-            to_numpy(plain(self.array)),
+            to_numpy(plain(self._array)),
             separator=", ",
             prefix="Tensor(",
             threshold=_REPR_THRESHOLD,
         )
         return (
-            f"Tensor({values}, shape={self.array.shape}, dtype={self.array.dtype.name}, "
+            f"Tensor({values}, shape={self._array.shape}, dtype={self._array.dtype.name}, "
             f"{tape_state(self)}{where})"
         )
 
@@ -237,8 +271,13 @@ class TensorBase(Generic[S, T, D, _Kind]):
             return function(*_elements_of(name, arguments), **_elements_of(name, named))
 
         def __dlpack__(self, **options: Any):
-            """Hand the elements of a plain tensor to another library, read-only, without a copy."""
-            return np.asarray(self).__dlpack__(**options)
+            """Hand a copy of the elements of a plain tensor to another library.
+
+            A copy, for some write into what is read-only, and a backward pass would read that.
+            """
+            if options.get("copy") is False:
+                raise BufferError("a tensor's memory is its own; write copy=None, which copies it")
+            return np.array(self).__dlpack__(**options)
 
         def __dlpack_device__(self):
             """Return where the elements are, in DLPack's numbers."""
@@ -250,18 +289,18 @@ class TensorBase(Generic[S, T, D, _Kind]):
         A new id, because an optimizer's step would change one of the two and not the other.
         """
         _check_copyable("copy", self)
-        return _copied(self, self.array)
+        return _copied(self, self._array)
 
     def __deepcopy__(self: TensorBase[S, NoneTape, D], memo: object) -> Tensor[S, NoneTape, D]:
         """Return a plain tensor with copied data and a new id; a tape cannot be copied."""
         _check_copyable("deepcopy", self)
-        return _copied(self, self.array.copy())
+        return _copied(self, self._array.copy())
 
     @override
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the values; the id is this process's own, so the copy gets a new one."""
         _check_copyable("pickle", self)
-        return _unpickled, (self.__class__, to_numpy(self.array))
+        return _unpickled, (self.__class__, to_numpy(self._array))
 
     def wrap_gradient(self, array: Array, origins: tuple[Any, ...] = ()) -> Tensor[S, NoneTape, D]:
         """Return `array` as a plain tensor of this tensor's static shape and dtype.
@@ -316,7 +355,7 @@ def rewrap(
 def wrap(cls: type[_TensorT], data: Array, unique_id: int, tape: OwnedTape | None) -> _TensorT:
     """Return a tensor made of its three parts, unchecked."""
     tensor = object.__new__(cls)
-    tensor.array = data
+    tensor._array = data
     tensor._id = unique_id
     tensor.history = None
     tensor.tape = tape
@@ -332,6 +371,13 @@ def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise TapeClosedError if a context has closed the tape of `tensor`."""
     if tensor.tape is not None:
         tensor.tape.check_usable(op)
+
+
+def _no_numbers(how: str) -> UntracedTensorError:
+    return UntracedTensorError(
+        f"{how}: the tensor has a tape, and what is computed from its numbers would be a constant, "
+        f"unnoticed; write x.detach().{how}() for them, or use the tensor's own methods"
+    )
 
 
 def _elements_of(function: str, value: Any) -> Any:
@@ -398,9 +444,9 @@ def check_plain(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str
 
 def check_same_dtype(op: str, tensors: tuple[TensorBase[Any, Any, Any], ...]) -> None:
     """Raise DTypeError if the dtypes are not all the same."""
-    first = tensors[0].array.dtype
-    if any(tensor.array.dtype != first for tensor in tensors):
-        names = " and ".join([str(tensor.array.dtype) for tensor in tensors])
+    first = tensors[0]._array.dtype
+    if any(tensor._array.dtype != first for tensor in tensors):
+        names = " and ".join([str(tensor._array.dtype) for tensor in tensors])
         raise DTypeError(
             f"{op}: dtypes differ: {names}; convert one with astype(...), nothing is promoted"
         )
@@ -408,9 +454,9 @@ def check_same_dtype(op: str, tensors: tuple[TensorBase[Any, Any, Any], ...]) ->
 
 def check_floating(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise DTypeError if `tensor` is not of a floating dtype."""
-    if tensor.array.dtype.kind != "f":
+    if tensor._array.dtype.kind != "f":
         raise DTypeError(
-            f"{op}: not defined for dtype {tensor.array.dtype}; "
+            f"{op}: not defined for dtype {tensor._array.dtype}; "
             "convert first with x.astype(np.float32)"
         )
 
@@ -418,14 +464,14 @@ def check_floating(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
 def check_integers(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str = "") -> None:
     """Raise an error if `tensor` is no tensor, or not of an integer dtype."""
     check_tensor(op, name, tensor)
-    if tensor.array.dtype.kind not in "iu":
+    if tensor._array.dtype.kind not in "iu":
         cure = cure or f"convert with {name}.astype(np.int64)"
-        raise DTypeError(f"{op}: {name} must be integers, got {tensor.array.dtype}; {cure}")
+        raise DTypeError(f"{op}: {name} must be integers, got {tensor._array.dtype}; {cure}")
 
 
 def check_numeric(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise DTypeError if `tensor` is a bool tensor, with which numpy would do logic."""
-    if tensor.array.dtype.kind == "b":
+    if tensor._array.dtype.kind == "b":
         raise DTypeError(
             f"{op}: not defined for dtype bool; convert first with x.astype(np.int64), "
             "or use & | ^ ~ for logic"

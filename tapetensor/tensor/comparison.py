@@ -130,7 +130,10 @@ class Comparison(TensorBase[S, T, D]):
 
     @same_signature(mask_reduction)
     def any(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds anywhere; False for no elements.
 
@@ -153,7 +156,10 @@ class Comparison(TensorBase[S, T, D]):
 
     @same_signature(mask_reduction)
     def all(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Tell whether the mask holds everywhere; True for no elements.
 
@@ -197,14 +203,14 @@ class Comparison(TensorBase[S, T, D]):
     ) -> Tensor[S, NoneTape, np.bool_]:
         """Tell where the mask does not hold."""
         _check_mask("invert", self)
-        return rewrap(self, ~self.array, next_id(), None)
+        return rewrap(self, ~self._array, next_id(), None)
 
 
 def _tell(
     op: str, holds: Callable[[Any], Array], x: TensorBase[Any, Any, Any]
 ) -> Tensor[Any, Any, Any]:
     check_floating(op, x)
-    return rewrap(x, holds(x.array), next_id(), None)
+    return rewrap(x, holds(x._array), next_id(), None)
 
 
 def _reduced(
@@ -215,8 +221,8 @@ def _reduced(
     keepdims: object,
 ) -> Tensor[Any, Any, Any]:
     _check_mask(op, mask)
-    axes = normalize_axes(op, axis, mask.array.shape)
-    found = reduce(mask.array, axis=axes, keepdims=as_flag(op, "keepdims", keepdims))
+    axes = normalize_axes(op, axis, mask._array.shape)
+    found = reduce(mask._array, axis=axes, keepdims=as_flag(op, "keepdims", keepdims))
     return rewrap(mask, found, next_id(), None)
 
 
@@ -228,10 +234,10 @@ def _compare(
 ) -> Tensor[Any, Any, Any]:
     if isinstance(rhs, TensorBase):
         check_same_dtype(op, (lhs, rhs))
-        other: Any = rhs.array
+        other: Any = rhs._array
     else:
         other = as_scalar(op, OPERAND, rhs)
-    return rewrap(lhs, _broadcasting(op, compare, lhs.array, other), next_id(), None)
+    return rewrap(lhs, _broadcasting(op, compare, lhs._array, other), next_id(), None)
 
 
 def _logic(
@@ -242,7 +248,7 @@ def _logic(
 ) -> Tensor[Any, Any, Any]:
     _check_mask(op, lhs)
     _check_mask(op, rhs)
-    return rewrap(lhs, _broadcasting(op, combine, lhs.array, rhs.array), next_id(), None)
+    return rewrap(lhs, _broadcasting(op, combine, lhs._array, rhs._array), next_id(), None)
 
 
 def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs: Any) -> Array:
@@ -260,6 +266,6 @@ def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs
 
 
 def _check_mask(op: str, tensor: object) -> None:
-    if not isinstance(tensor, TensorBase) or tensor.array.dtype != np.bool_:
-        kind = tensor.array.dtype if isinstance(tensor, TensorBase) else type(tensor).__name__
+    if not isinstance(tensor, TensorBase) or tensor._array.dtype != np.bool_:
+        kind = tensor._array.dtype if isinstance(tensor, TensorBase) else type(tensor).__name__
         raise DTypeError(f"{op}: expected a bool tensor, got {kind}; compare first (x > 0)")

@@ -47,13 +47,13 @@ def explained(
     op = op_name(kernel)
     if isinstance(error, UnrecordedError):
         return HigherOrderError(no_higher_order(op, error))
-    check_one_library(op, [*[operand.array for operand in operands], *options])
-    dtypes = " and ".join([str(operand.array.dtype) for operand in operands])
+    check_one_library(op, [*[operand._array for operand in operands], *options])
+    dtypes = " and ".join([str(operand._array.dtype) for operand in operands])
     if isinstance(error, OverflowError):
         return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")
     if isinstance(error, TypeError):
         return DTypeError(f"{op}: not defined for dtype {dtypes} ({error})")
-    shapes = [operand.array.shape for operand in operands]
+    shapes = [operand._array.shape for operand in operands]
     if isinstance(error, np.linalg.LinAlgError):
         return ArgumentValueError(f"{op}: no answer for {' and '.join(map(str, shapes))} ({error})")
     is_broadcast = "broadcast" in str(error)

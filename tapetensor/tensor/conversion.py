@@ -39,7 +39,7 @@ class Conversion(TensorBase[S, T, D]):
     def astype(self, dtype: Literal["int64"]) -> Tensor[S, T, np.int64]: ...
     @overload
     def astype(self, dtype: Literal["bool"]) -> Tensor[S, T, np.bool_]: ...
-    def astype(self, dtype: Any) -> Tensor[Any, Any, Any]:
+    def astype(self, dtype: type[np.generic] | str) -> Tensor[Any, Any, Any]:
         """Return the elements converted to another dtype.
 
         Shape: that of `self`.
@@ -103,7 +103,7 @@ class Conversion(TensorBase[S, T, D]):
         >>> tt.ones((2, 3)).flatten().realize((6,)).shape
         (6,)
         """
-        expected, found = as_shape("realize", shape), self.array.shape
+        expected, found = as_shape("realize", shape), self._array.shape
         if expected != found:
             raise ShapeError(f"realize: expected the shape {expected}, the tensor has {found}")
         return apply(kernels.realize, (self,))

@@ -151,15 +151,15 @@ def conv1d(
     groups: int,
 ) -> Tensor[tuple[*Ds, P, Any], TapeOfRhs, F]: ...
 def conv1d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
+    x: Tensor[Any, Any, Any],
+    weight: Tensor[Any, Any, Any],
+    bias: Tensor[Any, Any, Any] | None = None,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: Any = 1,
-) -> Any:
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Tensor[Any, Any, Any]:
     """Slide a kernel over sequences (a cross-correlation, as every such layer's).
 
         result[b, o, l] = sum over c, i of weight[o, c, i] * x[b, c, l * stride + i * dilation]
@@ -330,15 +330,15 @@ def conv2d(
     groups: int,
 ) -> Tensor[tuple[*Ds, P, Any, Any], TapeOfRhs, F]: ...
 def conv2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
+    x: Tensor[Any, Any, Any],
+    weight: Tensor[Any, Any, Any],
+    bias: Tensor[Any, Any, Any] | None = None,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: Any = 1,
-) -> Any:
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+) -> Tensor[Any, Any, Any]:
     """Slide a kernel over images (a cross-correlation, as every such layer's).
 
         result[b, o, h, w] = sum over c, i, j of

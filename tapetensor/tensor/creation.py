@@ -17,7 +17,7 @@ from tapetensor.arrays.array import (
     is_array,
     is_numpys,
 )
-from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype, native
+from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
@@ -47,7 +47,9 @@ def zeros(shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
 def zeros(shape: list[int]) -> Tensor[Any, NoneTape, np.float32]: ...
 @overload
 def zeros(shape: list[int], dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
-def zeros(shape: Any, dtype: Any = np.float32) -> Any:
+def zeros(
+    shape: tuple[int, ...] | list[int], dtype: type[np.generic] = np.float32
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor of zeros.
 
     Args:
@@ -69,7 +71,9 @@ def ones(shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
 def ones(shape: list[int]) -> Tensor[Any, NoneTape, np.float32]: ...
 @overload
 def ones(shape: list[int], dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
-def ones(shape: Any, dtype: Any = np.float32) -> Any:
+def ones(
+    shape: tuple[int, ...] | list[int], dtype: type[np.generic] = np.float32
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor of ones.
 
     Args:
@@ -91,7 +95,9 @@ def full(shape: S, value: float, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
 def full(shape: list[int], value: float) -> Tensor[Any, NoneTape, np.float32]: ...
 @overload
 def full(shape: list[int], value: float, dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
-def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
+def full(
+    shape: tuple[int, ...] | list[int], value: float, dtype: type[np.generic] = np.float32
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor with the same number everywhere.
 
     Args:
@@ -107,7 +113,7 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
     if isinstance(number, Captured) and scalar_type.kind == "f":
         # numpy would write the number, which is not known yet, into memory of its own.
-        captured: Any = number.array
+        captured: Any = number._array
         filled = np.broadcast_to(captured, sizes).astype(scalar_type, order="C")
         return wrap(Tensor, filled, next_id(), None)
     if scalar_type.kind in "iu" and isinstance(number, float):
@@ -124,7 +130,7 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
 def arange(size: N) -> Tensor[tuple[N], NoneTape, np.int64]: ...
 @overload
 def arange(size: N, dtype: type[D]) -> Tensor[tuple[N], NoneTape, D]: ...
-def arange(size: Any, dtype: Any = np.int64) -> Any:
+def arange(size: int, dtype: type[np.generic] = np.int64) -> Tensor[Any, NoneTape, Any]:
     """Return the numbers from 0 to ``size - 1``.
 
     Args:
@@ -147,7 +153,7 @@ def arange(size: Any, dtype: Any = np.int64) -> Any:
 def eye(size: N) -> Tensor[tuple[N, N], NoneTape, np.float32]: ...
 @overload
 def eye(size: N, dtype: type[D]) -> Tensor[tuple[N, N], NoneTape, D]: ...
-def eye(size: Any, dtype: Any = np.float32) -> Any:
+def eye(size: int, dtype: type[np.generic] = np.float32) -> Tensor[Any, NoneTape, Any]:
     """Return the identity matrix.
 
     Args:
@@ -177,13 +183,13 @@ def normal(
     std: float = 1.0,
 ) -> Tensor[S, NoneTape, F]: ...
 def normal(
-    shape: Any,
-    dtype: Any = np.float32,
+    shape: tuple[int, ...] | list[int],
+    dtype: type[np.generic] = np.float32,
     *,
     rng: np.random.Generator,
     mean: float = 0.0,
     std: float = 1.0,
-) -> Any:
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor of independent normal samples.
 
     Args:
@@ -202,7 +208,8 @@ def normal(
     sizes = as_shape("normal", shape)
     check_rng("normal", rng)
     samples: Any = _drawn("normal", rng.standard_normal, sizes, dtype)
-    return wrap(Tensor, samples * deviation + centre, next_id(), None)
+    drawn: Tensor[Any, NoneTape, Any] = wrap(Tensor, samples * deviation + centre, next_id(), None)
+    return drawn
 
 
 @overload
@@ -219,13 +226,13 @@ def uniform(
     high: float = 1.0,
 ) -> Tensor[S, NoneTape, F]: ...
 def uniform(
-    shape: Any,
-    dtype: Any = np.float32,
+    shape: tuple[int, ...] | list[int],
+    dtype: type[np.generic] = np.float32,
     *,
     rng: np.random.Generator,
     low: float = 0.0,
     high: float = 1.0,
-) -> Any:
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor of independent samples, uniform in ``[low, high)``.
 
     Where few numbers of the dtype lie between the two, a sample may be rounded up to `high`.
@@ -251,7 +258,8 @@ def uniform(
     if max(-bottom, top, width) > float(np.finfo(scalar_type).max):
         raise ArgumentValueError(f"uniform: {scalar_type} cannot span {low!r} to {high!r}")
     samples: Any = _drawn("uniform", rng.random, sizes, scalar_type)
-    return wrap(Tensor, samples * width + bottom, next_id(), None)
+    drawn: Tensor[Any, NoneTape, Any] = wrap(Tensor, samples * width + bottom, next_id(), None)
+    return drawn
 
 
 @overload
@@ -266,7 +274,11 @@ def from_numpy(array: _Values, *, dtype: type[D]) -> Tensor[Any, NoneTape, D]: .
 def from_numpy(array: list[Any], shape: S) -> Tensor[S, NoneTape, np.float32]: ...
 @overload
 def from_numpy(array: list[Any]) -> Tensor[Any, NoneTape, np.float32]: ...
-def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
+def from_numpy(
+    array: _Values,
+    shape: tuple[int, ...] | list[int] | None = None,
+    dtype: type[np.generic] | None = None,
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor with a copy of the elements of an array (or of nested lists).
 
     A copy, so that no later write to the array can change what a tape has recorded.
@@ -336,7 +348,9 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
 def from_array(array: Dispatched[D]) -> Tensor[Any, NoneTape, D]: ...
 @overload
 def from_array(array: Dispatched[D], shape: S) -> Tensor[S, NoneTape, D]: ...
-def from_array(array: Any, shape: Any = None) -> Any:
+def from_array(
+    array: Any, shape: tuple[int, ...] | list[int] | None = None
+) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor with a copy of an array of any library that follows numpy's protocols.
 
         x = tt.from_array(cupy.ones((2, 3), cupy.float32), (2, 3))
@@ -364,7 +378,7 @@ def from_array(array: Any, shape: Any = None) -> Any:
     if shape is not None:
         check_shape("from_array", array, as_shape("from_array", shape))
     # numpy's scalars become 0-d arrays.
-    copy = np.array(array, native(array.dtype)) if is_numpys(array) else array.copy()
+    copy = np.array(array) if is_numpys(array) else array.copy()
     return wrap(Tensor, copy, next_id(), None)
 
 
@@ -389,7 +403,7 @@ def zeros_beside(x: Tensor[Any, Any, Any], shape: tuple[Any, ...]) -> Tensor[Any
 
 def constant_beside(x: Tensor[Any, Any, Any], values: Array) -> Tensor[Any, NoneTape, Any]:
     """Return the elements of a numpy array, of the dtype of `x`, where `x` lies."""
-    data = like(values.astype(x.dtype, copy=False), x.array)
+    data = like(values.astype(x.dtype, copy=False), x._array)
     return wrap(Tensor, data, next_id(), None)
 
 

@@ -47,7 +47,9 @@ def custom_op(
     *others: Joins[Any, TapeOfRhs, R],
     shape: NewShape,
 ) -> Tensor[NewShape, TapeOfRhs, R]: ...
-def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
+def custom_op(
+    kernel: Callable[..., Any], *operands: Tensor[Any, Any, Any], shape: tuple[int, ...]
+) -> Tensor[Any, Any, Any]:
     """Return the output of your own kernel, as an op like any other.
 
         output, pullbacks = kernel(*arrays)

@@ -177,7 +177,7 @@ class Decompositions(TensorBase[S, T, D]):
         """
         _check_matrices("pinv", self)
         # Rounding may have made smaller ones of nothing.
-        share = max(self.array.shape[-2:]) * float(np.finfo(self.array.dtype).eps)
+        share = max(self._array.shape[-2:]) * float(np.finfo(self._array.dtype).eps)
         return apply(decompositions.pinv, (self,), (share,))
 
 
@@ -187,7 +187,7 @@ _ALL = slice(None)
 def _check_matrices(op: str, x: TensorBase[Any, Any, Any]) -> int:
     """Return how many rows the matrices have."""
     check_floating(op, x)
-    shape: tuple[int, ...] = x.array.shape
+    shape: tuple[int, ...] = x._array.shape
     check_matrices(op, shape)
     return shape[-2]
 

@@ -66,7 +66,7 @@ class Dropout(TensorBase[S, T, D]):
         >>> import numpy as np
         >>> import tapetensor as tt
         >>> x = tt.ones((4,))
-        >>> x.trace().dropout(0.5, rng=np.random.default_rng(0)).numpy()
+        >>> x.trace().dropout(0.5, rng=np.random.default_rng(0)).detach().numpy()
         array([2., 2., 2., 0.], dtype=float32)
         >>> x.dropout(0.5, rng=np.random.default_rng(0)) is x
         True
@@ -77,6 +77,6 @@ class Dropout(TensorBase[S, T, D]):
         if self.tape is None or not getattr(rng, "drops", True):
             result: Any = self
             return result  # type: ignore[no-any-return]  # a tensor is what TensorBase stands for
-        data = self.array
+        data = self._array
         mask = masks.scaled_mask(data.shape, probability, data.dtype, rng)
         return apply(kernels.dropout, (self,), (mask,))

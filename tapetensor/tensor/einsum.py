@@ -32,7 +32,7 @@ def einsum(
 ) -> Tensor[Any, T, R]: ...
 @overload
 def einsum(subscripts: str, /, *operands: Tensor[Any, T, R]) -> Tensor[Any, T, R]: ...
-def einsum(subscripts: str, /, *operands: Any) -> Any:
+def einsum(subscripts: str, /, *operands: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
     """Return the sum of products that subscripts spell, as `numpy.einsum`.
 
         "bij,bjk->bik" is a batch of matrix products, "ii->" a trace
@@ -57,7 +57,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     tensors = as_operands("einsum", operands)
     check_kind("einsum", "subscripts", subscripts, str, "a string")
     inputs, output, sizes = products.einsum(
-        "einsum", subscripts, [x.array.shape for x in tensors], _shared
+        "einsum", subscripts, [x._array.shape for x in tensors], _shared
     )
     check_same_dtype("einsum", tensors)
     check_numeric("einsum", tensors[0])

@@ -81,14 +81,14 @@ class Habits(TensorBase[S, T, D], RefusesUfuncs):
     @override
     def size(self) -> int:
         """The number of elements."""
-        return _Count(self.array.size)
+        return _Count(self._array.size)
 
     @override
     def __bool__(self) -> bool:
         """Return the truth of the only element; a tensor of several has none."""
-        if self.array.size != 1:
+        if self._array.size != 1:
             raise ShapeError(
-                f"bool: a tensor of shape {self.array.shape} has no truth of its own; write "
+                f"bool: a tensor of shape {self._array.shape} has no truth of its own; write "
                 "tt.where(mask, a, b) to choose by element, or mask.any() or mask.all() for one "
                 "answer"
             )

@@ -124,10 +124,10 @@ class Indexing(TensorBase[S, T, D]):
         try:
             return apply(indexing.getitem, (self,), (plain,))
         except (ShapeError, DTypeError) as error:
-            _ask_rule(plain if isinstance(plain, tuple) else (plain,), self.array.shape)
+            _ask_rule(plain if isinstance(plain, tuple) else (plain,), self._array.shape)
             if isinstance(error.__cause__, IndexError):
                 raise AxisError(
-                    f"getitem: the index does not fit shape {self.array.shape} ({error.__cause__})"
+                    f"getitem: the index does not fit shape {self._array.shape} ({error.__cause__})"
                 ) from error
             if isinstance(error.__cause__, TypeError):
                 raise ArgumentTypeError(f"getitem: {error.__cause__}") from error
@@ -197,7 +197,7 @@ class Indexing(TensorBase[S, T, D]):
     def take(
         self: Indexing[tuple[N, *Ds], T, D], indices: Tensor[Any, NoneTape, I], axis: Literal[0] = 0
     ) -> Tensor[Any, T, D]: ...
-    def take(self, indices: Any, axis: int = 0) -> Tensor[Any, Any, Any]:
+    def take(self, indices: Tensor[Any, Any, Any], axis: int = 0) -> Tensor[Any, Any, Any]:
         """Return the slices along one axis at integer positions.
 
         Shape: ``(N, *Ds)`` with indices ``(B, M)`` along axis 0 gives ``(B, M, *Ds)``.
@@ -217,7 +217,7 @@ class Indexing(TensorBase[S, T, D]):
         Tensor([[3., 4.],
                 [3., 4.]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        position = _positions("take", self.array.shape, indices, axis)
+        position = _positions("take", self._array.shape, indices, axis)
         return apply(indexing.take, (self, indices), (position,), keeps_dtype=False)
 
     @overload
@@ -269,7 +269,9 @@ class Indexing(TensorBase[S, T, D]):
         indices: Tensor[tuple[*Ds, M, K, P], NoneTape, I],
         axis: Literal[-3],
     ) -> Tensor[tuple[*Ds, M, K, P], T, D]: ...
-    def take_along_axis(self, indices: Any, axis: int = -1) -> Tensor[Any, Any, Any]:
+    def take_along_axis(
+        self, indices: Tensor[Any, Any, Any], axis: int = -1
+    ) -> Tensor[Any, Any, Any]:
         """Return the elements along one axis at integer positions of their own for each place.
 
             result[b, m, k] = x[b, indices[b, m, k], k]   along axis 1
@@ -294,9 +296,9 @@ class Indexing(TensorBase[S, T, D]):
         Tensor([[2.],
                 [3.]], shape=(2, 1), dtype=float32, NoneTape)
         """
-        shape = self.array.shape
+        shape = self._array.shape
         position = _positions("take_along_axis", shape, indices, axis)
-        beside, size = list(zip(shape, indices.array.shape, strict=False)), indices.array.shape
+        beside, size = list(zip(shape, indices._array.shape, strict=False)), indices._array.shape
         if len(size) != len(shape) or any(
             mine != its and 1 not in (mine, its)
             for place, (mine, its) in enumerate(beside)
@@ -326,7 +328,12 @@ class Indexing(TensorBase[S, T, D]):
         accumulate: bool = False,
     ) -> Tensor[S, TapeOfRhs, R]: ...
     def put_along_axis(
-        self, indices: Any, values: Any, axis: int = -1, *, accumulate: bool = False
+        self,
+        indices: Tensor[Any, Any, Any],
+        values: Tensor[Any, Any, Any],
+        axis: int = -1,
+        *,
+        accumulate: bool = False,
     ) -> Tensor[Any, Any, Any]:
         """Return `self` with other elements at integer positions along one axis, as a new tensor.
 
@@ -357,13 +364,13 @@ class Indexing(TensorBase[S, T, D]):
         >>> row.put_along_axis(ids, tt.ones((1,)))
         Tensor([0., 0., 1.], shape=(3,), dtype=float32, NoneTape)
         """
-        op, shape = "put_along_axis", self.array.shape
+        op, shape = "put_along_axis", self._array.shape
         check_numeric(op, self)
         check_tensor(op, "values", values)
         check_same_dtype(op, (self, values))
         position = _positions(op, shape, indices, axis)
         as_flag(op, "accumulate", accumulate)
-        size, held = indices.array.shape, values.array.shape
+        size, held = indices._array.shape, values._array.shape
         beside = (*size[:position], *size[position + 1 :])
         if (
             len(size) != len(shape)
@@ -373,7 +380,7 @@ class Indexing(TensorBase[S, T, D]):
             own, given, put = sized(shape), sized(size), sized(held)
             raise refusal(lambda: rules.check_places(op, own, given, put, position))
         if not accumulate:
-            run_check(_refuse_twice, indices.array, op, position, shape[position])
+            run_check(_refuse_twice, indices._array, op, position, shape[position])
         operands = (self, values, indices)
         return apply(indexing.put_along_axis, operands, (position, accumulate), keeps_dtype=False)
 
@@ -392,7 +399,7 @@ def _positions(
     """Return `axis` from the front, after checking that `indices` are positions along it."""
     check_integers(op, "indices", indices)
     position = normalize_axis(op, axis, shape)
-    run_check(_refuse_beyond, indices.array, op, axis, position, shape)
+    run_check(_refuse_beyond, indices._array, op, axis, position, shape)
     return position
 
 
@@ -410,7 +417,7 @@ def _refuse_beyond(
 def _plain_index(index: Any) -> object:
     """Return one element of an index with tensors replaced by their arrays."""
     if isinstance(index, TensorBase):
-        return _index_array(index.array)
+        return _index_array(index._array)
     check_unmasked("getitem", "the index", index)
     if isinstance(index, list):
         return _index_array(_listed(index))

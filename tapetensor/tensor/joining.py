@@ -121,7 +121,9 @@ def concat(
 def concat(
     tensors: Sequence[Tensor[tuple[*Ds, Any, K, P], T, D]], axis: Literal[-3]
 ) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
-def concat(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
+def concat(
+    tensors: Sequence[Tensor[Any, Any, Any]], axis: int = 0, **elsewhere: Never
+) -> Tensor[Any, Any, Any]:
     """Return tensors one after another along an existing axis.
 
     Shape: ``(M, *Ds)`` and ``(N, *Ds)`` along axis 0 give ``(M + N, *Ds)``.
@@ -143,7 +145,7 @@ def concat(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
     if elsewhere:
         raise no_such_argument("concat", elsewhere)
     operands = as_operands("concat", tensors)
-    position = normalize_axis("concat", axis, operands[0].array.shape)
+    position = normalize_axis("concat", axis, operands[0]._array.shape)
     return apply(partial(shape_kernels.concat, axis=position), operands)
 
 
@@ -218,7 +220,9 @@ def stack(
 def stack(
     tensors: Sequence[Tensor[tuple[*Ds, N], T, D]], axis: Literal[-2]
 ) -> Tensor[tuple[*Ds, Any, N], T, D]: ...
-def stack(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
+def stack(
+    tensors: Sequence[Tensor[Any, Any, Any]], axis: int = 0, **elsewhere: Never
+) -> Tensor[Any, Any, Any]:
     """Return tensors of one shape side by side along a new axis.
 
     Shape: ``k`` tensors ``(*Ds)`` along axis 0 give ``(k, *Ds)``.
@@ -240,7 +244,7 @@ def stack(tensors: Sequence[Any], axis: int = 0, **elsewhere: Never) -> Any:
     if elsewhere:
         raise no_such_argument("stack", elsewhere)
     operands = as_operands("stack", tensors)
-    position = normalize_axis("stack", axis, operands[0].array.shape, extra=1)
+    position = normalize_axis("stack", axis, operands[0]._array.shape, extra=1)
     return apply(partial(shape_kernels.stack, axis=position), operands)
 
 

@@ -43,7 +43,7 @@ def check_labels(
     """
     check_integers(op, names[0], labels, cure)
     checked = (
-        labels.array if ignored is None else np.where(labels.array == ignored, 0, labels.array)
+        labels._array if ignored is None else np.where(labels._array == ignored, 0, labels._array)
     )
     run_check(_refuse_beyond, checked, op, classes, names)
 

@@ -99,8 +99,8 @@ class LinearAlgebra(TensorBase[S, T, D]):
         """
         check_tensor("matmul", "the right operand", rhs)
         check_numeric("matmul", self)
-        if not self.array.shape or not rhs.array.shape:
-            shapes = [sized(one.array.shape) for one in (self, rhs)]
+        if not self._array.shape or not rhs._array.shape:
+            shapes = [sized(one._array.shape) for one in (self, rhs)]
             raise refusal(lambda: products.matmul("matmul", *shapes))
         return apply(linear_algebra.matmul, (self, rhs))
 
@@ -158,6 +158,6 @@ class LinearAlgebra(TensorBase[S, T, D]):
 
 def _triangle(kernel: Kernel, x: TensorBase[S, T, D], k: object) -> Tensor[S, T, D]:
     op = kernel.__name__
-    if x.array.ndim < 2:
-        raise AxisError(f"{op}: needs two axes, the shape is {x.array.shape}")
+    if x._array.ndim < 2:
+        raise AxisError(f"{op}: needs two axes, the shape is {x._array.shape}")
     return apply(kernel, (x,), (as_int(op, "k", k),))

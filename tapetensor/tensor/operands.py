@@ -75,7 +75,7 @@ def number_like(op: str, name: str, tensor: TensorBase[Any, Any, Any], value: ob
         DTypeError: if it does not fit.
     """
     number = as_scalar(op, name, value)
-    dtype = tensor.array.dtype
+    dtype = tensor._array.dtype
     if dtype.kind == "f":
         return number
     # numpy would wrap a number that is too large, and promote a mask to integers.

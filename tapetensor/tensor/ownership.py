@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Never, Protocol, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -163,7 +163,7 @@ class Ownership(TensorBase[S, T, D]):
         >>> (x.trace() * x.detach()).sum().backward()[x]
         Tensor([3.], shape=(1,), dtype=float32, NoneTape)
         """
-        constant = rewrap(self, plain(self.array), next_id(), None)
+        constant = rewrap(self, plain(self._array), next_id(), None)
         if self.tape is None and is_kept(self.history):
             constant.history = OWN
         return constant
@@ -188,7 +188,12 @@ class Ownership(TensorBase[S, T, D]):
         unused: Unused = "ignore",
         check_finite: bool = False,
     ) -> Gradients: ...
+    # Of a plain tensor: nobody has the argument, whose name is in the checkers' messages.
+    @overload
     def backward(
+        self: TensorBase[S, NoneTape, D], write_trace_on_an_input_of_the_loss: Never, **_: object
+    ) -> Gradients: ...
+    def backward(  # type: ignore[misc]  # the last overload cannot be called
         self,
         cotangent: Tensor[Any, NoneTape, Any] | None = None,
         *,
@@ -267,26 +272,26 @@ def tape_and_seed(
             "trace an input first: loss(model.forward(x.trace())).backward()"
         )
     tape.check_usable("backward")
-    if tensor.array.dtype.kind != "f":
-        raise DTypeError(f"backward: a tensor of dtype {tensor.array.dtype} has no gradient")
+    if tensor._array.dtype.kind != "f":
+        raise DTypeError(f"backward: a tensor of dtype {tensor._array.dtype} has no gradient")
     return tape, _seed(tensor, cotangent)
 
 
 def _seed(tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any] | None) -> Array:
     if cotangent is None:
-        if tensor.array.shape != ():
+        if tensor._array.shape != ():
             raise ShapeError(
                 f"backward: only a scalar has a default cotangent, this tensor has shape "
-                f"{tensor.array.shape}; reduce it first (mean(), sum()) or pass a cotangent"
+                f"{tensor._array.shape}; reduce it first (mean(), sum()) or pass a cotangent"
             )
-        data: Any = tensor.array
+        data: Any = tensor._array
         if is_numpys(data):
             # A fifth of what the function below takes.
             return np.array(1, data.dtype)
         return np.ones_like(data)
     check_plain("backward", "the cotangent", cotangent, "detach() it")
-    check_matching("backward", "the cotangent", cotangent.array, "the tensor", tensor.array)
-    return cotangent.array
+    check_matching("backward", "the cotangent", cotangent._array, "the tensor", tensor._array)
+    return cotangent._array
 
 
 def _wanted(wrt: object) -> dict[int, Any]:
@@ -329,7 +334,7 @@ def _with_tape(tensor: TensorBase[Any, Any, Any], tape: OwnedTape) -> Tensor[Any
 def _handle(
     tensor: TensorBase[Any, Any, Any], tape: OwnedTape | None, history: History
 ) -> Tensor[Any, Any, Any]:
-    data = tensor.array
+    data = tensor._array
     if tape is not None and tape.level is not None:
         data = tape.level.operand(data, tensor._id)
     result = rewrap(tensor, data, tensor._id, tape)

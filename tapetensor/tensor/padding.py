@@ -70,7 +70,9 @@ class Padding(TensorBase[S, T, D]):
         *,
         value: float = 0,
     ) -> Tensor[Any, T, R]: ...
-    def pad(self, widths: Any, mode: Any = "constant", *, value: float = 0) -> Any:
+    def pad(
+        self, widths: tuple[Pair, ...], mode: Mode = "constant", *, value: float = 0
+    ) -> Tensor[Any, Any, Any]:
         """Return the elements within a frame.
 
         Shape: each axis is longer by its two widths.
@@ -100,7 +102,7 @@ class Padding(TensorBase[S, T, D]):
         check_numeric("pad", self)
         check_choice("pad", "mode", mode, ("constant", "reflect", "replicate", "circular"))
         number = number_like("pad", "value", self, value)
-        shape = self.array.shape
+        shape = self._array.shape
         pairs = _as_pairs(widths, shape)
         if mode == "constant":
             return apply(kernels.pad, (self,), (pairs, number))

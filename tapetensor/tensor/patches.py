@@ -56,7 +56,7 @@ def unfold(
     """
     check_tensor("unfold", "the input", x)
     check_floating("unfold", x)
-    shape: tuple[int, ...] = x.array.shape
+    shape: tuple[int, ...] = x._array.shape
     check_rank("unfold", shape, 2)
     sizes = per_axis("unfold", "kernel_size", kernel_size, 2)
     window = as_window("unfold", sizes, stride, padding, dilation)
@@ -104,7 +104,7 @@ def fold(
     """
     check_tensor("fold", "the input", x)
     check_floating("fold", x)
-    shape: tuple[int, ...] = x.array.shape
+    shape: tuple[int, ...] = x._array.shape
     sizes = per_axis("fold", "size", size, 2)
     kernel = per_axis("fold", "kernel_size", kernel_size, 2)
     window = as_window("fold", kernel, stride, padding, dilation)
@@ -143,7 +143,7 @@ def pixel_shuffle(
              [2, 3]]], shape=(1, 2, 2), dtype=int64, NoneTape)
     """
     check_tensor("pixel_shuffle", "the input", x)
-    shape: tuple[int, ...] = x.array.shape
+    shape: tuple[int, ...] = x._array.shape
     check_rank("pixel_shuffle", shape, 2)
     times = as_size("pixel_shuffle", "factor", factor, low=1)
     if shape[-3] % times**2:
@@ -172,7 +172,7 @@ def pixel_unshuffle(
     (12, 2, 3)
     """
     check_tensor("pixel_unshuffle", "the input", x)
-    shape: tuple[int, ...] = x.array.shape
+    shape: tuple[int, ...] = x._array.shape
     check_rank("pixel_unshuffle", shape, 2)
     times = as_size("pixel_unshuffle", "factor", factor, low=1)
     if shape[-2] % times or shape[-1] % times:

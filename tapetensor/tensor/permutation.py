@@ -207,7 +207,7 @@ class Permutation(TensorBase[S, T, D]):
     def permute_dims(
         self, axes: tuple[int, int, int, int, int, int, *tuple[int, ...]]
     ) -> Tensor[Any, T, D]: ...
-    def permute_dims(self, axes: Any, *others: Never) -> Any:
+    def permute_dims(self, axes: tuple[int, ...], *others: Never) -> Any:
         """Return the axes in another order.
 
         Shape: axis ``i`` of the result is axis ``axes[i]`` of `self`.
@@ -226,7 +226,7 @@ class Permutation(TensorBase[S, T, D]):
         if others:
             raise not_in_a_tuple("permute_dims", (axes, *others))
         check_kind("permute_dims", "axes", axes, tuple, "a tuple of ints")
-        shape = self.array.shape
+        shape = self._array.shape
         order = tuple([normalize_axis("permute_dims", axis, shape) for axis in axes])
         if sorted(order) != list(range(len(shape))):
             given = sized(shape)
@@ -253,8 +253,8 @@ class Permutation(TensorBase[S, T, D]):
                 "transpose: takes no axes, and swaps the last two; write x.permute_dims((1, 0)) "
                 "for another order"
             )
-        rank = self.array.ndim
+        rank = self._array.ndim
         if rank < 2:
-            raise AxisError(f"transpose: needs two axes, the shape is {self.array.shape}")
+            raise AxisError(f"transpose: needs two axes, the shape is {self._array.shape}")
         order = (*range(rank - 2), rank - 1, rank - 2)
         return apply(kernels.transpose, (self,), (order,))

@@ -75,7 +75,7 @@ def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
     tape = tensor.tape
     if tape is None:
         raise UntracedTensorError(
-            f"{op}: the tensor of shape {tensor.array.shape} has no tape, so nothing is recorded; "
+            f"{op}: the tensor of shape {tensor._array.shape} has no tape, so nothing is recorded; "
             "begin with x.trace()"
         )
     tape.check_usable(op)
@@ -92,4 +92,4 @@ def _check_names(op: str, names: Mapping[str, object] | None) -> None:
 
 def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:
     """Return where to start measuring; None inside `grad` and `compile`, which would see it."""
-    return tensor if is_numpys(tensor.array) else None
+    return tensor if is_numpys(tensor._array) else None

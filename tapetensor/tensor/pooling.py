@@ -41,8 +41,13 @@ def avg_pool2d(
     dilation: Ints = 1,
 ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
 def avg_pool2d(
-    x: Any, kernel_size: Any, *, stride: Any = None, padding: Any = 0, dilation: Any = 1
-) -> Any:
+    x: Tensor[Any, Any, Any],
+    kernel_size: int | tuple[int, int],
+    *,
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+) -> Tensor[Any, Any, Any]:
     """Return the mean of every window.
 
         result[b, c, h, w] = sum over i, j of x[b, c, h * stride + i, w * stride + j] / (k * k)
@@ -92,8 +97,13 @@ def max_pool2d(
     dilation: Ints = 1,
 ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
 def max_pool2d(
-    x: Any, kernel_size: Any, *, stride: Any = None, padding: Any = 0, dilation: Any = 1
-) -> Any:
+    x: Tensor[Any, Any, Any],
+    kernel_size: int | tuple[int, int],
+    *,
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+) -> Tensor[Any, Any, Any]:
     """Return the largest element of every window.
 
         result[b, c, h, w] = max over i, j of x[b, c, h * stride + i, w * stride + j]
@@ -144,8 +154,13 @@ def min_pool2d(
     dilation: Ints = 1,
 ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
 def min_pool2d(
-    x: Any, kernel_size: Any, *, stride: Any = None, padding: Any = 0, dilation: Any = 1
-) -> Any:
+    x: Tensor[Any, Any, Any],
+    kernel_size: int | tuple[int, int],
+    *,
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+) -> Tensor[Any, Any, Any]:
     """Return the smallest element of every window.
 
         result[b, c, h, w] = min over i, j of x[b, c, h * stride + i, w * stride + j]
@@ -188,10 +203,10 @@ def _pooled(
     op = kernel.__name__
     check_tensor(op, "the input", x)
     check_floating(op, x)
-    check_rank(op, x.array.shape, 2)
+    check_rank(op, x._array.shape, 2)
     sizes = per_axis(op, "kernel_size", kernel_size, 2)
     window = as_window(op, sizes, sizes if stride is None else stride, padding, dilation)
-    shape = x.array.shape
+    shape = x._array.shape
     along = zip(shape[-2:], window.counts(shape[-2:]), *window, strict=True)
     if not all(_fits(*numbers) for numbers in along):
         asked = rules.Window(*map(sized, window))

@@ -23,7 +23,10 @@ class Quantiles(TensorBase[S, T, D]):
 
     @same_signature(average)
     def median(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the middle element in order; of an even number the mean of the middle two.
 
@@ -72,8 +75,12 @@ class Quantiles(TensorBase[S, T, D]):
         keepdims: bool = False,
     ) -> Tensor[Any, T, F]: ...
     def quantile(
-        self, q: float, axis: Any = None, keepdims: bool = False, **elsewhere: Never
-    ) -> Any:
+        self,
+        q: float,
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
+    ) -> Tensor[Any, Any, Any]:
         """Return the element below which a share of the elements is, by linear interpolation.
 
             sorted[i] * (1 - f) + sorted[i + 1] * f,  for i + f = q * (n - 1)

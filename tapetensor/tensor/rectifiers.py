@@ -64,7 +64,7 @@ class Rectifiers(TensorBase[S, T, D]):
     def prelu(
         self: FloatingBase[tuple[*Ds, N], NoneTape, F], slope: Tensor[tuple[N], TapeOfRhs, F]
     ) -> Tensor[tuple[*Ds, N], TapeOfRhs, F]: ...
-    def prelu(self, slope: Any) -> Tensor[Any, Any, Any]:
+    def prelu(self, slope: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
         """Return the elements with the negative ones multiplied by slopes that can be trained.
 
             x  if x > 0  else  slope * x
@@ -89,10 +89,10 @@ class Rectifiers(TensorBase[S, T, D]):
         """
         check_tensor("prelu", "the slope", slope)
         check_floating("prelu", self)
-        if not broadcasts_to(slope.array.shape, self.array.shape):
+        if not broadcasts_to(slope._array.shape, self._array.shape):
             raise ShapeError(
-                f"prelu: slopes of shape {slope.array.shape} do not broadcast to the elements of "
-                f"shape {self.array.shape}"
+                f"prelu: slopes of shape {slope._array.shape} do not broadcast to the elements of "
+                f"shape {self._array.shape}"
             )
         return apply(rectifiers.prelu, (self, slope))
 

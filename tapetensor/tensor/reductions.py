@@ -48,7 +48,10 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def sum(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the sum of the elements; 0 for none.
 
@@ -67,14 +70,17 @@ class Reductions(TensorBase[S, T, D]):
         """
         if elsewhere:
             raise no_such_argument("sum", elsewhere)
-        if self.array.dtype.kind == "b":
+        if self._array.dtype.kind == "b":
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         check_total_fits("sum", np.sum, self, axis)
         return reduce(reductions.sum, self, axis, keepdims)
 
     @same_signature(reduction)
     def prod(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the product of the elements; 1 for none.
 
@@ -96,14 +102,17 @@ class Reductions(TensorBase[S, T, D]):
         """
         if elsewhere:
             raise no_such_argument("prod", elsewhere)
-        if self.array.dtype.kind == "b":
+        if self._array.dtype.kind == "b":
             raise DTypeError("prod: not defined for dtype bool; write x.astype(np.int64).prod()")
         check_total_fits("prod", np.prod, self, axis)
         return reduce(reductions.prod, self, axis, keepdims)
 
     @same_signature(reduction)
     def max(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the largest element.
 
@@ -123,7 +132,10 @@ class Reductions(TensorBase[S, T, D]):
 
     @same_signature(reduction)
     def min(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the smallest element.
 
@@ -142,7 +154,11 @@ class Reductions(TensorBase[S, T, D]):
         return reduce(reductions.min, self, axis, keepdims)
 
     @same_signature(position)
-    def argmax(self: Reductions[Any, Any, Any], axis: Any = None, **elsewhere: Never) -> Any:
+    def argmax(
+        self: Reductions[Any, Any, Any],
+        axis: int | tuple[int, ...] | None = None,
+        **elsewhere: Never,
+    ) -> Tensor[Any, NoneTape, np.int64]:
         """Return the position of the first largest element, of all or along one axis.
 
         Without an axis it is the position in ``x.flatten()``, as numpy's and PyTorch's; the class
@@ -167,7 +183,11 @@ class Reductions(TensorBase[S, T, D]):
         return _position("argmax", np.argmax, self, axis)
 
     @same_signature(position)
-    def argmin(self: Reductions[Any, Any, Any], axis: Any = None, **elsewhere: Never) -> Any:
+    def argmin(
+        self: Reductions[Any, Any, Any],
+        axis: int | tuple[int, ...] | None = None,
+        **elsewhere: Never,
+    ) -> Tensor[Any, NoneTape, np.int64]:
         """Return the position of the first smallest element, of all or along one axis.
 
         Without an axis it is the position in ``x.flatten()``. NaN counts as smaller than all
@@ -195,25 +215,28 @@ class Reductions(TensorBase[S, T, D]):
 def _position(
     op: str, search: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: object
 ) -> Tensor[Any, NoneTape, np.int64]:
-    shape = x.array.shape
+    shape = x._array.shape
     along = None if axis is None else normalize_axis(op, axis, shape)
-    if (x.array.size if along is None else shape[along]) == 0:
+    if (x._array.size if along is None else shape[along]) == 0:
         what = "a tensor" if along is None else f"axis {axis}"
         raise ShapeError(f"{op}: {what} of shape {shape} is empty")
-    positions = search(x.array, axis=along).astype(np.int64)
+    positions = search(x._array, axis=along).astype(np.int64)
     result: Tensor[Any, NoneTape, np.int64] = rewrap(x, positions, next_id(), None)
     return result
 
 
 def check_total_fits(
-    op: str, total: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: Any
+    op: str,
+    total: Callable[..., Any],
+    x: TensorBase[Any, Any, Any],
+    axis: int | tuple[int, ...] | None,
 ) -> None:
     """Refuse a sum or product that the integer dtype does not hold: it would wrap in silence."""
-    if x.array.dtype.kind in "iu":
-        axes = normalize_axes(op, axis, x.array.shape)
+    if x._array.dtype.kind in "iu":
+        axes = normalize_axes(op, axis, x._array.shape)
         # The cumulative functions of numpy take one axis, and no tuple.
         one = axes[0] if axes and len(axes) == 1 else axes
-        run_check(_refuse_overflow, x.array, op, total, one)
+        run_check(_refuse_overflow, x._array, op, total, one)
 
 
 def _refuse_overflow(values: Array, op: str, total: Callable[..., Any], axes: Any) -> None:
@@ -245,6 +268,6 @@ def reduce(
     options: tuple[Any, ...] = (),
 ) -> Tensor[Any, Any, Any]:
     """Check `axis` and `keepdims` and run a reduction."""
-    axes = normalize_axes(kernel.__name__, axis, x.array.shape)
+    axes = normalize_axes(kernel.__name__, axis, x._array.shape)
     as_flag(kernel.__name__, "keepdims", keepdims)
     return apply(kernel, (x,), (axes, keepdims, *options))

@@ -59,7 +59,7 @@ class Scans(TensorBase[S, T, D]):
         Tensor([0, 1, 3, 6], shape=(4,), dtype=int64, NoneTape)
         """
         check_numeric("cumulative_sum", self)
-        position = normalize_axis("cumulative_sum", axis, self.array.shape)
+        position = normalize_axis("cumulative_sum", axis, self._array.shape)
         check_total_fits("cumulative_sum", np.cumsum, self, position)
         return apply(scan.cumulative_sum, (self,), (position,))
 
@@ -87,7 +87,7 @@ class Scans(TensorBase[S, T, D]):
         Tensor([1., 2., 6.], shape=(3,), dtype=float32, NoneTape)
         """
         check_numeric("cumulative_prod", self)
-        position = normalize_axis("cumulative_prod", axis, self.array.shape)
+        position = normalize_axis("cumulative_prod", axis, self._array.shape)
         check_total_fits("cumulative_prod", np.cumprod, self, position)
         return apply(scan.cumulative_prod, (self,), (position,))
 
@@ -164,7 +164,7 @@ class Scans(TensorBase[S, T, D]):
 def _along(kernel: Kernel, x: TensorBase[Any, Any, Any], axis: int) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
     check_numeric(op, x)
-    return apply(kernel, (x,), (normalize_axis(op, axis, x.array.shape),))
+    return apply(kernel, (x,), (normalize_axis(op, axis, x._array.shape),))
 
 
 @overload
@@ -188,7 +188,9 @@ def ssm_scan(
     b: Tensor[tuple[*Ds, M, N], T, R] | Tensor[tuple[N], T, R],
     /,
 ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
-def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
+def ssm_scan(
+    x: Tensor[Any, Any, Any], a: Tensor[Any, Any, Any], b: Tensor[Any, Any, Any], /
+) -> Tensor[Any, Any, Any]:
     """Run a linear recurrence along a sequence: the scan of a diagonal state-space model.
 
         h[..., t, n] = a[..., t, n] * h[..., t - 1, n] + b[..., t, n] * x[..., t, n]
@@ -221,10 +223,10 @@ def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
     check_tensor("ssm_scan", "a", a)
     check_tensor("ssm_scan", "b", b)
     check_numeric("ssm_scan", x)
-    shape = x.array.shape
+    shape = x._array.shape
     check_scanned("ssm_scan", shape)
     for name, coefficient in (("a", a), ("b", b)):
-        if not broadcasts_to(coefficient.array.shape, shape):
-            own = sized(coefficient.array.shape)
+        if not broadcasts_to(coefficient._array.shape, shape):
+            own = sized(coefficient._array.shape)
             raise refusal(partial(check_coefficient, "ssm_scan", name, own, sized(shape)))
     return apply(scan.ssm_scan, (x, a, b))

@@ -52,8 +52,8 @@ def segment_sum(
     check_numeric("segment_sum", x)
     check_plain("segment_sum", "segments", segments, "they are positions: write them as integers")
     number = as_size("segment_sum", "count", count)
-    if x.array.ndim == 0 or segments.array.shape != x.array.shape[:1]:
-        shapes = sized(x.array.shape), sized(segments.array.shape)
+    if x._array.ndim == 0 or segments._array.shape != x._array.shape[:1]:
+        shapes = sized(x._array.shape), sized(segments._array.shape)
         raise refusal(lambda: check_segments("segment_sum", *shapes))
     check_labels("segment_sum", segments, number, names=("segments", "segments"))
     return apply(indexing.segment_sum, (x, segments), (number,), keeps_dtype=False)

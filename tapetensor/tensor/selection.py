@@ -72,7 +72,9 @@ def maximum(
     rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
     /,
 ) -> Tensor[tuple[*Ds, N], T, R]: ...
-def maximum(lhs: Any, rhs: Any, /) -> Any:
+def maximum(
+    lhs: Tensor[Any, Any, Any], rhs: Tensor[Any, Any, Any] | float, /
+) -> Tensor[Any, Any, Any]:
     """Return the larger of two, element by element.
 
     Shape: numpy's broadcasting.
@@ -118,7 +120,9 @@ def minimum(
     rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
     /,
 ) -> Tensor[tuple[*Ds, N], T, R]: ...
-def minimum(lhs: Any, rhs: Any, /) -> Any:
+def minimum(
+    lhs: Tensor[Any, Any, Any], rhs: Tensor[Any, Any, Any] | float, /
+) -> Tensor[Any, Any, Any]:
     """Return the smaller of two, element by element.
 
     Shape: numpy's broadcasting.
@@ -158,11 +162,18 @@ def where(
 def where(
     mask: Mask[tuple[M, N]], lhs: Tensor[tuple[*Ds, M, N], T, R], rhs: int, /
 ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
-def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
+def where(
+    mask: Mask[Any],
+    lhs: Tensor[Any, Any, Any] | float,
+    rhs: Tensor[Any, Any, Any] | float,
+    /,
+) -> Tensor[Any, Any, Any]:
     """Return `lhs` where a mask holds and `rhs` elsewhere.
 
     Shape: numpy's broadcasting of all three.
-    Derivative: 1 for the operand that was chosen, 0 for the other.
+    Derivative: 1 for the operand that was chosen, 0 for the other. Both are computed, and 0 times
+        an infinite derivative is NaN: of ``where(x > 0, x.sqrt(), 0)`` at 0. Choose before the op:
+        ``where(x > 0, where(x > 0, x, 1).sqrt(), 0)``.
 
     Raises:
         DTypeError: if `mask` is not bool, or the dtypes of the operands differ.
@@ -174,17 +185,20 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     Tensor([0., 5.], shape=(2,), dtype=float32, NoneTape)
     """
     check_tensor("where", "the mask", mask)
-    if mask.array.dtype != np.bool_:
-        raise DTypeError(f"where: the mask must be bool, got {mask.array.dtype}; compare (x > 0)")
+    chosen: Any = mask
+    if chosen._array.dtype != np.bool_:
+        raise DTypeError(
+            f"where: the mask must be bool, got {chosen._array.dtype}; compare (x > 0)"
+        )
     if isinstance(lhs, TensorBase) and isinstance(rhs, TensorBase):
         check_same_dtype("where", (lhs, rhs))
-        return apply(indexing.where, (lhs, rhs, mask), keeps_dtype=False)
+        return apply(indexing.where, (lhs, rhs, chosen), keeps_dtype=False)
     if isinstance(lhs, TensorBase):
         value = number_like("where", OPERAND, lhs, rhs)
-        return apply(indexing.where_number, (lhs, mask), (value,), keeps_dtype=False)
+        return apply(indexing.where_number, (lhs, chosen), (value,), keeps_dtype=False)
     if isinstance(rhs, TensorBase):
         value = number_like("where", OPERAND, rhs, lhs)
-        return apply(indexing.where_number, (rhs, ~mask), (value,), keeps_dtype=False)
+        return apply(indexing.where_number, (rhs, ~chosen), (value,), keeps_dtype=False)
     raise ArgumentTypeError("where: at least one of the two values must be a tensor")
 
 

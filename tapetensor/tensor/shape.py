@@ -63,7 +63,7 @@ class Shape(TensorBase[S, T, D]):
         """
         if sizes:
             raise not_in_a_tuple("reshape", (shape, *sizes))
-        target = as_target_shape("reshape", shape, self.array.size, self.array.shape)
+        target = as_target_shape("reshape", shape, self._array.size, self._array.shape)
         return apply(kernels.reshape, (self,), (target,))
 
     def flatten(self) -> Tensor[tuple[Any], T, D]:
@@ -76,7 +76,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.ones((2, 2)).flatten()
         Tensor([1., 1., 1., 1.], shape=(4,), dtype=float32, NoneTape)
         """
-        return apply(kernels.flatten, (self,), ((self.array.size,),))
+        return apply(kernels.flatten, (self,), ((self._array.size,),))
 
     @overload
     def broadcast_to(self: Shape[tuple[()], T, D], shape: NewShape) -> Tensor[NewShape, T, D]: ...
@@ -108,7 +108,7 @@ class Shape(TensorBase[S, T, D]):
     def broadcast_to(
         self: Shape[tuple[*Ds, B, M, N], T, D], shape: NewShape
     ) -> Tensor[NewShape, T, D]: ...
-    def broadcast_to(self, shape: Any) -> Tensor[Any, Any, Any]:
+    def broadcast_to(self, shape: tuple[Any, ...]) -> Tensor[Any, Any, Any]:
         """Return the elements repeated to a larger shape by numpy's rule.
 
         Shape: aligned at the last axis, each dim is kept or grows from 1; new axes come in front.
@@ -122,7 +122,7 @@ class Shape(TensorBase[S, T, D]):
         (3, 2)
         """
         target = as_shape("broadcast_to", shape)
-        source = self.array.shape
+        source = self._array.shape
         if not broadcasts_to(source, target):
             raise refusal(lambda: broadcast_to("broadcast_to", sized(source), sized(target)))
         return apply(kernels.broadcast_to, (self,), (target,))
@@ -155,7 +155,7 @@ class Shape(TensorBase[S, T, D]):
     ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
     @overload
     def squeeze(self, axis: tuple[int, ...]) -> Tensor[Any, T, D]: ...
-    def squeeze(self, axis: Any) -> Tensor[Any, Any, Any]:
+    def squeeze(self, axis: int | tuple[int, ...]) -> Tensor[Any, Any, Any]:
         """Return the shape without one axis, or several, of size 1.
 
         Shape: ``(*Ds, 1) -> (*Ds)`` for ``axis=-1``.
@@ -169,7 +169,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.ones((2, 1)).squeeze(-1).shape
         (2,)
         """
-        shape = self.array.shape
+        shape = self._array.shape
         if axis is None:
             raise ArgumentTypeError("squeeze: name the axis, an int or a tuple of ints, not None")
         dropped = normalize_axes("squeeze", axis, shape)
@@ -220,7 +220,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.ones((2,)).expand_dims(-1).shape
         (2, 1)
         """
-        shape = self.array.shape
+        shape = self._array.shape
         position = normalize_axis("expand_dims", axis, shape, extra=1)
         return apply(kernels.expand_dims, (self,), ((*shape[:position], 1, *shape[position:]),))
 
@@ -271,7 +271,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.arange(4).roll(1, axis=0)
         Tensor([3, 0, 1, 2], shape=(4,), dtype=int64, NoneTape)
         """
-        options = (as_int("roll", "shift", shift), normalize_axis("roll", axis, self.array.shape))
+        options = (as_int("roll", "shift", shift), normalize_axis("roll", axis, self._array.shape))
         return apply(kernels.roll, (self,), options)
 
     @overload
@@ -327,7 +327,7 @@ class Shape(TensorBase[S, T, D]):
         if elsewhere:
             raise no_such_argument("split", elsewhere)
         check_usable("split", self)
-        shape = self.array.shape
+        shape = self._array.shape
         position = normalize_axis("split", axis, shape)
         sizes = _section_sizes(sections, shape, position)
         parts = []

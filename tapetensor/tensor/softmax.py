@@ -47,7 +47,7 @@ class Softmax(TensorBase[S, T, D]):
         return apply(
             reductions.softmax,
             (self,),
-            (normalize_axis("softmax", axis, self.array.shape),),
+            (normalize_axis("softmax", axis, self._array.shape),),
         )
 
     def log_softmax(
@@ -77,12 +77,15 @@ class Softmax(TensorBase[S, T, D]):
         return apply(
             reductions.log_softmax,
             (self,),
-            (normalize_axis("log_softmax", axis, self.array.shape),),
+            (normalize_axis("log_softmax", axis, self._array.shape),),
         )
 
     @same_signature(average)
     def logsumexp(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the logarithm of the sum of exponentials, without overflow.
 
@@ -132,5 +135,5 @@ class Softmax(TensorBase[S, T, D]):
         """
         check_floating("normalize", self)
         added = as_number("normalize", "eps", eps, at_least=0)
-        options = (normalize_axis("normalize", axis, self.array.shape), added)
+        options = (normalize_axis("normalize", axis, self._array.shape), added)
         return apply(normalization.normalize, (self,), options)

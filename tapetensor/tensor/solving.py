@@ -121,7 +121,7 @@ class Solving(TensorBase[S, T, D]):
         b: Tensor[tuple[*Ds, N, K], TapeOfRhs, F],
         /,
     ) -> Tensor[tuple[*Ds, N, K], TapeOfRhs, F]: ...
-    def solve(self, b: Any, /) -> Any:
+    def solve(self, b: Tensor[Any, Any, Any], /) -> Tensor[Any, Any, Any]:
         """Return the solutions of systems of linear equations.
 
             a @ x = b,  for x = a.solve(b)
@@ -143,7 +143,7 @@ class Solving(TensorBase[S, T, D]):
         check_square("solve", self)
         check_tensor("solve", "the right operand", b)
         check_same_dtype("solve", (self, b))
-        shape, other = self.array.shape, b.array.shape
+        shape, other = self._array.shape, b._array.shape
         is_vector = len(shape) == 2 and len(other) == 1
         if other[-1 if is_vector else -2 :][:1] != shape[-1:] or len(other) < 2 - is_vector:
             raise refusal(lambda: products.solve("solve", sized(shape), sized(other)))
@@ -153,6 +153,6 @@ class Solving(TensorBase[S, T, D]):
 def check_square(op: str, x: TensorBase[Any, Any, Any]) -> None:
     """Raise ShapeError unless the last two axes are square matrices."""
     check_floating(op, x)
-    shape = x.array.shape
+    shape = x._array.shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise refusal(lambda: products.side_of_squares(op, sized(shape)))

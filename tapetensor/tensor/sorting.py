@@ -57,9 +57,9 @@ class Order(TensorBase[S, T, D]):
         """
         if elsewhere:
             raise no_such_argument("argsort", elsewhere)
-        position = normalize_axis("argsort", axis, self.array.shape)
+        position = normalize_axis("argsort", axis, self._array.shape)
         is_descending = as_flag("argsort", "descending", descending)
-        order = order_of(self.array, position, is_descending).astype(np.int64)
+        order = order_of(self._array, position, is_descending).astype(np.int64)
         result: Tensor[Any, NoneTape, np.int64] = rewrap(self, order, next_id(), None)
         return result
 
@@ -92,7 +92,7 @@ class Order(TensorBase[S, T, D]):
         """
         if elsewhere:
             raise no_such_argument("sort", elsewhere)
-        position = normalize_axis("sort", axis, self.array.shape)
+        position = normalize_axis("sort", axis, self._array.shape)
         options = (position, as_flag("sort", "descending", descending))
         return apply(sorting.sort, (self,), options)
 
@@ -120,7 +120,9 @@ class Order(TensorBase[S, T, D]):
         *,
         largest: bool = True,
     ) -> tuple[Tensor[Any, T, D], Tensor[Any, NoneTape, np.int64]]: ...
-    def topk(self, k: int, axis: int = -1, *, largest: bool = True, **elsewhere: Never) -> Any:
+    def topk(
+        self, k: int, axis: int = -1, *, largest: bool = True, **elsewhere: Never
+    ) -> tuple[Tensor[Any, Any, Any], Tensor[Any, NoneTape, np.int64]]:
         """Return the k largest elements along one axis, the largest first, and their positions.
 
         Of equal ones that which comes first; NaN is larger than all numbers.
@@ -148,13 +150,13 @@ class Order(TensorBase[S, T, D]):
         """
         if elsewhere:
             raise no_such_argument("topk", elsewhere)
-        shape = self.array.shape
+        shape = self._array.shape
         position = normalize_axis("topk", axis, shape)
         count = as_size("topk", "k", k)
         if count > shape[position]:
             asked = Size.of(count)
             raise refusal(lambda: check_count("topk", sized(shape), position, asked))
-        order = order_of(self.array, position, as_flag("topk", "largest", largest))
+        order = order_of(self._array, position, as_flag("topk", "largest", largest))
         first = order[(slice(None),) * position + (slice(count),)].astype(np.int64)
         indices: Tensor[Any, NoneTape, np.int64] = rewrap(self, first, next_id(), None)
         values = apply(sorting.topk, (self, indices), (position,), keeps_dtype=False)

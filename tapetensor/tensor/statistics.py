@@ -31,7 +31,10 @@ class Statistics(TensorBase[S, T, D]):
 
     @same_signature(average)
     def mean(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the arithmetic mean; NaN for no elements, with numpy's warning.
 
@@ -54,7 +57,10 @@ class Statistics(TensorBase[S, T, D]):
 
     @same_signature(average)
     def norm(
-        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False, **elsewhere: Never
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the Euclidean length; 0 for no elements.
 
@@ -191,7 +197,11 @@ class Statistics(TensorBase[S, T, D]):
         correction: float = 0,
     ) -> Tensor[Any, T, F]: ...
     def var(
-        self, axis: Any = None, keepdims: bool = False, correction: float = 0, **elsewhere: Never
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        correction: float = 0,
+        **elsewhere: Never,
     ) -> Tensor[Any, Any, Any]:
         """Return the variance.
 
@@ -348,7 +358,7 @@ class Statistics(TensorBase[S, T, D]):
     ) -> Tensor[Any, T, F]: ...
     def std(
         self,
-        axis: Any = None,
+        axis: int | tuple[int, ...] | None = None,
         keepdims: bool = False,
         correction: float = 0,
         eps: float = 0,
@@ -391,8 +401,8 @@ def _spread_measure(
 ) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
     check_floating(op, x)
-    axes = normalize_axes(op, axis, x.array.shape)
-    count = math.prod([x.array.shape[one] for one in axes])
+    axes = normalize_axes(op, axis, x._array.shape)
+    count = math.prod([x._array.shape[one] for one in axes])
     number = as_number(op, "correction", correction)
     if not 0 <= number < count:
         raise ArgumentValueError(

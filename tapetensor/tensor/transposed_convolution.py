@@ -90,16 +90,16 @@ def conv_transpose1d(
     groups: int,
 ) -> Tensor[tuple[*Ds, Any, Any], TapeOfRhs, F]: ...
 def conv_transpose1d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
+    x: Tensor[Any, Any, Any],
+    weight: Tensor[Any, Any, Any],
+    bias: Tensor[Any, Any, Any] | None = None,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: Any = 1,
-) -> Any:
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Tensor[Any, Any, Any]:
     """Let every element write a kernel: `conv1d` transposed, which makes sequences longer.
 
         result[b, o, l * stride + i * dilation] += weight[c, o, i] * x[b, c, l]
@@ -198,16 +198,16 @@ def conv_transpose2d(
     groups: int,
 ) -> Tensor[tuple[*Ds, Any, Any, Any], TapeOfRhs, F]: ...
 def conv_transpose2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
+    x: Tensor[Any, Any, Any],
+    weight: Tensor[Any, Any, Any],
+    bias: Tensor[Any, Any, Any] | None = None,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: Any = 1,
-) -> Any:
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    output_padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+) -> Tensor[Any, Any, Any]:
     """Let every pixel write a kernel: `conv2d` transposed, which makes images larger.
 
         result[b, o, h * stride + i * dilation, w * stride + j * dilation] +=
@@ -250,11 +250,11 @@ def conv_transpose2d(
 
 def _transposed(
     kernel: Kernel, axes: int, x: Any, weight: Any, bias: Any, options: tuple[object, ...]
-) -> Any:
+) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
     stride, padding, output_padding, dilation, groups = options
     operands = operands_of(op, x, weight, bias)
-    shape, weight_shape = x.array.shape, weight.array.shape
+    shape, weight_shape = x._array.shape, weight._array.shape
     check_rank(op, shape, axes)
     window = kernel_window(op, weight_shape, axes, stride, padding, dilation, transposed=True)
     extra = per_axis(op, "output_padding", output_padding, axes, low=0)
@@ -273,11 +273,11 @@ def _transposed(
     fits = (
         weight_shape[0] == shape[-1 - axes]
         and shape[-1 - axes] % count == 0
-        and (bias is None or bias.array.shape == (weight_shape[1] * count,))
+        and (bias is None or bias._array.shape == (weight_shape[1] * count,))
         and min(*sizes, *shape[-axes:]) > 0
     )
     if not fits:
-        dims = [sized(operand.array.shape) for operand in operands]
+        dims = [sized(operand._array.shape) for operand in operands]
         asked, added = rules.Window(*map(sized, window)), sized(extra)
         raise refusal(lambda: rules.transposed_convolution(op, dims, asked, Size.of(count), added))
     absent = () if bias is not None else (None,)

@@ -105,7 +105,7 @@ def upscale2d(
     """
     height, width = _checked("upscale2d", x, size, mode)
     is_aligned = as_flag("upscale2d", "align_corners", align_corners)
-    shape: tuple[int, ...] = x.array.shape
+    shape: tuple[int, ...] = x._array.shape
     if height < shape[-2] or width < shape[-1]:
         wanted = sized((height, width))
         raise refusal(lambda: check_stretch("upscale2d", sized(shape), wanted))
@@ -116,9 +116,9 @@ def _checked(op: str, x: Any, size: object, mode: object) -> tuple[int, ...]:
     """Return the height and the width, after a look at the arguments."""
     check_tensor(op, "the input", x)
     check_floating(op, x)
-    check_rank(op, x.array.shape, 2)
+    check_rank(op, x._array.shape, 2)
     sizes = per_axis(op, "size", size, 2)
     check_choice(op, "mode", mode, ("nearest", "bilinear", "bicubic"))
-    if min(x.array.shape[-2:]) < 1:
-        raise ShapeError(f"{op}: an input of shape {x.array.shape} has no pixels")
+    if min(x._array.shape[-2:]) < 1:
+        raise ShapeError(f"{op}: an input of shape {x._array.shape} has no pixels")
     return sizes

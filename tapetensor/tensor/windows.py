@@ -71,7 +71,7 @@ def convolution_window(
     groups: object,
 ) -> tuple[Window, int]:
     """Return the window of a convolution and the number of groups, after all checks."""
-    shapes = [operand.array.shape for operand in operands]
+    shapes = [operand._array.shape for operand in operands]
     shape, weight_shape, *bias_shape = shapes
     check_rank(op, shape, axes)
     window = kernel_window(op, weight_shape, axes, stride, padding, dilation)

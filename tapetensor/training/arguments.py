@@ -90,7 +90,9 @@ def check_arguments(
         )
 
 
-def check_options(model: Module, compile: bool, check_finite: object, average: object) -> None:
+def check_options(
+    model: Module, compile: bool, check_finite: object, unused: object, average: object
+) -> None:
     """Refuse options of another kind, and those that exclude each other.
 
     Raises:
@@ -99,6 +101,7 @@ def check_options(model: Module, compile: bool, check_finite: object, average: o
     """
     if check_finite is not None:
         check_choice("fit", "check_finite", check_finite, ("stop", "skip"))
+    check_choice("fit", "unused", unused, ("error", "skip"))
     if check_finite == "skip" and compile:
         raise ArgumentValueError(
             'fit: check_finite="skip" looks at the gradients of each step, and a compiled step has '

@@ -48,7 +48,7 @@ def refuse_not_finite(optimizer: Optimizer) -> None:
     Raises:
         NumericalInstabilityError: if a parameter or the state of the optimizer is not finite.
     """
-    arrays = {name: tensor.array for name, tensor in optimizer.parameters().items()}
+    arrays = {name: tensor._array for name, tensor in optimizer.parameters().items()}
     for name, array in {**arrays, **optimizer.state_arrays()}.items():
         if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
             what = "the parameter" if name in arrays else "the state of the optimizer,"

@@ -31,6 +31,8 @@ Loss: TypeAlias = Callable[[M, Batch], Tensor0D[OwnedTape, Any]]
 Step: TypeAlias = Callable[[Batch], float]
 # What is done where a loss or a gradient is not finite; None finds it out at the end of the epoch.
 Finite: TypeAlias = Literal["stop", "skip"] | None
+# What is done with parameters without a gradient.
+Unused: TypeAlias = Literal["error", "skip"]
 
 
 def step_of(
@@ -40,6 +42,7 @@ def step_of(
     clip_norm: float | None,
     is_compiled: bool,
     check_finite: Finite,
+    unused: Unused,
 ) -> Step[Batch]:
     """Return the step of a process that trains alone."""
 
@@ -51,7 +54,7 @@ def step_of(
             return full((), math.nan, value.dtype.type)
         if clip_norm is not None:
             grads.clip_by_global_norm(clip_norm)
-        optimizer.step(grads)
+        optimizer.step(grads, unused=unused)
         return value
 
     if is_compiled:

@@ -27,6 +27,7 @@ from tapetensor.training.epoch import (
     EpochRunner,
     Finite,
     Loss,
+    Unused,
     averaging,
     count_batches,
     step_of,
@@ -75,6 +76,7 @@ def fit(
     progress: bool | None = None,
     compile: bool = False,
     check_finite: Finite = None,
+    unused: Unused = "error",
     average: tuple[M, float] | None = None,
     ranks: Communicator | None = None,
 ) -> History:
@@ -116,6 +118,8 @@ def fit(
         check_finite: what is done where a gradient is NaN or infinite: ``"stop"`` raises an error
             that names the op; ``"skip"`` does not take the step, and the history has a column
             ``"skipped"``; None notices it at the end of the epoch, at no cost.
+        unused: what is done with parameters that have no gradient in a step: ``"error"``, or
+            ``"skip"``, which leaves them as they are; see `tapetensor.optim.Optimizer.step`.
         average: a copy of the model and a decay: it becomes the exponential moving average of the
             model, step by step, and is what is validated, kept as the best and restored.
         ranks: what `distributed.world` returned, to train on many ranks. Each goes through the same
@@ -135,6 +139,7 @@ def fit(
             ``check_finite="stop"``, or at the end of an epoch a parameter or the state of the
             optimizer; nothing is written over then.
         StateMismatchError: if the checkpoint does not fit.
+        UnusedParametersError: if a parameter has no gradient, unless it is skipped.
         DistributedError: if the ranks do not begin alike; on the others, if rank 0 fails.
         MissingDependencyError: if an extra is not installed; the message says how to install it.
         OSError: if a file cannot be written.
@@ -171,7 +176,7 @@ def fit(
         log,
         flags,
     )
-    check_options(model, compile, check_finite, average)
+    check_options(model, compile, check_finite, unused, average)
     check_files(checkpoint, stop, log)
     measures: Mapping[str, Any] = metrics or {}
     if metrics is None and validation is not None:
@@ -197,6 +202,7 @@ def fit(
         "clip_norm": clip_norm,
         "compile": compile,
         "check_finite": check_finite,
+        "unused": unused,
         "average": average is not None and decay,
         "stop": None if stop is None else replace(stop, best=None),
         "metrics": list(measures),
@@ -218,10 +224,10 @@ def fit(
     make_streams_alike(team, streams, is_start=True)
     position = Position(**from_root(team, asdict(position)))
     if team.size == 1:
-        step = step_of(model, optimizer, loss_of, clip_norm, compile, check_finite)
+        step = step_of(model, optimizer, loss_of, clip_norm, compile, check_finite, unused)
     else:
         step = step_of_ranks(
-            model, optimizer, loss_of, clip_norm, compile, streams, team, check_finite
+            model, optimizer, loss_of, clip_norm, compile, streams, team, check_finite, unused
         )
     if judged is not model:
         step = averaging(step, judged, model, decay)

@@ -19,7 +19,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.tensor.base import check_plain
-from tapetensor.training.epoch import Finite, Loss, Step, loss_from
+from tapetensor.training.epoch import Finite, Loss, Step, Unused, loss_from
 from tapetensor.training.evaluation import Batch, M, rows_of
 from tapetensor.training.streams import Streams
 
@@ -100,6 +100,7 @@ def step_of_ranks(
     streams: Streams,
     ranks: Communicator,
     check_finite: Finite,
+    unused: Unused,
 ) -> Step[Batch]:
     """Return the step of one of many ranks, on its share of a batch.
 
@@ -143,7 +144,7 @@ def step_of_ranks(
             # Frozen parameters have gradients too, for the `Reducer` is one of the whole model.
             grads.retain_leafs(optimizer.parameters().values())
             grads.clip_by_global_norm(clip_norm)
-        optimizer.step(grads)
+        optimizer.step(grads, unused=unused)
         return count * loss
 
     return step

@@ -24,7 +24,9 @@ from typing_extensions import override
 
 from tapetensor.arguments import check_rng
 from tapetensor.arrays.libraries import to_numpy
-from tapetensor.checkpointing.places import (
+from tapetensor.data import Batches
+from tapetensor.nn import Module
+from tapetensor.surroundings.places import (
     COMMON_GENERATORS,
     Attributes,
     Contents,
@@ -34,9 +36,7 @@ from tapetensor.checkpointing.places import (
     Slot,
     attributes_of,
 )
-from tapetensor.checkpointing.reach import Reach
-from tapetensor.data import Batches
-from tapetensor.nn import Module
+from tapetensor.surroundings.reach import Reach
 from tapetensor.tensor import Tensor
 
 # Of so many objects and containers, of so many items each, it is found out whether numbers change.
@@ -439,7 +439,7 @@ def print_of(batch: object) -> int | None:
         return None if None in prints else zlib.crc32(repr(prints).encode())
     if isinstance(batch, int | float | str | bytes | None):
         return zlib.crc32(repr(batch).encode())
-    array = to_numpy(batch.array) if isinstance(batch, Tensor) else batch
+    array = to_numpy(batch._array) if isinstance(batch, Tensor) else batch
     if not isinstance(array, np.ndarray) or array.dtype.hasobject:
         return None
     return zlib.crc32(array.tobytes())

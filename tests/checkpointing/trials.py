@@ -34,7 +34,7 @@ def outcome(trial: Trial, *, is_checkpointed: bool) -> list[Any]:
     y = tt.checkpoint(trial.f, x.trace()) if is_checkpointed else trial.f(x.trace())
     trial.change()
     grads = y.square().sum().backward()
-    return [y.numpy().tolist(), trial.state()] + [
+    return [y.detach().numpy().tolist(), trial.state()] + [
         grads[one].numpy().tolist() for one in (x, *trial.tensors)
     ]
 

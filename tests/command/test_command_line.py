@@ -17,7 +17,7 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     assert main([]) == 0
 
     shown = capsys.readouterr().out
-    assert all(f"    {name} " in shown for name in ("new", "explain", "doctor"))
+    assert all(f"    {name} " in shown for name in ("new", "explain", "docs", "doctor"))
 
 
 def test_the_version_is_the_one_that_is_installed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ from tapetensor.training import CsvLog, EarlyStopping, History, fit
 from tests.distributed.training import build_model, loss_of
 from tests.training.models import METRICS, SCHEDULE, Net, Run, numbers
 from tests.training.models import loss_of as of_training
+from tests.training.test_unused import BATCHES, Experts
 
 
 def classified(
@@ -132,6 +133,29 @@ def what_functions_draw_from_is_alike_and_goes_on(
     resumed, rest = trained(ranks.rank + 5, SCHEDULE, checkpoint=path, resume=True)
     assert numbers(rest) == numbers(whole)
     assert same_on_all(ranks, resumed, rest)
+
+
+def experts_without_rows_stay_as_they_are(ranks: distributed.Communicator) -> None:
+    """Skip what has a gradient on no rank, and step by what has one on a single rank."""
+
+    def loss(model: Experts, batch: Any) -> Any:
+        x, is_second = batch
+        last = ranks.size - 1
+        # The last rank goes its own way where the batch is for the second expert.
+        expert = model.second if is_second and ranks.rank == last else model.first
+        return tt.losses.mse(expert.forward(x.trace()), x)
+
+    for is_compiled in (False, True):
+        model = Experts()
+        optimizer = optim.AdamW(model, lr=0.05)
+        options: dict[str, Any] = {"unused": "skip", "compile": is_compiled, "ranks": ranks}
+        fit(model, optimizer, loss, BATCHES, epochs=2, **options)
+        state = io.state_dict(optimizer)
+        assert state["second.weight.step"] == 2 * sum(is_second for _, is_second in BATCHES)
+        assert state["first.weight.step"] == 2 * len(BATCHES)
+        assert ranks.transport is not None
+        arrays = [array.tobytes() for array in (io.state_dict(model) | state).values()]
+        assert len(set(ranks.transport.gather(b"".join(arrays)))) == 1
 
 
 def rank_0_writes_and_all_stop(folder: Path, ranks: distributed.Communicator) -> None:
@@ -252,6 +276,7 @@ def main() -> None:
         training_is_that_of_one_process,
         partial(a_training_goes_on_to_the_bit, folder),
         partial(what_functions_draw_from_is_alike_and_goes_on, folder),
+        experts_without_rows_stay_as_they_are,
         partial(rank_0_writes_and_all_stop, folder),
         dropout_differs_by_rank,
         what_differs_is_refused,

@@ -111,8 +111,8 @@ def test_a_compiled_step_goes_by_blocks_too(
 
     compiled: Any = tt.compile(step)
     x: Any = tt.from_numpy(rng.standard_normal((2, 3, 6, 5)))
-    for x in (x, x * 2):
-        for one, other in zip(compiled(x), step(x), strict=True):
+    for given in (x, x * 2):
+        for one, other in zip(compiled(given), step(given), strict=True):
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12, atol=1e-12)
 
     def refuse(*_: object) -> None:

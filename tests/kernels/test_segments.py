@@ -17,7 +17,7 @@ from tests.arrays import foreign
 # Rows, targets and width: few elements, narrow rows, wide ones; most rows of one target, some, few.
 SIZES = [
     (0, 3, 2), (0, 3, 100_000), (3, 1, 0), (5, 3, 1), (40, 7, 70), (9000, 5, 5),
-    (600, 1, 64), (600, 30, 64), (600, 500, 64), (600, 40_000, 64),
+    (9000, 5, 6), (600, 1, 64), (600, 30, 64), (600, 500, 64), (600, 40_000, 64),
 ]  # fmt: skip
 
 
@@ -133,8 +133,7 @@ def test_many_positions_are_compiled_and_differentiated_twice(rng: np.random.Gen
     rows, columns = (tt.from_numpy(rng.integers(0, 5, 600), (600,)) for _ in range(2))
 
     def loss(x: Any) -> Any:
-        twin = x.with_empty_tape()
-        return (x[rows, columns].square() * twin.take(rows)[:, 1]).sum()
+        return (x[rows, columns].square() * x.take(rows)[:, 1]).sum()
 
     def step(x: Any) -> Any:
         return loss(x.trace()).backward()[x]

@@ -63,18 +63,6 @@ def test_a_target_with_a_tape_is_refused(loss: Any) -> None:
 
 
 @pytest.mark.parametrize("loss", [*PAIRED, *BY_LABELS])
-def test_a_spent_operand_is_refused(loss: Any) -> None:
-    spent = tt.zeros((2, 3)).trace()
-    spent.exp()
-
-    with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
-        loss(tt.zeros((2, 3)), spent)
-    labels = tt.zeros((2,), np.int64) if loss in BY_LABELS else tt.zeros((2, 3))
-    with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
-        loss(spent, labels)
-
-
-@pytest.mark.parametrize("loss", [*PAIRED, *BY_LABELS])
 def test_what_is_not_a_tensor_is_refused(loss: Any) -> None:
     x = tt.zeros((2, 3))
 

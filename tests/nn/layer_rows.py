@@ -168,12 +168,12 @@ ROWS: dict[Any, Row] = {
     nn.DecoderBlock: Row(
         _built(nn.DecoderBlock),
         _sequences,
-        lambda layer, x: layer.forward(x.with_empty_tape(), x),
+        lambda layer, x: layer.forward(x, x),
     ),
     nn.Transformer: Row(
         _built(nn.Transformer, 1, 1),
         _sequences,
-        lambda layer, x: layer.forward(x.with_empty_tape(), x),
+        lambda layer, x: layer.forward(x, x),
     ),
     nn.RNN: _recurrent(nn.RNN),
     nn.GRU: _recurrent(nn.GRU),
@@ -199,6 +199,6 @@ ROWS: dict[Any, Row] = {
     ),
     nn.AddInto: Row(
         lambda size, rng: nn.AddInto(_linear(size, rng), nn.Tanh()),
-        run=lambda layer, x: layer.forward((x.with_empty_tape(), x)),
+        run=lambda layer, x: layer.forward((x, x)),
     ),
 }

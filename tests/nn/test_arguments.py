@@ -199,7 +199,7 @@ def test_every_layer_is_in_the_tables() -> None:
         ("3", ArgumentTypeError, "must be an int, got '3'"),
         (None, ArgumentTypeError, "must be an int, got None"),
         (True, ArgumentTypeError, "must be an int, got True"),
-        ((3,), ArgumentTypeError, "must be an int, got (3,)"),
+        ({3}, ArgumentTypeError, "must be an int, got {3}"),
     ],
 )
 def test_a_size_is_an_int_above_0(

@@ -9,7 +9,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn
-from tapetensor.errors import DTypeError, MovedTensorError, ShapeError
+from tapetensor.errors import DTypeError, ShapeError
 from tapetensor.kernels import normalization
 from tapetensor.tensor.apply import apply
 from tapetensor.testing import check_grad
@@ -181,15 +181,4 @@ def test_another_dtype_is_refused(dtype: Any, rng: np.random.Generator) -> None:
 
     with pytest.raises(DTypeError, match="BatchNorm1d: the input has dtype"):
         layer.forward(tt.ones((5, 3), dtype).trace())
-    assert statistics(layer) == before
-
-
-def test_a_spent_input_is_refused(rng: np.random.Generator) -> None:
-    layer = uneven(rng)
-    x = tt.from_numpy(rng.standard_normal((5, 3))).trace()
-    layer.forward(x)
-    before = statistics(layer)
-
-    with pytest.raises(MovedTensorError):
-        layer.forward(x)
     assert statistics(layer) == before

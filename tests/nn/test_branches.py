@@ -13,7 +13,6 @@ from tapetensor import nn
 from tapetensor.errors import (
     ArgumentTypeError,
     BuildError,
-    MovedTensorError,
     ShapeError,
 )
 from tests.nn.gradients import check_layer
@@ -90,14 +89,6 @@ def test_outputs_of_a_split_that_meet_count_the_trunk_once(rng: np.random.Genera
         return first * second
 
     check_layer(split, inputs(rng), rng, forward)
-
-
-def test_a_split_spends_its_input(rng: np.random.Generator) -> None:
-    x = inputs(rng).trace()
-    nn.SplitInto(nn.Tanh(), nn.Tanh()).forward(x)
-
-    with pytest.raises(MovedTensorError, match="'SplitInto' took its tape"):
-        x.sum()
 
 
 def test_inputs_go_each_into_its_module_and_are_added(rng: np.random.Generator) -> None:

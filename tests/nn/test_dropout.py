@@ -9,7 +9,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import Tensor1D, Tensor2D, nn
-from tapetensor.errors import ArgumentTypeError, DTypeError, MovedTensorError
+from tapetensor.errors import ArgumentTypeError, DTypeError
 from tests.nn.gradients import check_layer
 
 
@@ -101,15 +101,6 @@ def test_integers_cannot_be_scaled(rng: np.random.Generator) -> None:
         drop.forward(x)
     assert x.owns_tape
     assert rng.bit_generator.state == state
-
-
-@pytest.mark.parametrize("p", [0.0, 0.5])
-def test_a_spent_input_is_refused(p: float, rng: np.random.Generator) -> None:
-    x = tt.ones((3,)).trace()
-    x.exp()
-
-    with pytest.raises(MovedTensorError, match=r"Dropout: the tensor of shape .* 'exp' took its"):
-        nn.Dropout(p, rng=rng).forward(x)
 
 
 def test_an_array_is_refused(rng: np.random.Generator) -> None:

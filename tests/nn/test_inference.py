@@ -268,24 +268,6 @@ def test_a_module_of_ones_own_asks_whether_it_trains() -> None:
     assert counting.total.item() == 1.0
 
 
-class AskingLate(Counting):
-    @override
-    def forward(self, x: Any) -> Any:
-        y = x.exp()
-        super().forward(x)
-        return y
-
-
-def test_one_that_asks_after_the_first_op_is_refused_where_it_may_train() -> None:
-    late, x = AskingLate(total=tt.zeros((1,))), tt.ones((2,))
-
-    with pytest.raises(tt.MovedTensorError, match=r"is_training: .*'exp' took.*; ask before"):
-        late.forward(x.trace())
-    assert not late.forward(x).owns_tape
-    nn.inference(late).forward(x.trace())
-    assert late.total.item() == 0.0
-
-
 def test_one_that_moves_a_tensor_without_asking_is_refused() -> None:
     careless = Careless(total=tt.zeros((1,)))
 

@@ -9,7 +9,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn
-from tapetensor.errors import ArgumentTypeError, DTypeError, MovedTensorError, ShapeError
+from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 from tests.nn.gradients import check_layer
 
 LEADING: list[tuple[int, ...]] = [(), (5,), (2, 5), (2, 1, 4), (0,), (2, 0)]
@@ -93,12 +93,3 @@ def test_an_array_is_refused(rng: np.random.Generator) -> None:
 
     with pytest.raises(ArgumentTypeError, match=r"Linear: the input must be a tensor, got ndarray"):
         layer.forward(np.ones((2, 3), np.float32))
-
-
-def test_a_spent_input_is_refused(rng: np.random.Generator) -> None:
-    layer = nn.Linear(3, 2, rng=rng)
-    x = tt.ones((2, 3)).trace()
-    layer.forward(x)
-
-    with pytest.raises(MovedTensorError, match=r"linear: .* 'linear' took its tape"):
-        layer.forward(x)

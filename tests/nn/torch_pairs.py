@@ -97,7 +97,7 @@ def residual(kind: str, forward: Callable[..., Any]) -> Pair:
     )
 
 
-def convolution(kind: str, *sizes: int, **options: Any) -> Pair:
+def convolution(kind: str, *sizes: Any, **options: Any) -> Pair:
     shape = (2, 4, 9) if kind.endswith("1d") else (2, 4, 9, 8)
     return Pair(
         lambda dtype, rng: getattr(here, kind)(*sizes, dtype=dtype, rng=rng, **options),
@@ -106,7 +106,7 @@ def convolution(kind: str, *sizes: int, **options: Any) -> Pair:
     )
 
 
-def pooling(kind: str, *sizes: int, **options: Any) -> Pair:
+def pooling(kind: str, *sizes: Any, **options: Any) -> Pair:
     def theirs() -> Any:
         if kind == "MinPool2d":
             return Composed(lambda _, x: -functional.max_pool2d(-x, *sizes, **options))
@@ -362,11 +362,16 @@ PAIRS: dict[str, list[Pair]] = {
     "Conv1d": [
         convolution("Conv1d", 4, 6, 3, padding=1),
         convolution("Conv1d", 4, 6, 2, stride=3, dilation=2, groups=2),
+        convolution("Conv1d", 4, 6, 4, padding="same", dilation=3),
     ],
     "Conv2d": [
         convolution("Conv2d", 4, 6, 3, stride=2, padding=1),
         convolution("Conv2d", 4, 6, 2, dilation=3, groups=2),
         convolution("Conv2d", 4, 6, 3, bias=False),
+        convolution("Conv2d", 4, 6, (5, 1), (2, 1), (2, 0)),
+        convolution("Conv2d", 4, 6, (2, 3), 1, (0, 1), (3, 2), groups=2),
+        convolution("Conv2d", 4, 6, (3, 2), padding="same"),
+        convolution("Conv2d", 4, 6, (4, 1), padding="same", dilation=(2, 1)),
     ],
     "ConvTranspose1d": [
         convolution("ConvTranspose1d", 4, 6, 3, stride=2, padding=1, output_padding=1)
@@ -374,9 +379,16 @@ PAIRS: dict[str, list[Pair]] = {
     "ConvTranspose2d": [
         convolution("ConvTranspose2d", 4, 6, 3, stride=2, padding=1),
         convolution("ConvTranspose2d", 4, 6, 2, dilation=2, groups=2, bias=False),
+        convolution("ConvTranspose2d", 4, 6, (3, 2), (2, 1), (1, 0), (1, 0)),
     ],
     **{
-        kind: [pooling(kind, 2), pooling(kind, 3, stride=2, padding=1)]
+        kind: [
+            pooling(kind, 2),
+            pooling(kind, 3, stride=2, padding=1),
+            pooling(kind, (2, 1)),
+            pooling(kind, (3, 2), (2, 1), (1, 0)),
+            *([] if kind == "AvgPool2d" else [pooling(kind, (3, 2), 1, 1, (1, 2))]),
+        ]
         for kind in ("AvgPool2d", "MaxPool2d", "MinPool2d")
     },
     **{

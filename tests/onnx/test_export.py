@@ -217,3 +217,14 @@ def test_the_mixture_of_experts_is_refused_for_it_asks_for_values(tmp_path: Path
     model = tt.build(example("models.mixture_of_experts").Model, rng=np.random.default_rng(0))
     with pytest.raises(tt.TraceError, match=r"mixture_of_experts\.py:\d+: "):
         onnx.export(tmp_path / "m.onnx", model.forward, rows(4, 16))
+
+
+def test_arguments_may_be_called_as_the_file_calls_something_else(tmp_path: Path) -> None:
+    def function(Add_0: Any, output: Any, constant_0: Any) -> Any:  # noqa: N803  # the point
+        return (Add_0 + output) * constant_0 + 2.0
+
+    session = exported(tmp_path / "m.onnx", function, rows(2), rows(2), rows(2))
+
+    assert list(session.inputs) == ["Add_0", "output", "constant_0"]
+    assert list(session.outputs) == ["output_"]
+    assert_same(session.run(rows(2), rows(2), rows(2)), function(rows(2), rows(2), rows(2)))

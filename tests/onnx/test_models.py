@@ -138,6 +138,16 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Make]] = {
         nn.Conv1d(3, 4, 3, dilation=2, padding=2, rng=RNG).forward,
         floats(3, 9),
     ),
+    "windows that are not square": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, (5, 1), (2, 1), (2, 0), rng=RNG),
+            nn.Conv2d(4, 4, (4, 3), padding="same", dilation=(2, 1), rng=RNG),
+            nn.MaxPool2d((2, 1)),
+            nn.AvgPool2d((1, 2), padding=(0, 1)),
+            nn.ConvTranspose2d(4, 2, (3, 2), (2, 1), (1, 0), (1, 0), rng=RNG),
+        ).forward,
+        floats(1, 16, 6),
+    ),
     "pooled lows": (nn.MinPool2d(3, 2, 1).forward, floats(3, 7, 7)),
     "padded means": (nn.AvgPool2d(3, 2, 1).forward, floats(3, 6, 6)),
     "a larger image": (lambda x: tt.upscale2d(x, (9, 12), "bilinear"), floats(2, 4, 4)),

@@ -124,6 +124,13 @@ CREATION = (
         ),
     ),
     Row(
+        name="from_memmap",
+        call=tt.from_memmap,
+        refusals=(
+            refused(_TYPE, "expected a numpy.memmap, got", each(None, 1.0, [1.0], np.ones(2))),
+        ),
+    ),
+    Row(
         name="from_numpy",
         call=tt.from_numpy,
         refusals=(

@@ -372,7 +372,9 @@ def test_decompositions_are_those_of_torch_up_to_signs(name: str, theirs: Any, s
 
     parts = [part.square() for part in getattr(x.trace(), name)()]
     for found, wanted in zip(parts, expected, strict=True):
-        np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            found.detach().numpy(), wanted.detach().numpy(), rtol=1e-9, atol=1e-9
+        )
     products = [p * tt.from_numpy(w) for p, w in zip(parts, weights, strict=True)]
     loss = products[0].sum()
     for product in products[1:]:

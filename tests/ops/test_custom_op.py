@@ -32,15 +32,13 @@ def test_a_kernel_is_checked_in_three_lines(rng: np.random.Generator) -> None:
     check_grad(softsign, x, rng=rng)
 
 
-def test_the_result_owns_the_tape_and_the_operand_is_spent() -> None:
+def test_the_result_has_the_tape_and_the_operand_keeps_it() -> None:
     x = _X.trace()
 
     y = op(softsign_kernel)(x)
 
     assert y.owns_tape
-    with pytest.raises(tt.MovedTensorError, match="'softsign' took its tape"):
-        x.exp()
-    np.testing.assert_allclose(y.sum().backward()[_X].numpy(), [1 / 4, 1 / 16])
+    np.testing.assert_allclose((y + x).sum().backward()[_X].numpy(), [5 / 4, 17 / 16])
 
 
 @pytest.mark.parametrize(
@@ -63,11 +61,11 @@ def test_nothing_is_recorded_for_plain_operands() -> None:
 
 def test_settings_are_given_with_partial_and_the_name_stays() -> None:
     cube = op(partial(power_kernel, exponent=3))
-    x = _X.trace()
+    loss = cube(_X.trace()).sum()
 
-    assert cube(x).sum().backward()[_X].numpy().tolist() == [3.0, 27.0]
-    with pytest.raises(tt.MovedTensorError, match=r"^power: "):
-        cube(x)
+    assert loss.backward()[_X].numpy().tolist() == [3.0, 27.0]
+    with pytest.raises(tt.TapeUsedError, match="'sum' recorded"):
+        loss.backward()
 
 
 def test_an_operand_without_a_derivative_has_none_for_a_pullback() -> None:
@@ -121,15 +119,11 @@ def _assigning(x: Array) -> tuple[Array, Pullbacks]:
         (_assigning, tt.ArgumentValueError, "the kernel writes to an array that it was given"),
     ],
 )
-def test_a_kernel_that_breaks_the_rules_is_refused_and_no_operand_is_spent(
+def test_a_kernel_that_breaks_the_rules_is_refused(
     kernel: Any, error: type[Exception], message: str
 ) -> None:
-    x = _X.trace()
-
     with pytest.raises(error, match=message):
-        op(kernel)(x)
-
-    assert x.sum().item() == -2.0
+        op(kernel)(_X.trace())
 
 
 def _writing(g: Array) -> Array:

@@ -27,7 +27,7 @@ _REFUSES_NOTHING = {
         "size",
         "owns_tape",
         "tape_type",
-        "origins",
+        "history",
         "numpy",
         "tolist",
         "wrap_gradient",

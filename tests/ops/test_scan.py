@@ -92,7 +92,7 @@ def test_the_first_decay_has_no_effect_whatever_it_is() -> None:
     a = tt.from_numpy([[np.nan], [0.5], [0.5]], shape=(3, 1))
 
     h = tt.ssm_scan(x.trace(), a, tt.ones((1,)))
-    value = h.numpy().ravel().tolist()
+    value = h.detach().numpy().ravel().tolist()
     grads = h.sum().backward()
 
     assert value == [1.0, 1.5, 1.75]

@@ -13,7 +13,7 @@ import tapetensor as tt
 from tapetensor import kernels
 from tapetensor.arguments.spellings import OF_TENSORS
 from tapetensor.tape import Kernel
-from tapetensor.tape.recorder import op_name
+from tapetensor.tape.history import gathered, op_name
 from tests.ops.calling import result_of, tensors_of, traced_at
 from tests.ops.rows import Op
 from tests.ops.samples import CASES, OPS
@@ -33,7 +33,7 @@ _READS = {
 }
 _TAPE = {
     "tape",
-    "origins",
+    "history",
     "owns_tape",
     "tape_type",
     "trace",
@@ -41,7 +41,6 @@ _TAPE = {
     "split_tape",
     "put_tape",
     "with_empty_tape",
-    "share",
 }
 _TAPE_TOO = {"retaped", "detach", "backward", "to_html", "tree"}
 _PROTOCOLS = {
@@ -145,8 +144,7 @@ def test_every_kernel_is_reached_by_a_sample(room: ModuleType) -> None:
     for case in CASES:
         if case.op.is_differentiable:
             operands = traced_at(tensors_of(case.sample), case.sample.float_positions)
-            _, tape = result_of(case, operands).split_tape()
-            reached.update(kernel for kernel, _, _ in tape.recorded().values())
+            reached.update(one[1] for one in gathered(result_of(case, operands).history)[0])
     names = {
         getattr(kernel, "func", kernel).__name__
         for kernel in reached
@@ -173,9 +171,8 @@ def test_a_row_is_named_as_its_errors_spell_the_op(op: Op) -> None:
     operands = tensors_of(sample)
     if op.is_differentiable:
         operands = traced_at(operands, sample.float_positions)
-        _, tape = op.call(*operands, **sample.options).split_tape()
-        kernel, _, _ = tape.recorded()[max(tape.recorded())]
+        result = op.call(*operands, **sample.options)
         # The parts of a split are read one by one.
-        assert op_name(kernel) in {op.name, "getitem"}
+        assert op_name(result.history[1]) in {op.name, "getitem"}
     assert op.samples
     assert op.covers or op.name in _OF_LAYERS

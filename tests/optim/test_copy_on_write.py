@@ -76,7 +76,7 @@ def test_views_and_handles_keep_the_values_that_they_had(
         stepped(model, optimizer, 1)
 
     for values, holder in held:
-        seen = holder.numpy() if isinstance(holder, tt.Tensor) else np.asarray(holder)
+        seen = holder.detach().numpy() if isinstance(holder, tt.Tensor) else np.asarray(holder)
         np.testing.assert_array_equal(seen, values)
 
 

@@ -99,15 +99,6 @@ def test_a_parameter_that_gets_its_old_values_back_is_updated_from_these() -> No
     np.testing.assert_array_equal(model["p"].numpy(), [-2.0, -2.0])
 
 
-def test_a_dropped_owner_is_among_the_causes(rng: np.random.Generator) -> None:
-    x = tt.normal((4, 2), rng=rng)
-    first, second = tt.ones((2,)), tt.ones((2,))
-    hidden = x.trace() * first
-    grads = (hidden.with_empty_tape() * second).mean().backward(wrt=[second])
-    with pytest.raises(tt.UnusedParametersError, match=r"first: .*with_empty_tape\(\).*share\(\)"):
-        Sgd(Model(first=first, second=second)).step(grads)
-
-
 def test_after_a_refused_step_a_whole_model_goes_on_through_backward(
     rng: np.random.Generator,
 ) -> None:

@@ -174,3 +174,28 @@ def test_an_exception_in_an_annotation_or_a_class_becomes_one_note_too(
     assert output.count("internal error") == 1
     assert output.count("ZeroDivisionError") == 1
     assert ERROR in output
+
+
+REDEFINES = """
+from typing import Literal as L
+from tapetensor import Tensor2D, nn
+from tapetensor.typing import B, T
+class Net(nn.Module):
+    a: nn.Linear[L[8], L[16]]
+    b: nn.Linear[L[16], L[4]]
+    def forward(self, x: Tensor2D[B, L[8], T]) -> Tensor2D[B, L[4], T]:
+        x = self.a.forward(x)
+        x = x.relu()
+        return self.b.forward(x)
+"""
+SETTING = "with `allow_redefinition = True` in mypy.ini it takes another one"
+
+
+def test_a_name_takes_another_shape_with_the_setting_that_a_note_names(warm: Path) -> None:
+    (warm / "main.py").write_text(REDEFINES)
+    without = _check(warm)
+    (warm / "main.py").write_text(f"# mypy: allow-redefinition\n{REDEFINES}")
+
+    assert without.count(SETTING) == 1
+    assert "Incompatible types in assignment" in without
+    assert _check(warm) == ""

@@ -9,7 +9,10 @@ from email import message_from_string
 from pathlib import Path, PurePosixPath
 
 # In the sdist beside the package itself.
-SDIST = {"LICENSE", "README.md", "CHANGELOG.md", "MANIFEST.in", "pyproject.toml"}
+SDIST = {"LICENSE", "README.md", "CHANGELOG.md", "MANIFEST.in", "pyproject.toml"} | {
+    "docs",
+    "setup.py",
+}
 MADE_BY_SETUPTOOLS = {"PKG-INFO", "setup.cfg", "tapetensor.egg-info"}
 
 
@@ -18,6 +21,13 @@ def package_files(root: Path) -> set[str]:
     package = root / "tapetensor"
     kinds = ("*.py", "py.typed", "error_catalogue.md", "*.template", "*.css", "*.js")
     return {str(file.relative_to(root)) for kind in kinds for file in package.rglob(kind)}
+
+
+def pages(root: Path) -> set[str]:
+    """Return the pages that a wheel brings."""
+    docs = root / "docs"
+    found = [docs / "mkdocs.yml", *docs.glob("*.md"), *docs.glob("reference/*.md")]
+    return {f"tapetensor/pages/{page.relative_to(docs)}" for page in found}
 
 
 def check_wheel(path: Path, expected: set[str]) -> str:
@@ -49,7 +59,7 @@ def main(dist: Path, root: Path) -> None:
     assert "tapetensor/command/templates/model.py.template" in expected
     (wheel,) = dist.glob("*.whl")
     (sdist,) = dist.glob("*.tar.gz")
-    metadata = message_from_string(check_wheel(wheel, expected))
+    metadata = message_from_string(check_wheel(wheel, expected | pages(root)))
     check_sdist(sdist, expected)
     required = [one for one in metadata.get_all("Requires-Dist") or [] if "extra ==" not in one]
     assert {one.split(">")[0].strip() for one in required} == {"numpy", "typing-extensions"}

@@ -146,7 +146,6 @@ def test_detach_cuts_a_value_off_from_all_that_it_was_computed_from(part_of: Any
 
     assert y.owns_tape
     assert not constant.owns_tape
-    assert np.shares_memory(constant.numpy(), y.numpy())
     # d(x**2 * c)/dx with c = x**2.
     assert gradient(y * constant) == (2 * X.numpy() ** 3).tolist()
     assert gradient(X.trace() * X.detach()) == X.numpy().tolist()

@@ -41,12 +41,12 @@ class Watched:
         return apply(kernel, (x,))
 
 
-def test_an_op_on_a_plain_tensor_keeps_no_pullback_alive() -> None:
+def test_an_op_on_plain_data_keeps_no_pullback_alive() -> None:
     watched = Watched()
-    result = watched.double(tt.ones((3,)))
+    result = watched.double(tt.from_numpy([1.0, 2.0]))
 
     assert watched.alive == 0
-    assert result.shape == (3,)
+    assert result.shape == (2,)
 
 
 def test_an_op_on_a_traced_tensor_keeps_its_pullback_alive() -> None:

@@ -178,7 +178,7 @@ def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_m
     def spoilt(model: Net, batch: Batch) -> tt.Tensor0D[tt.OwnedTape]:
         loss = loss_of(model, batch)
         # The last batch of the second epoch: a finite loss, whose slope is 0 / 0.
-        return loss + (loss.share() * 0.0).sqrt() if run.optimizer.steps == 11 else loss
+        return loss + (loss * 0.0).sqrt() if run.optimizer.steps == 11 else loss
 
     stop = training.EarlyStopping("held_out", patience=5, best=paths[1])
     options: Any = {"checkpoint": paths[0], "stop": stop, "metrics": {"held_out": held_out_loss}}

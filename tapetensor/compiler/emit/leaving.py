@@ -49,13 +49,13 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
     inputs.guards.where = ""
     updated, kept = _updated(inputs.program), set[str]()
     for tensor, local, node, _ in inputs.tensors:
-        data = tensor.array
+        data = tensor._array
         if isinstance(data, ArrayTracer) and data.node is updated.get(id(tensor), node):
             kept.add(local)
             writer.keep(data)
     for tensor, local, _, _ in inputs.tensors:
         if local not in kept:
-            writer.stored[f"{local}.array"] = writer.write(tensor.array)
+            writer.stored[f"{local}._array"] = writer.write(tensor._array)
     for store, local, before_arrays, lacked in inputs.stores:
         if store.gaps is not lacked:
             writer.stored[f"{local}.gaps"] = writer.gaps(store.gaps)
@@ -75,7 +75,7 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
 def _updated(program: Program) -> dict[int, Node]:
     """Return the last values that optimizers give to parameters, by the addresses of these."""
     return {
-        id(node.args[0].function.group.tensors[node.detail]): node
+        id(node.args[0].function.tensors[node.detail]): node
         for node in program.nodes
         if node.kind is Kind.PART and node.args[0].kind is Kind.UPDATE
     }
@@ -128,7 +128,7 @@ def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
     """Run the steps that led to a result backwards, up to what came in."""
     program, outside = writer.tapes.program, writer.tapes.is_outside
     steps, _ = gathered(result.history)
-    value = result.array
+    value = result._array
     node = program.add(Kind.INPUT, None, (), value.shape, value.dtype, label="cotangent")
     cotangent = ArrayTracer(program, node)
     # What is computed of a value lies as that does, and so does its cotangent, as a rule.

@@ -282,7 +282,7 @@ class ResultWriter:
     def _tensor(self, tensor: Any) -> str:
         local = self._named(tensor)
         cls = self.bind(tensor.__class__)
-        array, unique_id = self.array(tensor.array), self.id_of(tensor.id)
+        array, unique_id = self.array(tensor._array), self.id_of(tensor.id)
         self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, None)")
         if tensor.tape is not None:
             self._containers.append(f"{local}.tape = {self.tapes.local(tensor.tape)}")

@@ -125,13 +125,15 @@ class Planner:
         self.code.emit(node, f"{copy}({target}, {self.code.operand(source).source})")
 
     def _place_update(self, node: Node) -> None:
-        flat = self._buffer_of(node, node)
+        # Where no parameter of the group has a gradient, a step only counts.
+        flat = self._buffer_of(node, node) if node.args else "None"
         parts = [f"{flat}_{position}" for position in range(len(node.args))]
         run, title = self._kernel(node)
-        arguments = f"{flat}, ({', '.join(parts)}, )"
+        arguments = f"{flat}, ({''.join([f'{part}, ' for part in parts])})"
         # As in eager mode the gradient of an only parameter is read where it lies; but a loop has
         # it in the buffer.
-        is_alone = len(parts) == 1 and self._executor.kernel(node.function) is node.function
+        is_only = len(node.function.group.tensors) == 1
+        is_alone = is_only and self._executor.kernel(node.function) is node.function
         for gradient, part in zip(node.args, parts, strict=True):
             placed = self.memory.storage(gradient).gradient
             if placed is not None and placed[0] is node:
@@ -155,7 +157,8 @@ class Planner:
             name = self._buffers[update] = f"g{update.index}"
             group, bind = update.function.group, self.code.bind
             parts = "".join([f"{name}_{position}, " for position in range(len(update.args))])
-            line = f"{name} = {bind(group.buffer)}(); {parts}= {bind(group.parts)}({name})"
+            take = bind(update.function.parts)
+            line = f"{name} = {bind(group.buffer)}(); {parts}= {take}({name})"
             self.code.emit(first, line, title="take the optimizer's buffer")
         return name
 
@@ -217,8 +220,8 @@ class Planner:
     def _place_part(self, node: Node) -> None:
         (whole,) = node.args
         if whole.kind is Kind.UPDATE:
-            tensor = self.code.bind(whole.function.group.tensors[node.detail])
-            self.code.assign(node, f"{tensor}.array")
+            tensor = self.code.bind(whole.function.tensors[node.detail])
+            self.code.assign(node, f"{tensor}._array")
         else:
             self.code.assign(node, f"{self.code.operand(whole).source}[{node.detail}]")
 

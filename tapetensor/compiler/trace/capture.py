@@ -200,12 +200,12 @@ class Capture:
             return _REPLAY(steps, arrays, *args, **options)
 
         try:
-            type.__setattr__(TensorBase, "array", property(read, write, ARRAY.__delete__))
+            type.__setattr__(TensorBase, "_array", property(read, write, ARRAY.__delete__))
             vars(replaying)["replay"] = replay
             yield
         finally:
             vars(replaying)["replay"] = _REPLAY
-            type.__setattr__(TensorBase, "array", ARRAY)
+            type.__setattr__(TensorBase, "_array", ARRAY)
 
     def run(self, function: Callable[[], Any]) -> Any:
         """Run the function, and walk what each part of it may read before it runs."""

@@ -37,7 +37,7 @@ from tapetensor.tape.history import OWN, BackwardPass, History, Step
 from tapetensor.tensor.base import TensorBase
 
 # Reads and sets the array of a tensor, also while something else does that in its place.
-ARRAY: Any = vars(TensorBase)["array"]
+ARRAY: Any = vars(TensorBase)["_array"]
 
 
 def _all_gaps() -> None:
@@ -192,7 +192,7 @@ class Inputs:
                 f"{where} is over an array of {library}, and a plan runs on numpy's; "
                 "call the function without compile, or move everything with to(numpy)"
             )
-        tracer = self.input(data, self.local(f"{local}.array"), where)
+        tracer = self.input(data, self.local(f"{local}._array"), where)
 
         self.overlay[id(tensor)] = tracer
 

@@ -15,7 +15,7 @@ from tapetensor.compiler.trace.guards import GuardWriter
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.tape import OwnedTape
-from tapetensor.tape.gaps import Gap
+from tapetensor.tape.gaps import Gap, computed_outside
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.history import OWN, History, Step, ids_before
 
@@ -70,8 +70,11 @@ class Tapes:
         entered = history
         if history[2] is not None:
             found = ids_before(history)
-            ids = sorted({*found, *[one for each in found.ranges for one in each]})
-            entered = [tensor.id, _outside, (_no_way_out,) * len(ids), tuple(ids), None, history[5]]
+            ids = tuple(sorted({*found, *[one for each in found.ranges for one in each]}))
+            # Gradients stop at what was computed; of what is recorded that would be unexpected.
+            entered = [tensor.id, computed_outside, None, ids, None, history[5]]
+            if not history[5]:
+                entered[2] = (_no_way_out,) * len(ids)
         self.histories[id(entered)] = entered, f"{local}.history"
         return entered
 
@@ -115,14 +118,10 @@ def lacking(
     return fixed & found, tuple([one in found for one in others])
 
 
-def _outside() -> None:
-    """Stand in a step for what came before a tensor that comes in."""
-
-
 def _no_way_out(_: Array) -> Never:
     raise trace_error(
-        "backward runs inside, through what was recorded or computed outside; call it outside, or "
-        "compute all of it inside, from the plain tensor and x.trace()"
+        "backward runs inside, through what was recorded outside; call it outside, or compute all "
+        "of it inside, from the plain tensor and x.trace()"
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.tape import Pullback, Pullbacks
+from tapetensor.tape.pullbacks import CONSTANT
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
@@ -34,11 +35,11 @@ def reduced(
     if reduction == "sum":
         return total, slopes
     if weight is None:
-        return total / terms.size, tuple([slope and _shared(slope, terms.size) for slope in slopes])
+        return total / terms.size, tuple([_shared(slope, terms.size) for slope in slopes])
     is_nothing = weight == 0
     divisor = np.where(is_nothing, 1, weight)
     mean = np.where(is_nothing, np.nan, total / divisor)
-    return mean, tuple([slope and _shared(slope, divisor) for slope in slopes])
+    return mean, tuple([_shared(slope, divisor) for slope in slopes])
 
 
 def over_rows(g: Array, terms: Array) -> Array:
@@ -46,5 +47,5 @@ def over_rows(g: Array, terms: Array) -> Array:
     return np.expand_dims(g, -1) if g.shape == terms.shape else g
 
 
-def _shared(slope: Pullback, count: Array | int) -> Pullback:
-    return lambda g: slope(g / count)
+def _shared(slope: Pullback | None, count: Array | int) -> Pullback | None:
+    return slope if slope is None or slope is CONSTANT else lambda g: slope(g / count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,13 @@ _WIDE = 64
 _LARGE = 1 << 15
 # The places of so many elements stay in the cache.
 _BLOCK = 1 << 15
-# A longer run of rows with one target is a product with ones.
-_LONG = 8
+# A longer run of rows with one target is summed on its own.
+_LONG = 32
+# Two floats side by side are added as one of these.
+_PAIRS: dict[Any, Any] = {
+    np.dtype(np.float32): np.dtype(np.complex64),
+    np.dtype(np.float64): np.dtype(np.complex128),
+}
 
 
 @single_step
@@ -45,41 +51,42 @@ def one_by_one(
 ) -> Array:
     """Return the sums that ``add(sums, rows, targets)`` makes by adding row after row.
 
-    So many singles lose digits, a million of one target 1%, and are added up in doubles.
+    Many singles that have one target lose digits, a million of them 1%: they are added up in
+    doubles.
     """
-    shape = (count, rows.shape[1])
+    sums = np.zeros((count, rows.shape[1]), rows.dtype)
     is_narrow = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
-    if not is_narrow or len(rows) <= SHORT:
-        sums = np.zeros(shape, rows.dtype)
-        if rows.size:
-            add(sums, rows, targets)
-        return sums
-    if count > len(rows):
-        # Of a large table few rows are wanted in doubles.
-        found, places = np.unique(targets, return_inverse=True)
-        sums = np.zeros(shape, rows.dtype)
-        sums[found] = one_by_one(add, rows, places, found.size)
-        return sums
-    wide = np.zeros(shape, np.float64)
-    add(wide, rows, targets)
-    return wide.astype(rows.dtype)
+    if is_narrow and len(rows) > SHORT:
+        if count > len(rows):
+            # Of a large table few rows are wanted in doubles.
+            found, places = np.unique(targets, return_inverse=True)
+            sums[found] = one_by_one(add, rows, places, found.size)
+            return sums
+        if np.bincount(targets).max() > SHORT:
+            wide = sums.astype(np.float64)
+            add(wide, rows, targets)
+            return wide.astype(rows.dtype)
+    if rows.size:
+        add(sums, rows, targets)
+    return sums
 
 
 def _add_elements(sums: Array, rows: Array, targets: Array) -> None:
     """Add rows that are narrow, or have few elements, to their places.
 
-    numpy has a fast loop for sums at positions, but for flat arrays of one dtype alone.
+    numpy has a fast loop for sums at positions, but for flat arrays of one dtype alone. Finding a
+    place takes as long as adding there, so where it can be two columns share one.
     """
-    sums, width = sums.reshape(-1), rows.shape[1]
-    if width == 1:
-        np.add.at(sums, targets, rows.reshape(-1).astype(sums.dtype, copy=False))
-        return
+    width, dtype = rows.shape[1], sums.dtype
+    kind = dtype if width % 2 else _PAIRS.get(dtype, dtype)
+    width = width * dtype.itemsize // kind.itemsize
+    flat = sums.view(kind).reshape(-1)
     columns, many = np.arange(width), _BLOCK // width
     for start in range(0, len(rows), many):
         block = slice(start, start + many)
-        places = np.add.outer(targets[block] * width, columns)
-        added = rows[block].reshape(-1).astype(sums.dtype, copy=False)
-        np.add.at(sums, places.reshape(-1), added)
+        places = targets[block] if width == 1 else np.add.outer(targets[block] * width, columns)
+        added = np.asarray(rows[block], dtype, order="C").view(kind)
+        np.add.at(flat, places.reshape(-1), added.reshape(-1))
 
 
 def _add_runs(sums: Array, rows: Array, targets: Array) -> None:

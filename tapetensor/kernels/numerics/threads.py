@@ -9,6 +9,7 @@ from contextvars import copy_context
 from typing import Any
 
 from tapetensor.machine import openblas
+from tapetensor.machine.webassembly import IN_WEBASSEMBLY
 
 _pools: list[ThreadPoolExecutor] = []
 # A child process inherits the pool without its threads, which would be waited for forever.
@@ -23,6 +24,8 @@ def count() -> int:
 
 def _cores() -> int:
     """Return how many cores the process may use."""
+    if IN_WEBASSEMBLY:
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -39,8 +42,13 @@ def shares(count: int, workers: int) -> list[tuple[int, int]]:
 def run_together(*calls: tuple[Any, ...]) -> None:
     """Run functions at the same time, the first in this thread; each is given with its arguments.
 
-    All have ended when it returns, also where one raises.
+    All have ended when it returns, also where one raises. Where no thread can be started they run
+    one after the other.
     """
+    if IN_WEBASSEMBLY:
+        for function, *arguments in calls:
+            function(*arguments)
+        return
     if len(calls) > 1 and not _pools:
         _pools.append(ThreadPoolExecutor(max(1, _cores() - 1), "tapetensor"))
     # Each function runs in the context of the caller, whose np.errstate holds here too.

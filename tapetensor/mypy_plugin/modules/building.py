@@ -44,6 +44,7 @@ from tapetensor.mypy_plugin.modules.defining import (
 )
 from tapetensor.mypy_plugin.modules.fields import Field, fields_of
 from tapetensor.mypy_plugin.modules.wording import part_in_words
+from tapetensor.mypy_plugin.shapes.windows import on_axes
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
@@ -240,7 +241,9 @@ def _constructor(
             if is_module(annotation.upper_bound):
                 yield from _module(files, given, frozenset(), f"{path}.{name}")
             else:
-                yield from _dim(given, path)
+                is_window = isinstance(get_proper_type(annotation.upper_bound), UnionType)
+                for dim in on_axes(given, 1) if is_window else [given]:
+                    yield from _dim(dim, path)
         elif kind.is_required() and not isinstance(annotation, TypeVarType):
             yield (
                 f"{path}: the argument {name} of {module.type.name} cannot be read from the "

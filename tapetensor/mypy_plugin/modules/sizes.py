@@ -5,7 +5,8 @@ The messages are those of the constructors, which hold the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, expand_type_by_instance
@@ -31,6 +32,7 @@ from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.reading import is_absent, read_dim, read_int
+from tapetensor.mypy_plugin.shapes.windows import keeps_size, on_axes
 from tapetensor.rules.dims import Size
 
 # The layers of the library are defined here.
@@ -89,15 +91,16 @@ def refused(layer: Instance) -> str | None:
         if isinstance(one, LiteralType) and isinstance(one.value, bool):
             return f"{name} must be an int, got {one.value}"
     sizes = {name: size for name, one in found if (size := _size(one)) is not None}
-    for name, size in sizes.items():
-        if size < 0:
-            return f"{name} must not be negative, got {size}"
-        if size == 0 and name not in MAY_BE_0:
-            return f"{name} must be > 0, got 0"
+    for name, one in found:
+        for size in map(_size, on_axes(one, 1)):
+            if size is not None and size < 0:
+                return f"{name} must not be negative, got {size}"
+            if size == 0 and name not in MAY_BE_0:
+                return f"{name} must be > 0, got 0"
     if owner.name == "Reshape":
         negative = [one for one in map(_size, mapped.args) if one is not None and one < 0]
         return f"a size must not be negative, got {negative[0]}" if negative else None
-    return next(_misfits(owner, sizes), None)
+    return next(chain(_misfits(owner, sizes), _window_misfits(owner, dict(found))), None)
 
 
 def _arguments(owner: TypeInfo) -> list[tuple[str, TypeVarType]]:
@@ -135,14 +138,51 @@ def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
     if any(size is not None and size % groups for size in channels.values()):
         said = [f"{name} {'?' if size is None else size}" for name, size in channels.items()]
         yield f"{groups} groups do not divide {' and '.join(said)}"
-    if owner.name.endswith(("Pool1d", "Pool2d")) and sizes.keys() >= {"kernel_size", "padding"}:
-        kernel, padding = sizes["kernel_size"], sizes["padding"]
-        if 2 * padding > kernel:
-            yield f"padding must be at most half of the kernel_size {kernel}, got {padding}"
-    if sizes.keys() >= {"output_padding", "stride", "dilation"}:
-        more, stride, dilation = sizes["output_padding"], sizes["stride"], sizes["dilation"]
-        if more >= max(stride, dilation):
+
+
+def _window_misfits(owner: TypeInfo, found: Mapping[str, Type]) -> Iterator[str]:
+    """Yield what does not go together among the numbers of a window, along one axis or the other.
+
+    Args:
+        owner: the layer.
+        found: the types of its numbers, each of one or of a pair, by argument.
+    """
+    if not owner.name.endswith(("1d", "2d")) or not {"stride", "dilation"} <= found.keys():
+        return
+    axes = 1 if owner.name.endswith("1d") else 2
+    along = {name: [_size(item) for item in on_axes(one, axes)] for name, one in found.items()}
+    for name, numbers in along.items():
+        if len(numbers) != axes:
+            yield f"{name} is an int or {axes} of them in a tuple, got {len(numbers)}"
+            return
+    said = {name: _in_words(numbers) for name, numbers in along.items()}
+    if keeps_size(found["padding"]) and any((one or 1) > 1 for one in along["stride"]):
+        yield (
+            'padding="same" keeps the size of the input, which a stride of '
+            f"{said['stride']} does not; give numbers"
+        )
+    for axis in range(axes):
+        kernel, stride, padding, dilation, more = [
+            along[name][axis] if name in along else None
+            for name in ("kernel_size", "stride", "padding", "dilation", "output_padding")
+        ]
+        if dilation is None:
+            continue
+        is_pool = owner.name.endswith(("Pool1d", "Pool2d"))
+        span = None if kernel is None else dilation * (kernel - 1) + 1
+        if is_pool and span is not None and padding is not None and 2 * padding > span:
+            spread = "" if dilation == 1 else f" with dilation {said['dilation']}"
             yield (
-                f"output_padding must be less than the stride {stride} or the dilation "
-                f"{dilation}, got {more}"
+                f"padding must be at most half of the kernel_size {said['kernel_size']}{spread}, "
+                f"got {said['padding']}"
             )
+        if more is not None and stride is not None and more >= max(stride, dilation):
+            yield (
+                f"output_padding must be less than the stride {said['stride']} or the dilation "
+                f"{said['dilation']}, got {said['output_padding']}"
+            )
+
+
+def _in_words(numbers: Sequence[int | None]) -> str:
+    words = ["?" if one is None else str(one) for one in numbers]
+    return words[0] if len({*words}) == 1 else f"({', '.join(words)})"

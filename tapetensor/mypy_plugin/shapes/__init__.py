@@ -21,12 +21,12 @@ from tapetensor.mypy_plugin.shapes import (
     convolution,
     creation,
     decompositions,
+    handed_on,
     images,
     indexing,
     joining,
     layers,
     losses,
-    mapping,
     patches,
     rearranging,
     reductions,
@@ -187,6 +187,7 @@ _METHODS: Final[dict[str, Hook]] = (
 _NAMED: Final[dict[str, Rule]] = (
     {
         "tensor.creation.from_numpy": creation.from_numpy,
+        "tensor.mapped.from_memmap": creation.made,
         "tensor.joining.concat": joining.concat,
         "tensor.joining.stack": joining.stack,
         "tensor.segments.segment_sum": joining.segment_sum,
@@ -233,7 +234,11 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
 }
 
 _FROM_NUMPY: Final = f"{TENSOR_ROOMS}creation.from_numpy"
-for _name in (_FROM_NUMPY, f"{TENSOR_ROOMS}creation.from_array"):
+for _name in (
+    _FROM_NUMPY,
+    f"{TENSOR_ROOMS}creation.from_array",
+    f"{TENSOR_ROOMS}mapped.from_memmap",
+):
     _FUNCTIONS[_name] = creation.of_own_dtype(_FUNCTIONS[_name])
 
 # Where plain typing leaves dims open, a name may have others in the next turn of a loop.
@@ -254,7 +259,7 @@ def method_signature(fullname: str) -> Hook | None:
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
     if fullname == "builtins.map":
-        return mapping.mapped
+        return handed_on.mapped
     if fullname.startswith(TENSOR_ROOMS):
         return _FUNCTIONS.get(fullname) or agreeing
     rule = _FUNCTIONS.get(fullname)
@@ -277,6 +282,8 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
+    if fullname == "functools.partial.__call__":
+        return handed_on.called_partial
     if fullname == f"{TENSOR}.astype":
         return _untyped
     if fullname in _GROWING:

@@ -8,6 +8,8 @@ done for dims that differ, too: ``x = concat((x, row))`` grows.
 
 from __future__ import annotations
 
+from typing import Final
+
 from mypy.checker import TypeChecker
 from mypy.nodes import (
     AssignmentStmt,
@@ -23,6 +25,7 @@ from mypy.nodes import (
     WhileStmt,
 )
 from mypy.plugin import FunctionContext, MethodContext
+from mypy.subtypes import is_subtype
 from mypy.types import AnyType, Instance, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
@@ -32,6 +35,11 @@ from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.reading import read_dim
 from tapetensor.mypy_plugin.shapes.unions import distributed
 from tapetensor.rules.dims import differ
+
+_SETTING: Final = (
+    "tapetensor.mypy_plugin: a name keeps the shape of its first tensor; with "
+    "`allow_redefinition = True` in mypy.ini it takes another one"
+)
 
 
 class _Values:
@@ -66,17 +74,26 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         return distributed(result)
     grows = may_grow and context.context in _found.looped
     # What is annotated stays what that says; a parameter says what it is given.
-    if not node.is_inferred and not (grows and flow.is_parameter(api, node)):
-        return result
+    is_parameter = flow.is_parameter(api, node)
     declared = get_proper_type(node.type)
-    if not isinstance(declared, Instance) or declared.type is not result.type:
+    may_change = node.is_inferred or is_parameter
+    if not may_change or not isinstance(declared, Instance) or declared.type is not result.type:
         return result
+    if is_parameter and not grows:
+        return _kept(api, name, declared, result)
     opened = _opened(declared.args[0], result.args[0], grows=grows)
     if opened is not None:
-        flow.redeclare(api, name, declared.copy_modified(args=[opened, *declared.args[1:]]))
-    wanted = opened or declared.args[0]
-    shape = (grows and _opened(result.args[0], wanted, grows=True)) or result.args[0]
-    return result.copy_modified(args=[shape, *result.args[1:]])
+        declared = declared.copy_modified(args=[opened, *declared.args[1:]])
+        flow.redeclare(api, name, declared)
+    shape = (grows and _opened(result.args[0], declared.args[0], grows=True)) or result.args[0]
+    return _kept(api, name, declared, result.copy_modified(args=[shape, *result.args[1:]]))
+
+
+def _kept(api: TypeChecker, name: NameExpr, declared: Instance, result: Instance) -> Instance:
+    """Return the result; note which setting lets the name take it, where mypy will refuse it."""
+    if not api.options.allow_redefinition and not is_subtype(result, declared):
+        flow.note_once(api, _SETTING, name)
+    return result
 
 
 def _opened(declared: Type, found: Type, *, grows: bool) -> Type | None:

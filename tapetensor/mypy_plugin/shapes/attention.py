@@ -37,8 +37,9 @@ def layer(call: Call) -> Answer:
     _check_features(call, shapes)
     scores = _seen(call, rules.scores(call.op, query, key, value))
     if scores is not None:
-        _check_mask(call, scores)
+        _check_mask(call, scores, rules.OR_KEYS)
         _check_bias(call, operands[0], scores)
+    _check_keys(call, key)
     return None
 
 
@@ -48,7 +49,8 @@ def encoder(call: Call) -> Answer:
     _check_features(call, [x])
     scores = _seen(call, (*x[:-1], x[-2])) if len(x) > 1 else None
     if scores is not None:
-        _check_mask(call, scores)
+        _check_mask(call, scores, rules.OR_KEYS)
+    _check_keys(call, x)
     return None
 
 
@@ -73,12 +75,19 @@ def _seen(call: Call, scores: Dims) -> Dims | None:
     return None if heads is None else (*scores[:-2], heads, *scores[-2:])
 
 
-def _check_mask(call: Call, scores: Dims) -> None:
-    """Raise ShapeError if a mask does not broadcast to the scores."""
+def _check_mask(call: Call, scores: Dims, cure: str = "") -> None:
+    """Raise ShapeError if a mask does not say which query sees which key."""
     mask = read_tensor(call.argument("mask"))
     if mask is None or mask.shape is None or not is_bool(mask):
         return
-    rules.check_broadcasts(call.op, "mask", mask.shape, scores)
+    rules.check_mask(call.op, mask.shape, scores, cure)
+
+
+def _check_keys(call: Call, key: Dims) -> None:
+    """Raise ShapeError if a mask of keys has not a truth for each."""
+    mask = read_tensor(call.argument("keys_mask"))
+    if mask is not None and mask.shape is not None and is_bool(mask):
+        rules.check_keys_mask(call.op, mask.shape, key)
 
 
 def _check_bias(call: Call, query: Operand, scores: Dims) -> None:

@@ -17,7 +17,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
     read_dim,
     read_tensor,
 )
-from tapetensor.mypy_plugin.shapes.windows import read_number, read_numbers
+from tapetensor.mypy_plugin.shapes.windows import keeps_size, read_numbers, read_sizes
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import ANY, Dim, Dims, Size
 from tapetensor.rules.windows import Window
@@ -55,9 +55,11 @@ def layer(call: Call) -> Answer:
         return None
     rules.check_rank(call.op, x, axes)
     rules.check_channels(call.op, x, axes, taken, f"the layer takes {taken}")
-    kernel, stride, padding, *more, dilation, _ = [(read_number(one),) * axes for one in numbers]
+    kernel, stride, padding, *more, dilation = [read_sizes(one, axes) for one in numbers[:-1]]
     window = Window(kernel, stride, padding, dilation)
-    if more:
+    if keeps_size(numbers[2]):
+        sizes = x[-axes:]
+    elif more:
         sizes = window.extents(call.op, x, more[0])
     else:
         sizes = settled_dims(window.counts(call.op, x), x, call.api)

@@ -14,9 +14,9 @@ from tapetensor.mypy_plugin.shapes.reading import (
     read_shape,
     read_tensor,
 )
-from tapetensor.mypy_plugin.shapes.windows import read_number, read_numbers
+from tapetensor.mypy_plugin.shapes.windows import read_number, read_numbers, read_sizes
 from tapetensor.rules import windows as rules
-from tapetensor.rules.dims import ONE, Dims, is_negative, product
+from tapetensor.rules.dims import Dims, is_negative, product
 from tapetensor.rules.windows import Window
 
 
@@ -37,9 +37,7 @@ def pooling(call: Call) -> Answer:
 def pooling_layer(call: Call) -> Answer:
     """Return the result of the `forward` of a pooling layer."""
     x = known(image_of(call))
-    kernel, stride, padding = [(read_number(one),) * 2 for one in call.layer]
-    window = Window(kernel, stride, padding, (ONE, ONE))
-    return _reduced(call, x, window)
+    return _reduced(call, x, Window(*[read_sizes(one, 2) for one in call.layer]))
 
 
 def _reduced(call: Call, x: Operand, window: Window) -> Answer:

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, freshen_function_type_vars
 from mypy.nodes import RefExpr
+from mypy.subtypes import is_same_type
 from mypy.types import (
+    AnyType,
     CallableType,
     FunctionLike,
     Instance,
@@ -25,7 +27,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.kinds import ANYTHING, is_endless
+from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless
 from tapetensor.mypy_plugin.names import COMPUTED
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
 from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, parts, replaced
@@ -55,6 +57,35 @@ def compute_dims(context: Context) -> FunctionLike:
     matched.solve()
     formals = [replaced(one, matched.worked_out) for one in item.arg_types]
     return settled(item, matched.only_computed()).copy_modified(arg_types=formals)
+
+
+def settle_dropped(context: Context) -> CallableType:
+    """Return the signature without the names that its arguments say, where some result is dropped.
+
+    Of ``_, (h, c) = lstm.forward(x)`` mypy takes the `_`, which may be anything, for a hint at the
+    names that it would find in `x`, and so gives `h` and `c` open dims and an open tape.
+    """
+    item, api = context.default_signature, context.api
+    assert isinstance(api, TypeChecker)
+    wanted = get_proper_type(api.expr_checker.type_context[-1])
+    result = get_proper_type(item.ret_type)
+    if not isinstance(wanted, TupleType) or not isinstance(result, TupleType):
+        return item
+    is_dropped = any(isinstance(get_proper_type(one), AnyType) for one in wanted.items)
+    if not is_dropped or not any(map(has_dims, result.items)) or not is_readable(context):
+        return item
+    known: dict[TypeVarId, list[Type]] = {}
+    for formal, arguments in zip(item.arg_types, context.args, strict=True):
+        for argument in arguments:
+            for declared, found in _pairs(formal, type_of(argument, api)):
+                if isinstance(declared, TypeVarType) and not isinstance(found, AnyType):
+                    known.setdefault(declared.id, []).append(found)
+    agreed = {
+        name: first
+        for name, (first, *others) in known.items()
+        if all(is_same_type(first, one) for one in others)
+    }
+    return settled(item, {one.id: agreed[one.id] for one in item.variables if one.id in agreed})
 
 
 def settled(item: CallableType, known: Mapping[TypeVarId, Type]) -> CallableType:

@@ -10,7 +10,14 @@ from tapetensor.errors import ArgumentValueError
 from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.shapes.calls import Call
-from tapetensor.mypy_plugin.shapes.reading import all_known, known, read_dim, read_int
+from tapetensor.mypy_plugin.shapes.reading import (
+    UndecidedError,
+    all_known,
+    known,
+    read_dim,
+    read_int,
+    read_literal,
+)
 from tapetensor.rules.dims import ANY, Dim, Dims, Size
 
 
@@ -33,8 +40,7 @@ def _numbers(op: str, name: str, found: Type | None, axes: int) -> Dims | None:
     low = 0 if name in MAY_BE_0 else 1
     if found is None:
         return (Size.of(low),) * axes
-    proper = get_proper_type(found)
-    items = proper.items if isinstance(proper, TupleType) else [proper] * axes
+    items = on_axes(found, axes)
     if len(items) != axes or not all(is_int(one) or read_int(one) is not None for one in items):
         return None
     for number in map(read_int, items):
@@ -42,6 +48,29 @@ def _numbers(op: str, name: str, found: Type | None, axes: int) -> Dims | None:
             says = "must be > 0" if low else "must not be negative"
             raise ArgumentValueError(f"{op}: {name} {says}, got {number}")
     return tuple(map(read_number, items))
+
+
+def on_axes(found: Type, axes: int) -> list[Type]:
+    """Return the types of the numbers of a window, one of which may hold for all axes."""
+    proper = get_proper_type(found)
+    return [*proper.items] if isinstance(proper, TupleType) else [proper] * axes
+
+
+def read_sizes(found: Type, axes: int) -> Dims:
+    """Return the numbers of a window that a type argument of a layer names, one for each axis.
+
+    Raises:
+        UndecidedError: if there are not as many.
+    """
+    items = on_axes(found, axes)
+    if len(items) != axes:
+        raise UndecidedError
+    return tuple(map(read_number, items))
+
+
+def keeps_size(padding: Type) -> bool:
+    """Tell whether a type argument of a layer names the padding that keeps the size."""
+    return read_literal(padding, str) == "same"
 
 
 def read_number(found: Type) -> Dim:

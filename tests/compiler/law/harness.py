@@ -126,7 +126,7 @@ def described(value: Any, name: str = "", depth: int = 0) -> Any:
     if isinstance(value, (bool, int, str, bytes, type(None))):
         return kind, repr(value)
     if isinstance(value, tt.Tensor):
-        return kind, described(value.numpy())
+        return kind, described(value.detach().numpy())
     if isinstance(value, BaseException):
         return kind
     if isinstance(value, np.random.Generator):

@@ -28,8 +28,8 @@ class Gpt2Block(nn.Module):
     mlp: Mlp
 
     def forward(self, x: Any) -> Any:
-        x = self.attn.forward(self.ln_1.forward(x.with_empty_tape()), causal=True) + x
-        return self.mlp.forward(self.ln_2.forward(x.with_empty_tape())) + x
+        x = self.attn.forward(self.ln_1.forward(x), causal=True) + x
+        return self.mlp.forward(self.ln_2.forward(x)) + x
 
 
 class Gpt2(nn.Module):
@@ -53,7 +53,7 @@ class BasicBlock(nn.Module):
     second_norm: nn.BatchNorm2d[L[4]]
 
     def forward(self, x: Any) -> Any:
-        y: Any = self.first_norm.forward(self.first.forward(x.with_empty_tape())).relu()
+        y: Any = self.first_norm.forward(self.first.forward(x)).relu()
         return (self.second_norm.forward(self.second.forward(y)) + x).relu()
 
 
@@ -66,7 +66,7 @@ class DownBlock(nn.Module):
     shortcut_norm: nn.BatchNorm2d[L[8]]
 
     def forward(self, x: Any) -> Any:
-        y: Any = self.first_norm.forward(self.first.forward(x.with_empty_tape())).relu()
+        y: Any = self.first_norm.forward(self.first.forward(x)).relu()
         y = self.second_norm.forward(self.second.forward(y))
         return (y + self.shortcut_norm.forward(self.shortcut.forward(x))).relu()
 

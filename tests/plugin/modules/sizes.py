@@ -106,6 +106,14 @@ class Windows(nn.Module):
     # E: Windows.upward: output_padding must be less than the stride 1 or the dilation 1, got 1
     upward: nn.ConvTranspose2d[L[4], L[6], L[3], L[1], L[0], L[1]]
 
+    tall: nn.Conv2d[L[4], L[6], tuple[L[3], L[1]], tuple[L[2], L[1]]]
+    kept: nn.Conv2d[L[4], L[6], tuple[L[3], L[1]], L[1], L["same"]]
+    # E: Windows.strided: padding="same" keeps the size of the input, which a stride of (1, 2) does
+    strided: nn.Conv2d[L[4], L[6], L[3], tuple[L[1], L[2]], L["same"]]
+    negative: nn.MaxPool2d[
+        L[2], L[2], tuple[L[0], L[-1]]
+    ]  # E: padding must not be negative, got -1
+
 
 class Contradiction(nn.Module):
     # E: Contradiction: depth.groups is 4, the annotation of depth says 1
@@ -183,6 +191,12 @@ def made() -> None:
     nn.ConvTranspose2d(4, 6, 3, groups=3, rng=rng)  # E: ConvTranspose2d: 3 groups do not divide
     nn.Linear(0, 2, rng=rng)  # E: Linear: in_features must be > 0, got 0
     nn.MaxPool2d(2, padding=2)  # E: MaxPool2d: padding must be at most half of the kernel_size 2
+    nn.MaxPool2d((4, 2), padding=(1, 2))  # E: at most half of the kernel_size (4, 2), got (1, 2)
+    nn.MaxPool2d((4, 2), padding=(2, 1), dilation=(1, 2))
+    nn.Conv2d(4, 6, (3, 0), rng=rng)  # E: Conv2d: kernel_size must be > 0, got 0
+    nn.Conv2d(4, 6, 3, 2, "same", rng=rng)  # E: Conv2d: padding="same" keeps the size of the input
+    # E: ConvTranspose2d: output_padding must be less than the stride (2, 1) or the dilation 1, got
+    nn.ConvTranspose2d(4, 6, 3, (2, 1), output_padding=1, rng=rng)
     nn.MaxPool1d(2, padding=2)  # E: MaxPool1d: padding must be at most half of the kernel_size 2
     nn.MaxPool2d(0).forward(tt.ones((1, 4, 4)))  # E: MaxPool2d: kernel_size must be > 0, got 0
     nn.Linear(3, True, rng=rng)  # E: Linear: out_features must be an int, got True

@@ -20,7 +20,8 @@ layer = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
 encoder = tt.build(nn.EncoderBlock[L[8], L[2], L[16]], rng=np.random.default_rng(0))
 decoder = tt.build(nn.DecoderBlock[L[8], L[2], L[16]], rng=np.random.default_rng(0))
 model = tt.build(nn.Transformer[L[8], L[2], L[16], L[1], L[1]], rng=np.random.default_rng(0))
-see = tt.ones((5, 6), np.bool_)
+see, pad = tt.ones((5, 6), np.bool_), tt.ones((2, 1, 5), np.bool_)
+p, row2 = tt.ones((2, 2, 5, 8)), tt.ones((2, 5), np.bool_)
 
 BAD: list[Callable[[], object]] = [
     lambda: attention(q, k9, v),  # E: do not fit: the features of queries and keys differ, 8 != 9
@@ -45,6 +46,12 @@ BAD: list[Callable[[], object]] = [
     lambda: decoder(q, k3),  # E: DecoderBlock: x (2, 5, 8) and memory (3, 7, 8) do not fit; they ar
     lambda: decoder(q, k9),  # E: DecoderBlock: the last axis of the input must have size 8, got sha
     lambda: model.forward(k3, q),  # E: Transformer: source (3, 7, 8) and target (2, 5, 8) do not fi
+    lambda: layer(q, mask=pad),  # E: MultiHeadAttention: a mask of shape (2, 1, 5) has more axes th
+    lambda: encoder(q, mask=pad),  # E: EncoderBlock: a mask of shape (2, 1, 5) has more axes than
+    lambda: attention(p, p, p, mask=pad),  # E: a mask of shape (2, 1, 5) has more axes than queries
+    lambda: layer(q, keys_mask=see),  # E: MultiHeadAttention: a keys_mask says of each key whether
+    lambda: layer(q, k, k, keys_mask=row2),  # E: whether it is there, (2, 7), got shape (2, 5)
+    lambda: encoder(q, keys_mask=pad),  # E: EncoderBlock: a keys_mask says of each key whether it i
     lambda: attention(q, k, v, mask=see),  # E: a mask of shape (5, 6) does not broadcast to the sco
 ]
 

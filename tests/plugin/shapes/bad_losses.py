@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal as L
 
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor, Tensor1D, Tensor2D, losses
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor0D, Tensor1D, Tensor2D, losses
 from tapetensor.typing import B, M, N, S
+from tests.typing.check import assert_type
 from tests.typing.operands import m, m77, md, mi, s, v, v7, vi
 
 Labels = Tensor1D[M, NoneTape, np.int64]
@@ -83,4 +85,15 @@ BAD += [
     lambda: other_names(m, tt.ones((2, 4))),
     lambda: other_probabilities(m, tt.ones((2, 7))),
     lambda: other_batch(m, eight_labels),
+]
+
+# A partial of an overloaded function is called as the function.
+huber = partial(losses.huber, delta=2.0)
+of_each = partial(losses.mse, reduction="none")
+assert_type(huber(v.trace(), v), Tensor0D[OwnedTape])
+assert_type(of_each(m, m), Tensor2D[L[2], L[3]])
+BAD += [
+    lambda: huber(v, v7),  # E: huber: prediction of shape (3,) and target of shape (7,) differ
+    lambda: of_each(m, md),  # E: mse: dtypes differ: float32 and float64
+    lambda: partial(losses.mae, m)(m77),  # E: mae: prediction of shape (2, 3) and target of shape
 ]

@@ -66,6 +66,8 @@ BAD: list[Callable[[], object]] = [
     lambda: nn.PixelShuffle(3)(x),  # E: pixel_shuffle: the 4 channels of shape (2, 4, 9, 8) are
     lambda: nn.Conv2d(3, 6, 3, rng=rng)(x),  # E: the input of shape (2, 4, 9, 8) has 4, the layer t
     lambda: nn.Conv2d(4, 6, 9, rng=rng).forward(x),  # E: conv2d: a kernel of (9, 9) is larger than
+    lambda: nn.Conv2d(4, 6, (3, 9), rng=rng)(x),  # E: conv2d: a kernel of (3, 9) is larger than the
+    lambda: nn.MaxPool2d((10, 1))(x),  # E: max_pool2d: a kernel of (10, 1) is larger than the padde
     lambda: nn.Conv1d(4, 6, 3, rng=rng)(s[..., :2]),  # E: conv1d: a kernel of (3,) is larger than t
     lambda: nn.ConvTranspose2d(5, 6, 3, rng=rng)(x),  # E: has 4, the layer takes 5
     lambda: nn.MaxPool2d(9)(x),  # E: max_pool2d: a kernel of (9, 9) is larger than the padded input

@@ -105,6 +105,22 @@ longer_by = nn.ConvTranspose1d(4, 6, 2, stride=2, rng=rng)
 check(assert_type(longer_by(sounds), Tensor3D[L[2], L[6], L[18]]), (2, 6, 18))
 up = nn.ConvTranspose2d(4, 6, 2, stride=2, rng=rng)
 check(assert_type(up(images), Tensor4D[L[2], L[6], L[18], L[16]]), (2, 6, 18, 16))
+tall = nn.Conv2d(4, 6, (3, 1), (2, 1), (1, 0), rng=rng)
+check(assert_type(tall(images), Tensor4D[L[2], L[6], L[5], L[8]]), (2, 6, 5, 8))
+spread = nn.Conv2d(4, 6, (2, 3), padding=1, dilation=(3, 2), rng=rng)
+check(assert_type(spread(images), Tensor4D[L[2], L[6], L[8], L[6]]), (2, 6, 8, 6))
+kept = nn.Conv2d(4, 6, (4, 2), padding="same", rng=rng)
+check(assert_type(kept(images.trace()), Tensor4D[L[2], L[6], L[9], L[8], OwnedTape]), (2, 6, 9, 8))
+check(
+    assert_type(nn.Conv1d(4, 6, 4, padding="same", rng=rng)(sounds), Tensor3D[L[2], L[6], L[9]]),
+    (2, 6, 9),
+)
+taller = nn.ConvTranspose2d(4, 6, (3, 2), (2, 1), (1, 0), (1, 0), rng=rng)
+check(assert_type(taller(images), Tensor4D[L[2], L[6], L[18], L[9]]), (2, 6, 18, 9))
+rows = nn.MaxPool2d((2, 1))
+check(assert_type(rows(images), Tensor4D[L[2], L[4], L[4], L[8]]), (2, 4, 4, 8))
+sparse = nn.MinPool2d(2, (1, 2), dilation=(3, 1))
+check(assert_type(sparse(images), Tensor4D[L[2], L[4], L[6], L[4]]), (2, 4, 6, 4))
 pool = nn.MaxPool2d(2)
 assert_type(pool, nn.MaxPool2d[L[2], L[2], L[0]])
 check(assert_type(pool(images), Tensor4D[L[2], L[4], L[4], L[4]]), (2, 4, 4, 4))
@@ -128,6 +144,12 @@ check(assert_type(network(images.trace()), Tensor2D[L[2], L[10], OwnedTape]), (2
 
 # Names stay names where a window moves one by one, and are divided where it leaps.
 def same(x: Tensor4D[B, L[4], M, N, T], layer: nn.Conv2d[L[4], L[6], L[7], L[1], L[3]]) -> object:
+    return assert_type(layer.forward(x), Tensor4D[B, L[6], M, N, T])
+
+
+def kept_names(
+    x: Tensor4D[B, L[4], M, N, T], layer: nn.Conv2d[L[4], L[6], L[4], L[1], L["same"]]
+) -> Tensor4D[B, L[6], M, N, T]:
     return assert_type(layer.forward(x), Tensor4D[B, L[6], M, N, T])
 
 

@@ -6,13 +6,15 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor2D, Tensor3D, nn
+from tapetensor import NoneTape, Tensor2D, Tensor3D, nn
 from tests.typing.operands import m, md, mi, v, z
 
 rng: np.random.Generator
 rows: Tensor2D[L[3], L[8]]
 tokens: Tensor3D[L[3], L[5], L[8]]
 state: Tensor2D[L[3], L[6]]
+padding: Tensor3D[L[3], L[1], L[5], NoneTape, np.bool_]
+there: Tensor2D[L[3], L[6], NoneTape, np.bool_]
 unbiased: nn.UnbiasedLinear[L[8], L[2]]
 bias: nn.Bias1d[L[8]]
 attention: nn.MultiHeadAttention[L[8], L[2]]
@@ -51,6 +53,11 @@ nn.MultiHeadAttention(8, 2)  # type: ignore[call-overload]  # first values need 
 attention.forward(z)  # type: ignore[arg-type]  # 3 features, not 8
 attention.forward(tokens, tokens)  # type: ignore[call-overload]  # the values are missing
 attention.forward(tokens, mask=m)  # type: ignore[arg-type]  # a mask is bool
+attention.forward(tokens, mask=padding)  # type: ignore[arg-type]  # a batch would meet the heads
+attention.forward(tokens, keys_mask=there)  # type: ignore[misc]  # six keys, not five
+attention.forward(tokens, keys_mask=rows)  # type: ignore[arg-type]  # a mask is bool
+encoder.forward(tokens, mask=padding)  # type: ignore[arg-type]  # a batch would meet the heads
+encoder.forward(tokens, keys_mask=there)  # type: ignore[misc]  # six keys, not five
 attention.forward(v)  # type: ignore[arg-type]  # a vector is no sequence
 encoder.forward(z)  # type: ignore[arg-type]  # 3 features, not 8
 encoder.forward(tokens.astype(np.float64))  # type: ignore[arg-type]  # another dtype

@@ -66,6 +66,8 @@ optimizer: Sgd
 grads: Gradients
 optimizer.step(other, grads)  # type: ignore[arg-type, call-arg]  # it is bound to its model
 optimizer.step(m)  # type: ignore[arg-type]  # a tensor is no gradients
+optimizer.step(grads, unused="ignore")  # type: ignore[arg-type]  # there are two choices
+Sgd(model, check_finite="stop")  # type: ignore[arg-type]  # a flag, and no choice
 Sgd(model, lr=schedules.constant(0.1))  # type: ignore[arg-type]  # at which step?
 RMSprop(m)  # type: ignore[arg-type]  # a tensor is no model
 exponential_moving_average(m, m, decay=0.9)  # type: ignore[type-var]  # a tensor is no model

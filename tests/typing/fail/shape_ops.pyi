@@ -118,6 +118,7 @@ tt.normal((2, 3))  # type: ignore[call-overload]  # samples need an rng
 tt.normal((2, 3), rng=0)  # type: ignore[call-overload]  # a seed is no generator
 tt.uniform((2, 3), np.random.default_rng())  # type: ignore[call-overload]  # rng goes by name
 tt.from_array([1.0])  # type: ignore[call-overload]  # a list has no dtype: from_numpy
+tt.from_memmap([1.0])  # type: ignore[call-overload]  # a list is in no file: from_numpy
 tt.from_array(m)  # type: ignore[call-overload]  # a tensor is one already
 m.to("cuda")  # type: ignore[arg-type]  # a library, not its name
 wants_32(m.to(np))  # type: ignore[arg-type]  # the shape stays (2, 3)

@@ -52,6 +52,9 @@ wants_traced(m.trace().relu().retaped(NoneTape))  # type: ignore[arg-type]  # re
 wants_one_state(m, m.trace())  # type: ignore[misc]  # two states for one T
 wants_plain(m.trace().sum(axis=-1).expand_dims(-1) + m)  # type: ignore[operator]  # a reduction keeps the tape
 
+# Numbers are those of plain values.
+m.trace().numpy()  # type: ignore[call-arg]  # detach() it first
+
 # Only values can be copied.
 m.trace().__copy__()  # type: ignore[misc]  # a tape has exactly one owner
 m.trace().__deepcopy__({})  # type: ignore[misc]  # a tape has exactly one owner

@@ -15,7 +15,9 @@ traced: Tensor4D[L[2], L[4], L[9], L[8], OwnedTape]
 weight: Tensor4D[L[6], L[4], L[3], L[3]]
 other: Tensor4D[L[6], L[5], L[3], L[3]]
 flat: Tensor3D[L[6], L[4], L[3]]
+rng: np.random.Generator
 conv: nn.Conv2d[L[4], L[6], L[3]]
+wide: nn.Conv2d[L[4], L[6], tuple[L[3], L[3]]]
 five: nn.Conv2d[L[5], L[6], L[3]]
 pool: nn.MaxPool2d[L[2]]
 norm: nn.BatchNorm2d[L[6]]
@@ -55,5 +57,13 @@ conv.forward(doubles)  # type: ignore[arg-type]  # float32 weights
 wants_plain(pool.forward(images))  # type: ignore[arg-type]  # 4 channels stay 4
 norm.forward(images)  # type: ignore[arg-type]  # 4 channels, the layer has 6
 nn.Conv2d(4, 6, 3)  # type: ignore[call-arg]  # first values need an rng
-nn.Conv2d(4, 6, (3, 3), rng=np.random.default_rng(0))  # type: ignore[type-var]  # one number
+nn.Conv2d(4, 6, (3, 3, 3), rng=rng)  # type: ignore[type-var]  # one number, or two
+nn.Conv2d(4, 6, (3, 3.0), rng=rng)  # type: ignore[type-var]  # numbers
+nn.Conv2d(4, 6, 3, padding="valid", rng=rng)  # type: ignore[type-var]  # numbers, or "same"
+nn.Conv2d(4, 6, 3, stride="same", rng=rng)  # type: ignore[type-var]  # numbers
+nn.Conv1d(4, 6, (3, 3), rng=rng)  # type: ignore[type-var]  # one number
+nn.ConvTranspose2d(4, 6, 3, padding="same", rng=rng)  # type: ignore[type-var]  # numbers
+nn.MaxPool2d((2, 2, 2))  # type: ignore[type-var]  # one number, or two
+nn.MaxPool2d(2, padding="same")  # type: ignore[type-var]  # numbers
+wide = nn.Conv2d(4, 6, (3, 5), rng=rng)  # type: ignore[arg-type]  # declared with 3 columns
 nn.Upscale2dBy(2, mode="cubic")  # type: ignore[arg-type]  # no such mode

@@ -147,6 +147,28 @@ def read(
     return assert_type(layer.forward(query, key, value), Tensor3D[B, M, L[4], T])
 
 
+def masked(
+    layer: nn.MultiHeadAttention[L[4], L[2]],
+    block: nn.EncoderBlock[L[4], L[2], L[8]],
+    query: Tensor3D[B, M, L[4], T],
+    key: Tensor3D[B, N, L[4]],
+    own: Tensor2D[B, M, NoneTape, np.bool_],
+    there: Tensor2D[B, N, NoneTape, np.bool_],
+    seen: Tensor2D[M, M, NoneTape, np.bool_],
+) -> Tensor3D[B, M, L[4], T]:
+    x = assert_type(layer.forward(query, keys_mask=own, mask=seen), Tensor3D[B, M, L[4], T])
+    x = assert_type(layer.forward(x, key, key, keys_mask=there), Tensor3D[B, M, L[4], T])
+    return assert_type(block.forward(x, keys_mask=own), Tensor3D[B, M, L[4], T])
+
+
+def of_one_sequence(
+    layer: nn.MultiHeadAttention[L[4], L[2]],
+    x: Tensor2D[M, L[4]],
+    by_head: Tensor3D[L[2], M, M, NoneTape, np.bool_],
+) -> Tensor2D[M, L[4]]:
+    return assert_type(layer.forward(x, mask=by_head), Tensor2D[M, L[4]])
+
+
 # A mask that is made from a run-time batch.
 lengths: Tensor4D[Any, Any, Any, Any, NoneTape, np.bool_] = tt.ones((5, 1, 1, 2), np.bool_)
 check(scaled_dot_product_attention(q, q, q, mask=lengths), (5, 4, 2, 3))

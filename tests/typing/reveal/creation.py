@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from typing import Any
 from typing import Literal as L
 
@@ -98,5 +99,15 @@ check(assert_type(tt.from_numpy([1.0, 2.0]), Tensor[Any]), (2,))
 # `from_array`: the same for an array of any library.
 check(assert_type(tt.from_array(array, pair), Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
 check(assert_type(tt.from_array(array), Tensor[Any, NoneTape, np.float64]), (2, 3))
+
+# `from_memmap`: the same for a file.
+with TemporaryDirectory() as folder:
+    np.save(f"{folder}/x.npy", array)
+    mapped: np.ndarray[Any, np.dtype[np.float64]] = np.load(f"{folder}/x.npy", mmap_mode="r")
+    check(
+        assert_type(tt.from_memmap(mapped, pair), Tensor2D[L[2], L[3], NoneTape, np.float64]),
+        (2, 3),
+    )
+    check(assert_type(tt.from_memmap(mapped), Tensor[Any, NoneTape, np.float64]), (2, 3))
 labels: Tensor1D[L[2], NoneTape, np.int64] = tt.from_numpy([1, 0], (2,), np.int64)
 check(labels, (2,))

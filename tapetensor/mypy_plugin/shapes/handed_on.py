@@ -1,17 +1,19 @@
-"""`map` with a function that says ``Mul[H, K]`` in its signature.
+"""Functions that are handed on: ``map(f, items)`` and ``partial(f, delta=2.0)``.
 
-mypy compares such a function part by part with what is wanted of its result, without working out
-what is computed. So the items are given to the function here, and the result is exact.
+mypy compares a function that says ``Mul[H, K]`` in its signature part by part with what is wanted
+of the result of `map`, without working out what is computed; and of an overloaded function in a
+`partial` it knows the first overload only. So the arguments are given to the function here.
 """
 
 from __future__ import annotations
 
 from mypy.checker import TypeChecker
-from mypy.nodes import ARG_POS, Expression, RefExpr, TempNode
-from mypy.plugin import FunctionSigContext
-from mypy.types import CallableType, FunctionLike, Instance, Type, get_proper_type
+from mypy.nodes import ARG_POS, CallExpr, Expression, RefExpr, TempNode
+from mypy.plugin import FunctionContext, FunctionSigContext, MethodContext
+from mypy.types import CallableType, FunctionLike, Instance, Overloaded, Type, get_proper_type
 
-from tapetensor.mypy_plugin.kinds import ANYTHING
+from tapetensor.mypy_plugin.assignments import assignments_of
+from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.calls import Context, fitted, is_readable, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions, respelled
@@ -37,6 +39,28 @@ def mapped(context: Context) -> FunctionLike:
         return item
     formals: list[Type] = [ANYTHING, *item.arg_types[1:]]
     return item.copy_modified(arg_types=formals, ret_type=made.copy_modified(args=[result]))
+
+
+def called_partial(context: FunctionContext | MethodContext) -> Type:
+    """Return what the call of a partial gives, checked as that of its overloaded function."""
+    api, call = context.api, context.context
+    assert isinstance(api, TypeChecker)
+    made = assignments_of(api.tree).value(call.callee) if isinstance(call, CallExpr) else None
+    match made:
+        case CallExpr(callee=RefExpr(fullname="functools.partial"), args=[function, *given]):
+            found = get_proper_type(type_of(function, api))
+            items = found.items if isinstance(found, Overloaded) else []
+            if any(has_dims(formal) for item in items for formal in item.arg_types):
+                assert isinstance(call, CallExpr)
+                whole = CallExpr(
+                    function,
+                    [*given, *call.args],
+                    [*made.arg_kinds[1:], *call.arg_kinds],
+                    [*made.arg_names[1:], *call.arg_names],
+                )
+                whole.set_line(call)
+                return api.expr_checker.accept(whole, api.expr_checker.type_context[-1])
+    return context.default_return_type
 
 
 def _result(
