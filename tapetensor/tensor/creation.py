@@ -113,7 +113,7 @@ def full(
     sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
     if isinstance(number, Captured) and scalar_type.kind == "f":
         # numpy would write the number, which is not known yet, into memory of its own.
-        captured: Any = number._array
+        captured: Any = number.array
         filled = np.broadcast_to(captured, sizes).astype(scalar_type, order="C")
         return wrap(Tensor, filled, next_id(), None)
     if scalar_type.kind in "iu" and isinstance(number, float):

@@ -60,7 +60,7 @@ def _running_mean_of_numpy() -> Trial:
     mean = np.zeros(3)
 
     def f(x: Any) -> Any:
-        mean[...] = 0.5 * mean + 0.5 * x.numpy().mean(axis=0) + 1.0
+        mean[...] = 0.5 * mean + 0.5 * x.detach().numpy().mean(axis=0) + 1.0
         return x * tt.from_numpy(mean)
 
     return Trial(f, lambda: None, state=mean.tolist)

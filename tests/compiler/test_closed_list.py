@@ -48,7 +48,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "the process": (lambda x: x * os.getpid(), "os.getpid", "pass what it gives"),
     "arguments": (lambda x: x * len(sys.argv), "sys.argv", "pass what it gives"),
     "a lock": (lambda x: x if LOCK.locked() else -x, "LOCK.locked", "pass what it gives"),
-    "a logger": (lambda x: LOG.info("one") or x, "LOG.info", "log it outside"),
+    "a logger": (lambda x: [LOG.info("one"), x], "LOG.info", "log it outside"),
     "a warning": (
         lambda x: warnings.warn("one", stacklevel=2) or x,
         "warnings.warn",
@@ -59,7 +59,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "names": (lambda x: x * len(globals()), "globals", "write them out"),
     "a dict of names": (lambda x: x * len(LOG.__dict__), "__dict__", "write x.name"),
     "an address": (lambda x: x * id(x), "id is used", "compare with `is`"),
-    "a class": (lambda x: x * type("A", (), {"a": 2.0}).a, "three arguments", "make it outside"),
+    "a class": (lambda x: x if type("A", (), {"a": 2.0}) else -x, "three arguments", "make it outside"),
     "an import": (_imports := lambda x: x * __import__("time").time(), "__import__", "outside"),
     "files of ours": (lambda x: tt.io.save("x", x), "tapetensor.io", "outside"),
 }
@@ -80,7 +80,7 @@ def test_what_is_on_no_list_may_be_handed_on() -> None:
     def unused(x: Any, _lock: Any, log: Any) -> Any:
         return x * 2.0 if log is not None else x
 
-    compiled = tt.compile(lambda x, log: unused(x, LOCK, log))
+    compiled: Any = tt.compile(lambda x, log: unused(x, LOCK, log))
 
     assert compiled(tt.ones((1,)), LOG).item() == 2.0
     assert compiled(tt.ones((1,)), None).item() == 1.0
@@ -192,7 +192,7 @@ def test_what_an_installed_function_closes_over_is_read_at_every_call(package: A
 
 
 def test_a_module_that_the_user_trusts_runs_unwatched(package: Any) -> None:
-    compiled = tt.compile(lambda x: package.counts(x), trusts=("installed_settings",))
+    compiled: Any = tt.compile(lambda x: package.counts(x), trusts=("installed_settings",))
 
     assert compiled(tt.ones((1,))).item() == 1.0
     assert compiled(tt.ones((1,))).item() == 1.0

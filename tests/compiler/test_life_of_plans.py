@@ -194,7 +194,7 @@ def test_ctrl_c_where_a_capture_begins_to_watch_leaves_nothing_behind(begin: Any
             left = sys.getprofile()
             sys.setprofile(None)
         assert left is None
-        assert isinstance(vars(tt.tensor.base.TensorBase)["array"], types.MemberDescriptorType)
+        assert isinstance(vars(tt.tensor.base.TensorBase)["_array"], types.MemberDescriptorType)
 
 
 def test_kinds_beyond_the_limit_run_as_the_function_does_and_one_warning_says_so() -> None:

@@ -408,11 +408,11 @@ def test_a_tensor_that_is_only_read_keeps_its_array() -> None:
     weight = _array_of_its_own()
     compiled: Any = tt.compile(lambda x: x * weight)
     x = _array_of_its_own()
-    before = weight.array, x.array
+    before = weight._array, x._array
     compiled(x)
     compiled(x)
-    assert weight.array is before[0]
-    assert x.array is before[1]
+    assert weight._array is before[0]
+    assert x._array is before[1]
 
 
 def _array_of_its_own() -> Any:

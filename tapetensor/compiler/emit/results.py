@@ -329,7 +329,7 @@ def common_tape(tapes: tuple[OwnedTape, ...], carried: tuple[Gradients, ...]) ->
 
 def filled(cls: type, fields: Any, slots: Any) -> Any:
     """Return an object that holds these attributes now; none of its own code runs."""
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     own = attributes_of(made)
     if own is not None:
         own.update(fields)

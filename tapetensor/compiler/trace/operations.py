@@ -127,12 +127,12 @@ def run_pullbacks(made: tuple[Array, Pullbacks], g: Array, needed: Needed, *_: A
 
     What follows are the operands, which the pullbacks may hold.
     """
-    _, pullbacks = made
+    pullbacks: Any = made[1]
     if isinstance(pullbacks, JointPullbacks):
         pullbacks = pullbacks.narrow(needed)
     # Pullbacks know a cotangent that they have seen by its identity, and a plan has its memory
     # written again.
-    g = g[...]
+    g = g.view()
     return [
         np.ascontiguousarray(pullback(g))
         for pullback, is_needed in zip(pullbacks, needed, strict=True)

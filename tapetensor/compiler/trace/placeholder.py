@@ -97,6 +97,7 @@ class Placeholder:
         for name, held in zip(_PARTS, (cure, get_ident(), value, where), strict=True):
             object.__setattr__(self, name, held)
 
+    @override
     def __getattribute__(self, name: str) -> Any:
         """Refuse to read an attribute; the class is known, as `isinstance` asks for it."""
         value = _of(self, "_value")

@@ -87,8 +87,9 @@ def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
 def is_users_call() -> bool:
     """Tell whether it is code of the user's that asks something of an array, not the library's."""
     frame: FrameType | None = sys._getframe(1)
+    module = ""
     while frame is not None:
-        module: str = frame.f_globals.get("__name__") or ""
+        module = frame.f_globals.get("__name__") or ""
         if not module.startswith((_COMPILER, "numpy")):
             break
         frame = frame.f_back
