@@ -24,7 +24,7 @@ PRINTING = {
 # Those that a test of their own reads.
 READ_ELSEWHERE = {
     "error_catalogue", "errors", "export", "index", "plugin", "plugin_modules", "plugin_shapes",
-    "tutorial",
+    "ten_mistakes", "tutorial",
 }  # fmt: skip
 # A snippet, and what it says if that is on the page.
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)

@@ -5,7 +5,9 @@ python -m benchmarks.scale.files --sizes 128 512
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,13 +26,9 @@ def _layers(megabytes: int) -> int:
 
 
 def _place(name: str) -> Path:
-    folder = tempfile.TemporaryDirectory()
-    # It is removed with the process.
-    _FOLDERS.append(folder)
-    return Path(folder.name) / name
-
-
-_FOLDERS: list[Any] = []
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    return Path(folder) / name
 
 
 def _model(megabytes: int) -> Any:

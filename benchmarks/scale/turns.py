@@ -137,7 +137,7 @@ def _measured(number: int, sides: Sequence[str], size: int, rounds: int) -> dict
         return found
     finally:
         for worker in workers.values():
-            worker.terminate()
+            # It ends where there are no more questions.
             worker.communicate()
 
 

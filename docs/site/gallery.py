@@ -148,6 +148,8 @@ def draw_plan() -> None:
 def run_notebook() -> None:
     """Write docs/notebook.md as a notebook, and as the page that it is when its cells have run."""
     text = (ROOT / "docs" / "notebook.md").read_text()
+    # The pages that it leads to lie one folder up from here, and what is here beside it.
+    text = re.sub(r"\]\((\w+)\.md", r"](../\1.html", text.replace("](gallery/", "]("))
     parts = re.split(r"^```python\n(.*?)\n```$", text, flags=re.MULTILINE | re.DOTALL)
     cells = [
         nbformat.v4.new_code_cell(part) if is_code else nbformat.v4.new_markdown_cell(part.strip())

@@ -167,7 +167,6 @@ OF_PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
         "is_tensor": "isinstance(x, tt.Tensor)",
         "allclose": "np.allclose(x, y)",
         "jit": "tt.compile(step)",
-        "value_and_grad": "loss.backward(), which returns the gradients; loss.item() is the value",
         "autograd": "tt.grad(f, x)",
     },
     "tapetensor.nn": {

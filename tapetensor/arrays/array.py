@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import mmap
+import platform
+import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -18,6 +20,9 @@ _D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
 _MANY_BYTES = 1 << 17
+# Python knows it since 3.13 only. On Linux the number depends on the processor.
+_IS_LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if _IS_LINUX else 0)
 # What most lists hold.
 _NUMBERS = frozenset({int, float, bool})
 
@@ -154,8 +159,8 @@ def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes < _MANY_BYTES or dtype.hasobject or not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(shape, dtype)
-    # With the last one, which not every Python knows, nothing is set aside for what is unused.
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    # With the last one nothing is set aside for what is unused: it may be more than there is.
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
     region = mmap.mmap(-1, nbytes, flags=flags)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         # Not every system can be advised so.

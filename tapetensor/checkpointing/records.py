@@ -86,7 +86,7 @@ class Run:
         return leafs, recorded
 
 
-class FingerprintingTape(OwnedTape):
+class FingerprintingTape(OwnedTape):  # type: ignore[misc]  # final to users alone
     """The tape of a checkpoint's inputs, which takes the fingerprint of each op.
 
     Its `notes` are the run that it is a part of.

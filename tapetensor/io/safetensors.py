@@ -59,7 +59,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
     entries: dict[str, Any] = {"__metadata__": {_CHECK_SUM: _UNKNOWN}}
     end = 0
     for name in names:
-        begin, end = end, end + arrays[name].nbytes
+        begin, end = end, end + _length(arrays[name])
         kind = _THEIR_NAMES[str(arrays[name].dtype)]
         entries[name] = {"dtype": kind, "shape": arrays[name].shape, "data_offsets": [begin, end]}
     header = json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()
@@ -74,7 +74,14 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
                 sums[name] = zlib.crc32(part, sums[name])
                 file.write(part)
         file.seek(8 + header.index(_UNKNOWN.encode()))
-        file.write(_check_sum({name: (sums[name], arrays[name].nbytes) for name in names}).encode())
+        file.write(
+            _check_sum({name: (sums[name], _length(arrays[name])) for name in names}).encode()
+        )
+
+
+def _length(array: Array) -> int:
+    """Return how many bytes the elements have; an array of another library has no `nbytes`."""
+    return int(array.size * array.dtype.itemsize)
 
 
 class Reader(AbstractContextManager["Reader"]):

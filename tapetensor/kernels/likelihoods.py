@@ -41,17 +41,22 @@ def poisson_nll(
     """``rate - count * log(rate)``, with Stirling's approximation of ``log(count!)``."""
     if log_input:
         rates = np.exp(given)
-        terms, slope, slope_of_counts = rates - counts * given, rates - counts, -given
+        terms, slope = rates - counts * given, rates - counts
     else:
         # A rate of 0 is seen as one that is barely above it, as in PyTorch.
         held = given + 1e-8
-        logarithms = np.log(held)
-        terms, slope = given - np.multiply(counts, logarithms), 1 - counts / held
-        slope_of_counts = -logarithms
+        terms, slope = given - np.multiply(counts, np.log(held)), 1 - counts / held
     if full:
         many = np.maximum(counts, 1)
         stirling = many * np.log(many) - many + 0.5 * np.log(2 * math.pi * many)
         terms = np.add(terms, np.where(counts > 1, stirling, 0))
-        rising = np.log(many) + 0.5 / many
-        slope_of_counts = np.add(slope_of_counts, np.where(counts > 1, rising, 0))
-    return reduced(terms, reduction, lambda g: slope * g, lambda g: slope_of_counts * g)
+
+    def slope_of_counts(g: Array) -> Array:
+        rising = np.negative(given if log_input else np.log(given + 1e-8))
+        if full:
+            many = np.maximum(counts, 1)
+            rising = np.add(rising, np.where(counts > 1, np.log(many) + 0.5 / many, 0))
+        cotangent: Array = np.multiply(rising, g)
+        return cotangent
+
+    return reduced(terms, reduction, lambda g: slope * g, slope_of_counts)

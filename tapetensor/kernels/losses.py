@@ -72,7 +72,7 @@ def huber(
     difference = prediction - target
     held = np.clip(difference, -delta, delta)
     terms = held * (difference - 0.5 * held)
-    return reduced(terms, reduction, lambda g: held * g, lambda g: held * -g)
+    return reduced(terms, reduction, lambda g: held * g, lambda g: np.multiply(held, -g))
 
 
 @native_from(FEW_STEPS)
@@ -205,14 +205,18 @@ def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[A
     log_softmax = _log_softmax(_where_any_counts(logits, totals))
     log_probabilities = np.log(np.where(probabilities == 0, 1, probabilities))
     terms = np.sum(_weighted(probabilities, log_probabilities - log_softmax), axis=-1)
+
+    def slope_of_target(g: Array) -> Array:
+        rising = np.log(np.where(probabilities == 0, 1, probabilities))
+        rising = np.add(rising, np.where(probabilities == 0, 0, 1))
+        cotangent: Array = np.multiply(np.subtract(rising, log_softmax), over_rows(g, terms))
+        return cotangent
+
     return reduced(
         terms,
         reduction,
         lambda g: _slope(log_softmax, probabilities, totals) * over_rows(g, terms),
-        lambda g: np.multiply(
-            log_probabilities + np.where(probabilities == 0, 0, 1) - log_softmax,
-            over_rows(g, terms),
-        ),
+        slope_of_target,
     )
 
 
@@ -231,7 +235,13 @@ def binary_cross_entropy(
 
     rest: Array = np.multiply(1 - probabilities, log_no)
     terms = -(probabilities * log_yes + rest)
-    return reduced(terms, reduction, slope, lambda g: np.multiply(log_no - log_yes, g))
+
+    def slope_of_target(g: Array) -> Array:
+        likelier = np.subtract(_bounded_log(1 - predictions), _bounded_log(predictions))
+        cotangent: Array = np.multiply(likelier, g)
+        return cotangent
+
+    return reduced(terms, reduction, slope, slope_of_target)
 
 
 @native_from(MANY_STEPS)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import is_captured, plain
+from tapetensor.arrays.stand_ins import plain
 from tapetensor.kernels.indexing import take_along_axis
 from tapetensor.kernels.numerics.broadcasting import repeated
 from tapetensor.kernels.numerics.extremes import largest, largest_or_minus_infinity, smallest
@@ -212,11 +212,11 @@ def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
 def _scaled_squares(x: Array, axis: Axis) -> tuple[Array, Array, Array | float]:
     """Return an array over powers of two, the sums of the squares of that, and the powers.
 
-    The squares of the largest and of the smallest numbers are none. What is captured is scaled
-    always, for nobody knows it yet.
+    The squares of the largest and of the smallest numbers are none. What is captured, or on a
+    device, is scaled always: nobody knows it yet, or to look at it would take its time.
     """
     values = plain(x)
-    if not is_captured(values):
+    if type(values) is np.ndarray:
         with np.errstate(over="ignore"):
             squares = sum_over(np.square(x), axis)
         found, limits = plain(squares), np.finfo(x.dtype)

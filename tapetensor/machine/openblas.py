@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -54,16 +55,39 @@ def _counts() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     return both if "openblas" in built_with() and None not in both else None
 
 
-_lock = Lock()
-# How many blocks hold it to one thread at the moment, and its threads without them.
-_held = [0, 1]
+class _Held:
+    """Who holds the BLAS to one thread at the moment.
+
+    Attributes:
+        lock: of whoever looks at the others or changes them.
+        blocks: how many blocks hold it.
+        threads: how many threads it has without them.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.blocks, self.threads = Lock(), 0, 1
+
+
+_held = _Held()
+
+
+def _in_child() -> None:
+    """Give the BLAS of a child process its threads: no other thread is left to end its block."""
+    counts, before = _counts(), _held.threads if _held.blocks else 0
+    _held.lock, _held.blocks = Lock(), 0
+    if counts is not None and before:
+        counts[1](before)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def threads() -> int:
     """Return on how many threads a product runs; 1 if the BLAS does not say."""
     counts = _counts()
-    with _lock:
-        return _held[1] if _held[0] else 1 if counts is None else counts[0]()
+    with _held.lock:
+        return _held.threads if _held.blocks else 1 if counts is None else counts[0]()
 
 
 @contextmanager
@@ -78,15 +102,16 @@ def held_to_one_thread() -> Iterator[None]:
         yield
         return
     read, write = counts
-    with _lock:
-        if not _held[0]:
-            _held[1] = read()
+    with _held.lock:
+        if not _held.blocks:
+            _held.threads = read()
             write(1)
-        _held[0] += 1
+        _held.blocks += 1
     try:
         yield
     finally:
-        with _lock:
-            _held[0] -= 1
-            if not _held[0]:
-                write(_held[1])
+        with _held.lock:
+            # In a child that was made inside, nobody counts as inside any more.
+            _held.blocks = max(0, _held.blocks - 1)
+            if not _held.blocks:
+                write(_held.threads)

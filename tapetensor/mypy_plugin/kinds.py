@@ -142,7 +142,8 @@ def kinds_in_words(formals: Sequence[Type]) -> str:
     words: list[str] = []
     for one in formals:
         for item in members(_open(one)):
-            found = _in_words(_open(item))
+            is_word = isinstance(item, LiteralType) and isinstance(item.value, str)
+            found = described(item) if is_word else _in_words(_open(item))
             if found not in (*words, "None"):
                 words.append(found)
     if words[1:] and "something else" in words:

@@ -27,7 +27,7 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.displays import is_displayed
-from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int
+from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int, members
 from tapetensor.mypy_plugin.names import ELSEWHERE
 from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 
@@ -63,7 +63,7 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
         variable = get_proper_type(formal)
         if len(arguments) == 1 and isinstance(variable, TypeVarType):
             literal = _literal(arguments[0], context)
-            if literal is not None and is_int(variable.upper_bound):
+            if literal is not None and _may_be_int(variable.upper_bound):
                 sizes[variable.id] = literal
     assert isinstance(context.api, TypeChecker)
     wanted = context.api.expr_checker.type_context[-1]
@@ -122,6 +122,11 @@ def _literal(expression: Expression, context: FunctionSigContext) -> LiteralType
     if isinstance(found, Instance) and found.last_known_value is not None:
         found = found.last_known_value
     return found if isinstance(found, LiteralType) and type(found.value) is int else None
+
+
+def _may_be_int(bound: Type) -> bool:
+    """Tell whether a type variable with a bound stands for a size, or for one or several."""
+    return any(map(is_int, members(bound)))
 
 
 def _says_int(wanted: Type) -> bool:

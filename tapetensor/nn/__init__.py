@@ -71,6 +71,7 @@ from tapetensor.nn.images import Bias2d as Bias2d
 from tapetensor.nn.images import Flatten as Flatten
 from tapetensor.nn.images import PixelShuffle as PixelShuffle
 from tapetensor.nn.images import PixelUnshuffle as PixelUnshuffle
+from tapetensor.nn.images import Unfold as Unfold
 from tapetensor.nn.images import Upscale2d as Upscale2d
 from tapetensor.nn.images import Upscale2dBy as Upscale2dBy
 from tapetensor.nn.inference_view import inference as inference

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeAlias
 
 from typing_extensions import override
 
 from tapetensor.arguments import as_number
 from tapetensor.errors import ArgumentValueError, AxisError
+from tapetensor.nn.activations import CELU, SELU
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_floating, check_tensor
@@ -360,3 +362,33 @@ class Identity(Module):
         """Return `x`."""
         check_tensor("Identity", "the input", x)
         return x
+
+
+# The activations that a block takes by name, as PyTorch's functions are called.
+ActivationName: TypeAlias = Literal[
+    "relu", "relu6", "gelu", "silu", "mish", "elu", "selu", "celu", "leaky_relu",
+    "tanh", "sigmoid", "softplus", "softsign", "logsigmoid",
+    "hardtanh", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "tanhshrink",
+]  # fmt: skip
+ACTIVATIONS: Final[dict[ActivationName, Callable[[Any], Tensor[Any, Any, Any]]]] = {
+    "relu": Tensor.relu,
+    "relu6": ReLU6().forward,
+    "gelu": Tensor.gelu,
+    "silu": Tensor.silu,
+    "mish": Mish().forward,
+    "elu": Tensor.elu,
+    "selu": SELU().forward,
+    "celu": CELU().forward,
+    "leaky_relu": Tensor.leaky_relu,
+    "tanh": Tensor.tanh,
+    "sigmoid": Tensor.sigmoid,
+    "softplus": Tensor.softplus,
+    "softsign": Softsign().forward,
+    "logsigmoid": LogSigmoid().forward,
+    "hardtanh": Hardtanh().forward,
+    "hardsigmoid": Hardsigmoid().forward,
+    "hardswish": Hardswish().forward,
+    "hardshrink": Hardshrink().forward,
+    "softshrink": Softshrink().forward,
+    "tanhshrink": Tanhshrink().forward,
+}

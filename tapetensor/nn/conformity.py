@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
@@ -69,6 +69,8 @@ def _check(annotation: Any, value: Any, found: Found, path: str) -> None:
         wanted = [one for one in arguments if one is not types.NoneType]
         if value is not None and len(wanted) == 1:
             _check(wanted[0], value, found, path)
+        elif not callable(value) and (value is not None or len(wanted) == len(arguments)):
+            _check_named(wanted, value, path)
     elif origin is bool:
         if not isinstance(value, bool | np.bool_):
             raise _unlike(path, "True or False", value)
@@ -91,6 +93,15 @@ def _check(annotation: Any, value: Any, found: Found, path: str) -> None:
             raise _unlike(path, "a dict", value)
         for key, one in value.items():
             _check(arguments[1], one, found, f"{path}.{key}")
+
+
+def _check_named(wanted: list[Any], value: object, path: str) -> None:
+    """Check what is to be a function, or the name of one; what else it may be is left open."""
+    others = [one for one in wanted if get_origin(one) is not Callable]
+    names = [name for one in others for name in get_args(one) if get_origin(one) is Literal]
+    is_named = len(others) < len(wanted) and all(get_origin(one) is Literal for one in others)
+    if is_named and value not in names:
+        raise _unlike(path, f"one of {', '.join(map(repr, names))}, or a function", value)
 
 
 def _check_items(

@@ -11,12 +11,19 @@ from tapetensor.arguments import as_flag, as_size, check_choice
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input
+from tapetensor.nn.arguments import as_sizes, check_input
 from tapetensor.nn.module import Module
-from tapetensor.nn.typing import Kernel, W
+from tapetensor.nn.typing import ONE, ZERO, Dilation2d, Kernel, Kernel2d, Padding2d, Stride2d, W
 from tapetensor.rules.windows import check_rank
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import Tensor, Tensor1D, pixel_shuffle, pixel_unshuffle, upscale2d
+from tapetensor.tensor import (
+    Tensor,
+    Tensor1D,
+    pixel_shuffle,
+    pixel_unshuffle,
+    unfold,
+    upscale2d,
+)
 from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.upscale import Mode
 from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T
@@ -184,6 +191,60 @@ class PixelUnshuffle(Module, Generic[Kernel]):
             ShapeError: if the height or the width is no multiple of the factor.
         """
         return pixel_unshuffle(x, self.factor)
+
+
+class Unfold(Module, Generic[Kernel2d, Stride2d, Padding2d, Dilation2d]):
+    """What every window of images reads as a column: `tapetensor.unfold` as a module.
+
+    The numbers are the layer's type arguments too: ``nn.Unfold[tuple[L[3], L[1]], L[2]]``.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C kh kw, H' W')`` with
+        ``H' = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``, and so for the
+        width.
+
+    Args:
+        kernel_size: the size of the window, > 0; one number for both axes, or one for each, as all
+            numbers may be.
+        stride: how far apart windows stand, > 0. This and the following go by name, for PyTorch has
+            them in another order.
+        padding: how many zeros are put around, >= 0.
+        dilation: how far apart the elements of a window are, > 0.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.Unfold((2, 1), stride=(2, 1)).forward(tt.ones((5, 3, 4, 6))).shape
+    (5, 6, 12)
+    """
+
+    kernel_size: Kernel2d
+    stride: Stride2d
+    padding: Padding2d
+    dilation: Dilation2d
+
+    def __init__(
+        self,
+        kernel_size: Kernel2d,
+        *,
+        stride: Stride2d = ONE,
+        padding: Padding2d = ZERO,
+        dilation: Dilation2d = ONE,
+    ) -> None:
+        self.kernel_size = as_sizes("Unfold", "kernel_size", kernel_size, 2, low=1)
+        self.stride = as_sizes("Unfold", "stride", stride, 2, low=1)
+        self.padding = as_sizes("Unfold", "padding", padding, 2)
+        self.dilation = as_sizes("Unfold", "dilation", dilation, 2, low=1)
+
+    def forward(self, x: Tensor[tuple[*Ds, K, M, N], T, F]) -> Tensor[tuple[*Ds, Any, Any], T, F]:
+        """Return a column for each window.
+
+        Raises:
+            ShapeError: if the window is larger than the padded input.
+        """
+        options: Any = {"stride": self.stride, "padding": self.padding, "dilation": self.dilation}
+        return unfold(x, self.kernel_size, **options)
 
 
 class Bias2d(Module, Generic[N, W]):

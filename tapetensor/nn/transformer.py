@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Literal, overload
+from typing import Any, Generic, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.arguments import check_sequences
 from tapetensor.nn.attention import MultiHeadAttention, Seen
+from tapetensor.nn.composed_activations import ACTIVATIONS, ActivationName
 from tapetensor.nn.dropout import Dropout
 from tapetensor.nn.fields import options, repeat
 from tapetensor.nn.linear import Linear
@@ -32,7 +33,7 @@ class TransformerBlock(Module):
     """What the blocks of encoders and decoders have in common."""
 
     drop: Dropout = options(p=0.0)
-    activation: Literal["relu", "gelu"] = "relu"
+    activation: ActivationName | Callable[[Tensor[Any, Any, Any]], Tensor[Any, Any, Any]] = "relu"
     norm_first: bool = False
 
     def _added(self, x: Any, norm: LayerNorm[Any, Any], branch: Callable[[Any], Any]) -> Any:
@@ -43,9 +44,9 @@ class TransformerBlock(Module):
 
     def _fed(self, x: Any, first: Linear[Any, Any, Any], second: Linear[Any, Any, Any]) -> Any:
         """Return what the feed-forward layer makes of `x`."""
-        hidden: Any = first.forward(x)
-        bent = hidden.gelu() if self.activation == "gelu" else hidden.relu()
-        return second.forward(self.drop.forward(bent))
+        bend: Any = self.activation
+        hidden = (bend if callable(bend) else ACTIVATIONS[bend])(first.forward(x))
+        return second.forward(self.drop.forward(hidden))
 
 
 class EncoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
@@ -57,8 +58,9 @@ class EncoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
     or, with ``norm_first=True``, ``y = x + drop(self_attn(norm1(x)))``, and so on.
 
     Built from its sizes: ``EncoderBlock[features, heads, hidden features]``. As a field of a module
-    it takes ``nn.options(norm_first=True, activation="gelu")``. Nothing is dropped unless
-    ``block.drop.p`` says so; the weights of the attention never are, other than PyTorch's.
+    it takes ``nn.options(norm_first=True, activation="gelu")``: the name of any activation, as of
+    PyTorch's functions, or a function or a module that makes a tensor of one. Nothing is dropped
+    unless ``block.drop.p`` says so; the weights of the attention never are, other than PyTorch's.
 
     Shape: ``(*Ds, N, In) -> (*Ds, N, In)``.
 

@@ -52,7 +52,9 @@ Kernel2d = TypeVar("Kernel2d", bound=Ints)
 Stride2d = TypeVar("Stride2d", bound=Ints, default=Literal[1])
 PoolStride2d = TypeVar("PoolStride2d", bound=Ints, default=Kernel2d)
 Padding2d = TypeVar("Padding2d", bound=Ints, default=Literal[0])
-ConvPadding2d = TypeVar("ConvPadding2d", bound=Ints | Literal["same"], default=Literal[0])
+ConvPadding2d = TypeVar(
+    "ConvPadding2d", bound=int | tuple[int, int] | Literal["same"], default=Literal[0]
+)
 OutputPadding2d = TypeVar("OutputPadding2d", bound=Ints, default=Literal[0])
 Dilation2d = TypeVar("Dilation2d", bound=Ints, default=Literal[1])
 Groups = TypeVar("Groups", bound=int, default=Literal[1])

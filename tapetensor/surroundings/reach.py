@@ -237,7 +237,8 @@ class Reach:
         """Look at the items of a container, which may be a million numbers."""
         items = list(values)
         if not _ATOMS.issuperset(map(type, items)):
-            self._waiting += items
+            # Data are often a great many pairs, of a path and a label, say.
+            self._waiting += [one for one in items if not _is_row_of_atoms(one)]
 
     def _hold_attributes(self, owner: object) -> None:
         values = attributes_of(owner)
@@ -260,6 +261,10 @@ class Reach:
     def _is_library(self, module: str | None) -> bool:
         package = (module or "").partition(".")[0]
         return package in _OURS or (package != self._home and _is_library(package))
+
+
+def _is_row_of_atoms(value: object) -> bool:
+    return type(value) is tuple and _ATOMS.issuperset(map(type, value))
 
 
 def _is_module(cls: type) -> bool:

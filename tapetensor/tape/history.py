@@ -280,7 +280,8 @@ def gathered(history: History) -> tuple[list[Step], bool]:
             left += step
         elif step.__class__ is BackwardPass:
             is_used = True
-    return [found[key] for key in sorted(found)], is_used
+    # What only joins two histories is not used up: it goes on leading to what is.
+    return [found[key] for key in sorted(found) if found[key][1] is not joined], is_used
 
 
 def flows(step: Step) -> list[tuple[int, Pullback]]:

@@ -70,9 +70,14 @@ def replay(
                 if pullbacks is None:
                     gaps.append(Gap.at(step, g.shape))
         if g is None or pullbacks is None:
-            if g is not None and not is_plain:
+            if pullbacks is None and not is_plain:
+                # It was used up before, and knows by what.
                 step[4] = earlier
-                raise used_error("backward", step)
+                if g is not None:
+                    raise used_error("backward", step)
+            if g is None:
+                # No gradient says what is behind it.
+                done.origins.append(parents)
             continue
         if keeps_all or (kept and produced_id in kept):
             finished[produced_id] = g
@@ -134,7 +139,7 @@ def emptied(steps: Iterable[Step], done: BackwardPass) -> None:
         if step[5]:
             pullbacks, step[2] = step[2], None
             _leave_plain(step, pullbacks, step[4], done)
-        else:
+        elif step[2] is not None:
             step[2] = None
             step[4] = done
 

@@ -44,6 +44,8 @@ class NoneTape:
         return "NoneTape"
 
 
+# To users there is one class: final, so that checkers tell by `x.tape_type` which tape `x` has.
+@final
 class OwnedTape:
     """The tape state of a tensor that has a tape: what the results of one recording have in common.
 
@@ -270,6 +272,7 @@ class OwnedTape:
         if unused == "error":
             check_unused("backward", steps, output_id, wanted)
         done = BackwardPass(place)
+        done.origins += _earlier_passes(steps, is_used)
         arrays = {output_id: cotangent}
         gaps: list[Gap] = []
         run = steps
@@ -282,7 +285,7 @@ class OwnedTape:
         else:
             run, stops = pruned("backward", steps, output_id, wanted)
             kept = frozenset(wanted)
-            done.origins = [step[3] for step in steps]
+            done.origins += [step[3] for step in steps]
             done.size = sum([step[5] for step in stops])
         if finite:
             _check_finite("the cotangent", output_id, cotangent)
@@ -293,7 +296,7 @@ class OwnedTape:
         arrays = replay(run, arrays, done, gaps, keeps_all=keeps_all, kept=kept)
         if wanted is None:
             stops = [gap.step for gap in gaps if gap.step is not None]
-            done.origins = [*arrays, *stops]
+            done.origins += [*arrays, *stops]
             done.size = sum([step[5] for step in stops])
         else:
             # In the order in which they were found: that of a set depends on the ids.
@@ -331,10 +334,10 @@ class OwnedTape:
             MissingGradientError: if one of the gradients lacks a part; the steps stay.
             TapeUsedError: if a backward pass has used a step up.
         """
-        steps, _ = gathered(history)
+        steps, is_used = gathered(history)
         run, _ = pruned("backward", steps, output_id, names)
         done = BackwardPass(users_place())
-        done.origins = [step[3] for step in steps]
+        done.origins = [*_earlier_passes(steps, is_used), *[step[3] for step in steps]]
         emptied(steps, done)
         return replay_by_group(run, {output_id: cotangent}, done, groups)
 
@@ -354,7 +357,7 @@ class OwnedTape:
 
 
 @final
-class ClosedTape(OwnedTape):
+class ClosedTape(OwnedTape):  # type: ignore[misc]  # final to users alone
     """A tape that a context has closed.
 
     A context changes the class of a tape for it, so that an open one costs an op nothing.
@@ -375,7 +378,7 @@ class ClosedTape(OwnedTape):
 
 
 @final
-class _WithLines(OwnedTape):
+class _WithLines(OwnedTape):  # type: ignore[misc]  # final to users alone
     """A tape that remembers which line ran each op."""
 
     __slots__ = ()
@@ -391,6 +394,13 @@ class _WithLines(OwnedTape):
 def recorded(history: History) -> list[Step]:
     """Return the steps that are recorded of a history, and have pullbacks still."""
     return [step for step in gathered(history)[0] if step[2] and not step[5]]
+
+
+def _earlier_passes(steps: list[Step], is_used: bool) -> list[BackwardPass]:
+    """Return the passes that have used up some of the steps."""
+    if not is_used:
+        return []
+    return [step[4] for step in steps if step[4].__class__ is BackwardPass]
 
 
 def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:

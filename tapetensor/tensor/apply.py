@@ -239,7 +239,7 @@ def _common_tape(
     tape = None
     dtype = operands[0]._array.dtype
     for operand in operands:
-        held = operand.tape
+        held: Any = operand.tape
         if held is not None:
             if held.__class__ is not OwnedTape:
                 # Closed, perhaps.

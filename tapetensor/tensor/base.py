@@ -18,7 +18,7 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.rules.dims import sized
-from tapetensor.rules.indexing import check_single
+from tapetensor.rules.indexing import check_single, check_truth
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gaps import gradient_of_pass
@@ -161,7 +161,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         Raises:
             ShapeError: if there is not exactly one element.
         """
-        return self._only_element()
+        return self._only_element("item")
 
     @overload
     def tolist(self: TensorBase[S, NoneTape, D]) -> Any: ...
@@ -182,27 +182,26 @@ class TensorBase(Generic[S, T, D, _Kind]):
         values: Any = self
         return values.numpy().tolist()
 
-    def _only_element(self) -> float:
-        self._check_single()
+    def _only_element(self, op: str) -> float:
+        if self._array.size != 1:
+            shape = sized(self._array.shape)
+            raise refusal(lambda: check_single(op, shape))
         value: float = plain(self._array).item()
         return value
 
-    def _check_single(self) -> None:
-        if self._array.size != 1:
-            shape = sized(self._array.shape)
-            raise refusal(lambda: check_single("item", shape))
-
     def __float__(self) -> float:
         """Return the only element as a float."""
-        return float(self._only_element())
+        return float(self._only_element("float"))
 
     def __int__(self) -> int:
         """Return the only element as an int."""
-        return int(self._only_element())
+        return int(self._only_element("int"))
 
     def __bool__(self) -> bool:
         """Return the truth of the only element; a tensor of several has none."""
-        self._check_single()
+        if self._array.size != 1:
+            shape = sized(self._array.shape)
+            raise refusal(lambda: check_truth("bool", shape))
         return bool(plain(self._array))
 
     if TYPE_CHECKING:
@@ -245,7 +244,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         Raises:
             ShapeError: if there is a format, and not exactly one element.
         """
-        return format(self._only_element(), spec) if spec else repr(self)
+        return format(self._only_element("format"), spec) if spec else repr(self)
 
     @override
     def __hash__(self) -> int:

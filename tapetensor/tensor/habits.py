@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import RefusesUfuncs
-from tapetensor.errors import ArgumentTypeError, ShapeError
+from tapetensor.errors import ArgumentTypeError
 from tapetensor.tensor.base import TensorBase
 from tapetensor.typing import D, S, T
 
@@ -73,7 +73,7 @@ class _Count(int):
 
 
 class Habits(TensorBase[S, T, D], RefusesUfuncs):
-    """Ufuncs of numpy's, the truth of many elements, writing elements, calling the size."""
+    """Ufuncs of numpy's, writing elements, calling the size."""
 
     __slots__ = ()
 
@@ -82,17 +82,6 @@ class Habits(TensorBase[S, T, D], RefusesUfuncs):
     def size(self) -> int:
         """The number of elements."""
         return _Count(self._array.size)
-
-    @override
-    def __bool__(self) -> bool:
-        """Return the truth of the only element; a tensor of several has none."""
-        if self._array.size != 1:
-            raise ShapeError(
-                f"bool: a tensor of shape {self._array.shape} has no truth of its own; write "
-                "tt.where(mask, a, b) to choose by element, or mask.any() or mask.all() for one "
-                "answer"
-            )
-        return super().__bool__()
 
     if not TYPE_CHECKING:
         # Hidden from type checkers, which say that there is no such method.

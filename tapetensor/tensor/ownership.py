@@ -70,9 +70,7 @@ class Ownership(TensorBase[S, T, D]):
         >>> (x.trace() * x).sum().backward()[x]
         Tensor([6.], shape=(1,), dtype=float32, NoneTape)
         """
-        if self.tape is not None:
-            raise _traced_already("trace", self, "drop the second trace()")
-        return _with_tape(self, OwnedTape.active() if grads is None else OwnedTape(grads))
+        return _begun("trace", self, grads)
 
     def traced(
         self: Ownership[S, NoneTape, D], grads: Gradients | None = None
@@ -85,9 +83,7 @@ class Ownership(TensorBase[S, T, D]):
         Raises:
             UntracedTensorError: if `self` has a tape already.
         """
-        if self.tape is not None:
-            raise _traced_already("traced", self, "drop the second traced()")
-        return self.trace(grads)
+        return _begun("traced", self, grads)
 
     def split_tape(self) -> tuple[Tensor[S, NoneTape, D], T]:
         """Return the plain value, with the same id, and the tape, on its own; `self` stays.
@@ -323,6 +319,18 @@ def _id(tensor: Any) -> int:
 
 def _traced_already(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> UntracedTensorError:
     return UntracedTensorError(f"{op}: the tensor has {tape_state(tensor)} already; {cure}")
+
+
+def _begun(
+    op: str, tensor: TensorBase[Any, Any, Any], grads: Gradients | None
+) -> Tensor[Any, Any, Any]:
+    """Return a handle of a plain tensor with the tape of all that is traced, or one of its own."""
+    if tensor.tape is not None:
+        raise _traced_already(op, tensor, f"drop the second {op}()")
+    if grads is None:
+        return _with_tape(tensor, OwnedTape.active())
+    check_kind(op, "carried gradients", grads, Gradients, "Gradients")
+    return _with_tape(tensor, OwnedTape(grads))
 
 
 def _with_tape(tensor: TensorBase[Any, Any, Any], tape: OwnedTape) -> Tensor[Any, Any, Any]:

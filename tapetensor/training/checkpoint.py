@@ -30,7 +30,7 @@ class Position:
         seconds: how long they took.
         skipped: how many of them were not taken, for a gradient was not finite.
         starts: the states of the streams when the epoch began, which its batches are drawn from,
-            and as ``"first"`` what tells the first one from others.
+            and as ``"first"`` what tells the first ones from others.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -147,8 +147,8 @@ def _check_position(position: Position, streams: Streams) -> None:
         raise ValueError("its seconds or its skipped batches cannot be")
     if position.batches or position.starts:
         streams.check(position.starts)
-        if type(position.starts["first"]) not in (int, type(None)):
-            raise ValueError("starts: what tells the first batch is no number")
+        if not all(type(one) in (int, type(None)) for one in position.starts["first"]):
+            raise ValueError("starts: what tells the first batches is no number")
 
 
 def _is_number(value: object) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
@@ -31,6 +31,9 @@ Loss: TypeAlias = Callable[[M, Batch], Tensor0D[OwnedTape, Any]]
 Step: TypeAlias = Callable[[Batch], float]
 # What is done where a loss or a gradient is not finite; None finds it out at the end of the epoch.
 Finite: TypeAlias = Literal["stop", "skip"] | None
+# So many batches of an epoch are compared with those that are drawn anew; the first may be the same
+# by chance.
+_KNOWN = 2
 # What is done with parameters without a gradient.
 Unused: TypeAlias = Literal["error", "skip"]
 
@@ -175,11 +178,11 @@ class EpochRunner(Generic[Batch]):
     def _remaining(self, position: Position) -> Iterator[Batch]:
         """Return the batches that are not done, drawn as they were when the epoch began."""
         if position.batches == 0:
-            position.starts = {**self.streams.read(), "first": None}
+            position.starts = {**self.streams.read(), "first": []}
             return self._noted(position)
         now = self.streams.read()
         self.streams.write(position.starts)
-        batches = iterate("fit", "batches", self.batches)
+        batches, drawn = iterate("fit", "batches", self.batches), list[Batch]()
         for number in range(position.batches):
             batch = next(batches, None)
             if batch is None:
@@ -187,33 +190,37 @@ class EpochRunner(Generic[Batch]):
                     f"fit: {position.batches} batches of the epoch are done, and now there are "
                     f"{number}; resume with the batches that the training began with"
                 )
-            if number == 0:
-                _tell_of_others(batch, position)
+            if number < _KNOWN:
+                drawn.append(batch)
+        _tell_of_others(drawn, position)
         self.streams.write(now)
         return batches
 
     def _noted(self, position: Position) -> Iterator[Batch]:
-        """Yield the batches of an epoch, of which the first is known again by its numbers."""
+        """Yield the batches of an epoch, of which the first are known again by their numbers."""
         for number, batch in enumerate(iterate("fit", "batches", self.batches)):
-            if number == 0 and self.is_resumable:
-                position.starts["first"] = print_of(batch)
+            if number < _KNOWN and self.is_resumable:
+                position.starts["first"].append(print_of(batch))
             yield batch
 
     def compare(self, position: Position) -> None:
         """Warn if the last epoch of a training that goes on would now have other batches."""
-        if position.batches == 0 and position.starts.get("first") is not None:
+        if position.batches == 0 and position.starts.get("first"):
             now = self.streams.read()
             self.streams.write(position.starts)
-            _tell_of_others(next(iterate("fit", "batches", self.batches), None), position)
+            drawn = islice(iterate("fit", "batches", self.batches), _KNOWN)
+            _tell_of_others(list(drawn), position)
             self.streams.write(now)
 
 
-def _tell_of_others(batch: object, position: Position) -> None:
-    first = position.starts["first"]
-    if first is not None and print_of(batch) != first:
+def _tell_of_others(drawn: Sequence[object], position: Position) -> None:
+    known: list[int | None] = position.starts["first"]
+    # Those that hold what has no numbers are not compared.
+    pairs = zip_longest(known, drawn) if position.batches == 0 else zip(known, drawn, strict=False)
+    if any(first is not None and print_of(batch) != first for first, batch in pairs):
         warnings.warn(
             "fit: the batches are not those that this training had before: epoch "
-            f"{len(position.rows) + (position.batches > 0)} would now begin with another one. "
+            f"{len(position.rows) + (position.batches > 0)} would now begin with others. "
             "There are other data, or batches depend on a generator (give it as rng=) or a place "
             "that is out of sight",
             RuntimeWarning,

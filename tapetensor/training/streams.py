@@ -255,7 +255,8 @@ class _Numbers(Stream):
         self._holders: dict[str, _Holder] = {}
         known: set[object] = set()
         named: Counter[str] = Counter()
-        for place in places:
+        # Containers last, of which there may be as many as data.
+        for place in sorted(places, key=lambda place: isinstance(place, Contents)):
             holder = _holder_of(place)
             if holder is not None and holder.key not in known and len(known) < _MOST_HOLDERS:
                 known.add(holder.key)
@@ -303,7 +304,8 @@ class _Holder(NamedTuple):
 
 
 def _holder_of(place: Place) -> _Holder | None:
-    if isinstance(place, Slot | Name):
+    # Of tensors it is the array that is a place, and has no name.
+    if isinstance(place, Slot | Name) and place.name:
         variable = place
 
         def value() -> dict[str, Any]:
@@ -320,7 +322,7 @@ def _holder_of(place: Place) -> _Holder | None:
     is_object = isinstance(place, Attributes)
     owner = place.owner if isinstance(place, Attributes) else place.container
     items: Any = attributes_of(owner) if is_object else owner
-    if not isinstance(items, dict | list):
+    if not isinstance(items, dict | list) or len(items) > _MOST_ITEMS:
         return None
     kind: Any = dict if isinstance(items, dict) else list
 

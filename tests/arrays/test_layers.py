@@ -89,6 +89,7 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "Upscale2d": (_plain(nn.Upscale2d, 9, 7, "bilinear"), (_IMAGES,)),
     "Upscale2dBy": (_plain(nn.Upscale2dBy, 2), (_IMAGES,)),
     "PixelShuffle": (_plain(nn.PixelShuffle, 1), (_IMAGES,)),
+    "Unfold": (_plain(nn.Unfold, 2), (_IMAGES,)),
     "PixelUnshuffle": (_plain(nn.PixelUnshuffle, 1), (_IMAGES,)),
     **{
         name: (_plain(getattr(nn, name), 3, 2, 1), (_IMAGES,))

@@ -47,7 +47,6 @@ USES: dict[str, Callable[[Path], object]] = {
     "closure": lambda _: tt.compile(lambda x: x * float(MASKED.sum()))(X),
     "metric": lambda _: training.evaluate(_layer(), {"m": lambda model, x: MISSING}, [X]),
     "operand": lambda _: X * MASKED,
-    "operand on the left": lambda _: MASKED * X,
     "check": lambda _: testing.check_grad(lambda x: x, MASKED, rng=np.random.default_rng(0)),
 }
 

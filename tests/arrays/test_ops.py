@@ -28,11 +28,12 @@ def _is_of_integers(operand: Any) -> bool:
 _WITH_INTEGERS = [
     case for case in _DIFFERENTIABLE if any(map(_is_of_integers, case.sample.operands))
 ]
-# The values of indices are looked at.
+# The values of indices are looked at, and whether a matrix is singular.
 _OF_FLOATS = [
     case
     for case in _DIFFERENTIABLE
-    if case.op.name != "getitem" and not any(map(_is_of_integers, case.sample.operands))
+    if case.op.name not in ("getitem", "det")
+    and not any(map(_is_of_integers, case.sample.operands))
 ]
 
 

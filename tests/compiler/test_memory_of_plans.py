@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import mmap
+import platform
 import re
+import sys
 from typing import Any
 from typing import Literal as L
 
@@ -57,6 +59,15 @@ def test_large_memory_is_had_where_the_system_has_no_huge_pages(
     assert Region.advised == 1
     assert zeros.shape == (1 << 10, 1 << 10)
     assert not zeros.any()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is set aside")
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="not known there")
+def test_memory_that_nobody_writes_to_may_be_more_than_there_is() -> None:
+    # The bound of a plan is several times what it needs, and is reserved as a whole.
+    zeros = untouched((1 << 42,), np.dtype(np.uint8))
+    zeros[-1] = 1
+    assert zeros[-1] == 1
 
 
 class OneWeight(nn.Module):

@@ -106,7 +106,10 @@ def test_a_bucket_is_handed_out_before_the_records_below_it_run(rng: np.random.G
     x: Any = tt.ones((4, 3))
     loss = second.forward(tt.custom_op(noted, first.forward(x.trace()), shape=(4, 5))).sum()
     groups = [frozenset([second.weight.id]), frozenset([first.weight.id])]
-    parts = loss.tape.replay_by_group(loss.id, np.ones((), np.float32), groups, {})
+    names = {second.weight.id: "second", first.weight.id: "first"}
+    parts = loss.tape.run_backward_by_group(
+        loss.history, loss.id, np.ones((), np.float32), groups, names
+    )
 
     assert set(next(parts)) == {second.weight.id}
     assert ran == []
@@ -133,8 +136,13 @@ def test_an_id_that_a_record_produced_gets_its_gradient_too() -> None:
     y, tape = (x.trace() * 2.0).split_tape()
     loss = (y.put_tape(tape) * 3.0).sum()
     groups = [frozenset([x.id]), frozenset([y.id])]
+    names = {x.id: "x", y.id: "y"}
 
-    parts = list(loss.tape.replay_by_group(loss.id, np.ones((), np.float32), groups, {}))
+    parts = list(
+        loss.tape.run_backward_by_group(
+            loss.history, loss.id, np.ones((), np.float32), groups, names
+        )
+    )
 
     np.testing.assert_array_equal(parts[0][x.id], [6.0, 6.0])
     np.testing.assert_array_equal(parts[1][y.id], [3.0, 3.0])

@@ -251,7 +251,7 @@ def test_a_tensor_that_owns_a_tape_from_outside_is_refused(is_recorded: bool) ->
         ((lambda x: x.sum(), np.ones(2)), tt.ArgumentTypeError, "input 0 must be a tensor"),
         ((lambda x: x.sum(), tt.arange(3)), tt.DTypeError, "not defined for dtype int64"),
         ((lambda x, y: x.sum(), _X, tt.ones((3,))), tt.DTypeError, "dtypes differ"),
-        ((lambda x, y: x.sum(), _X, _X.trace()), tt.UntracedTensorError, "input 1 owns a tape"),
+        ((lambda x, y: x.sum(), _X, _X.trace()), tt.UntracedTensorError, "input 1 has a tape"),
         ((lambda x: 3.0, _X), tt.ArgumentTypeError, "the result of f"),
         ((lambda x: x, _X), tt.ShapeError, "f must return a scalar"),
         ((lambda x: x.detach().sum(), _X), tt.UntracedTensorError, "does not depend"),
@@ -313,17 +313,6 @@ def test_a_step_that_may_run_as_machine_code_has_a_second_derivative(
         return (tt.ssm_scan(x, x, x) ** 3).sum()
 
     check_grad(lambda x: tt.grad(f, x), x, rng=rng, rtol=1e-4)
-
-
-def test_a_plain_gradient_on_the_way_is_differentiated_by_what_is_of_the_outer_one(
-    rng: np.random.Generator,
-) -> None:
-    def f(x: Any) -> Any:
-        value, tape = x.split_tape()
-        slope = tt.grad(lambda z: (z * z.exp()).sum(), value)
-        return (value.put_tape(tape) * slope).sum()
-
-    check_grad(lambda x: tt.grad(f, x), _X, rng=rng)
 
 
 @pytest.mark.parametrize("order", [2, 3])

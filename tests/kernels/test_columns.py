@@ -31,6 +31,7 @@ def _both(
     """Return the outputs and all cotangents, by blocks and by all columns, in pairs."""
     found = []
     monkeypatch.setattr(columns, "_BLOCK", block)
+    monkeypatch.setattr(columns, "_FEWEST", 1)
     for many in (0, 1 << 60):
         monkeypatch.setattr(columns, "_MANY", many)
         y, pullbacks = kernel(*args)
@@ -118,7 +119,7 @@ def test_a_compiled_step_goes_by_blocks_too(
     def refuse(*_: object) -> None:
         raise AssertionError("a block")
 
-    monkeypatch.setattr(columns, "_columns", refuse)
+    monkeypatch.setattr(columns, "_gathered", refuse)
     with pytest.raises(AssertionError, match="a block"):
         compiled(x)
 

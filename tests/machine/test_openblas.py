@@ -48,6 +48,21 @@ def test_an_error_gives_the_threads_back(blas: Blas) -> None:
     assert blas.threads == 4
 
 
+def test_a_child_process_has_all_threads_whoever_held_them(
+    blas: Blas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openblas, "_held", openblas._Held())
+    held = openblas.held_to_one_thread()
+    held.__enter__()
+    openblas._held.lock.acquire()
+
+    openblas._in_child()
+
+    assert (blas.threads, openblas.threads()) == (4, 4)
+    held.__exit__(None, None, None)
+    assert (blas.threads, openblas.threads()) == (4, 4)
+
+
 def test_a_blas_that_says_nothing_counts_as_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openblas, "_counts", lambda: None)
     assert openblas.threads() == 1

@@ -37,7 +37,7 @@ def check_layer(
 
     def total(value: Tensor[Any, Any, np.float64]) -> float:
         given: Any = value if differences_of_plain else value.trace()
-        return float(np.sum(run(given).detach().numpy() * cotangent.detach().numpy()))
+        return float(np.sum(run(given).detach().numpy() * cotangent.numpy()))
 
     direction = rng.standard_normal(x.shape)
     ahead = total(from_numpy(x.numpy() + EPS * direction))

@@ -157,6 +157,7 @@ ROWS: dict[Any, Row] = {
     nn.Upscale2d: Row(lambda size, rng: nn.Upscale2d(6, 5, "bilinear"), _images),
     nn.Upscale2dBy: Row(lambda size, rng: nn.Upscale2dBy(2), _images),
     nn.PixelShuffle: Row(lambda size, rng: nn.PixelShuffle(1), _images),
+    nn.Unfold: Row(lambda size, rng: nn.Unfold((2, 1), padding=(1, 0)), _images),
     nn.PixelUnshuffle: Row(lambda size, rng: nn.PixelUnshuffle(1), _images),
     nn.UnbiasedMultiHeadAttention: Row(
         lambda size, rng: nn.UnbiasedMultiHeadAttention(size, 1, _F64, rng=rng), _sequences

@@ -120,6 +120,7 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("AdaptiveMaxPool1d", "size", nn.AdaptiveMaxPool1d),
     ("AdaptiveMaxPool2d", "height", lambda n: nn.AdaptiveMaxPool2d(n, 2)),
     ("PixelShuffle", "factor", lambda n: nn.PixelShuffle(n)),
+    ("Unfold", "kernel_size", lambda n: nn.Unfold(n)),
     ("PixelUnshuffle", "factor", lambda n: nn.PixelUnshuffle(n)),
 ]
 NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [

@@ -60,7 +60,7 @@ def test_the_value_is_that_of_windows_one_by_one(
     assert list(layer.parameters()) == ["weight", "bias"][: 1 + bias]
     assert y.shape == wanted.shape
     np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(layer.forward(x.trace()).numpy(), y.numpy())
+    np.testing.assert_array_equal(layer.forward(x.trace()).detach().numpy(), y.detach().numpy())
 
 
 @pytest.mark.parametrize(("cls", "plain", "shape", "numbers"), LAYERS)
@@ -212,7 +212,7 @@ def test_numbers_of_a_window_that_are_no_pair_are_refused(rng: np.random.Generat
         (lambda: conv(2, 2, (3,), rng=rng), r"Conv2d: kernel_size is an int or 2 of them in a"),
         (lambda: conv(2, 2, (3, 0), rng=rng), r"Conv2d: kernel_size must be > 0, got 0"),
         (lambda: conv(2, 2, 3, padding=(0, -1), rng=rng), "padding must not be negative, got -1"),
-        (lambda: conv(2, 2, 3, padding="valid", rng=rng), "Conv2d: padding must be 'same', got"),
+        (lambda: conv(2, 2, 3, padding="valid", rng=rng), 'Conv2d: padding must be "same", got'),
         (lambda: conv(2, 2, 3, (1, 2), "same", rng=rng), r'padding="same" keeps .* \(1, 2\) does'),
         (lambda: conv(2, 2, 3, stride="same", rng=rng), "stride must be an int, got 'same'"),
         (lambda: up(2, 2, 3, padding="same", rng=rng), "padding must be an int, got 'same'"),

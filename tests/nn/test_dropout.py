@@ -29,7 +29,7 @@ def test_what_is_kept_is_scaled_and_the_rest_zero(
 ) -> None:
     drop = nn.Dropout(p, rng=rng)
 
-    y = drop.forward(tt.full((100, 100), 3.0, dtype).trace()).numpy()
+    y = drop.forward(tt.full((100, 100), 3.0, dtype).trace()).detach().numpy()
 
     assert y.dtype == dtype
     assert set(y.ravel().tolist()) == {0.0, dtype(3.0) * dtype(1.0 / (1.0 - p))}
@@ -44,9 +44,9 @@ def test_the_gradient_uses_the_mask_of_the_forward_pass(rng: np.random.Generator
     y = drop.forward(x.trace())
     # Another mask is drawn before the first is used backwards.
     drop.forward(x.trace())
-    values = y.numpy().copy()
+    values = y.detach().numpy().copy()
 
-    assert np.array_equal(y.sum().backward()[x].numpy(), values)
+    assert np.array_equal(y.sum().backward()[x].detach().numpy(), values)
 
 
 def test_the_gradient_agrees_with_differences(rng: np.random.Generator) -> None:
@@ -64,7 +64,7 @@ def test_nothing_is_dropped_at_0_and_everything_at_1(rng: np.random.Generator) -
 
     for p in (0.0, 0, 1.0, 1):
         y = nn.Dropout(p, rng=rng).forward(x.trace())
-        assert np.array_equal(y.numpy(), x.numpy() * (1.0 - p))
+        assert np.array_equal(y.detach().numpy(), x.detach().numpy() * (1.0 - p))
         grads = y.sum().backward()
         assert np.array_equal(grads[x].numpy(), np.full((4, 5), 1.0 - p))
 
@@ -73,7 +73,7 @@ def test_the_same_state_of_the_generator_gives_the_same_mask() -> None:
     x = tt.ones((50,))
     first, second = (nn.Dropout(rng=np.random.default_rng(4)) for _ in range(2))
 
-    a, b, c = (one.forward(x.trace()).numpy() for one in (first, second, second))
+    a, b, c = (one.forward(x.trace()).detach().numpy() for one in (first, second, second))
 
     assert np.array_equal(a, b)
     assert not np.array_equal(b, c)
@@ -84,7 +84,7 @@ def test_infinities_and_nans_that_are_dropped_stay_as_numpy_makes_them(
 ) -> None:
     x = tt.full((100,), float("nan"))
 
-    assert np.isnan(nn.Dropout(0.5, rng=rng).forward(x.trace()).numpy()).all()
+    assert np.isnan(nn.Dropout(0.5, rng=rng).forward(x.trace()).detach().numpy()).all()
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2)])

@@ -55,7 +55,7 @@ def test_the_table_learns_through_ids(rng: np.random.Generator) -> None:
         y = layer.forward(some.trace())
         loss = (y - target.take(some)).square().sum()
         grads = loss.backward(wrt=layer)
-        layer.weight = layer.weight - grads[layer.weight] * 0.1
+        layer.weight = (layer.weight - grads[layer.weight] * 0.1).detach()
 
     seen = [0, 2, 4]
     np.testing.assert_allclose(layer.weight.numpy()[seen], target.numpy()[seen], atol=1e-6)
@@ -69,7 +69,6 @@ def test_the_tape_of_the_ids_goes_on_in_the_output(rng: np.random.Generator) -> 
     y = layer.forward(traced)
 
     assert y.owns_tape
-    assert not traced.owns_tape
     assert y.dtype == np.float64
 
 

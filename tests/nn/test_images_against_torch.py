@@ -59,7 +59,7 @@ def assert_same(ours: Any, theirs: Any, arrays: list[Any], rng: np.random.Genera
         assert mine.shape == expected.shape
         # Rounding of float32 grows with how much is added up.
         scale = np.abs(expected).max(initial=1.0)
-        np.testing.assert_allclose(mine.numpy(), expected, rtol=1e-4, atol=2e-6 * scale)
+        np.testing.assert_allclose(mine.detach().numpy(), expected, rtol=1e-4, atol=2e-6 * scale)
 
 
 def samples(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[Any]:

@@ -66,7 +66,7 @@ def test_the_scan_and_its_three_gradients(rng: np.random.Generator) -> None:
     theirs = [leaf(one) for one in (x, a, b)]
 
     h = tt.ssm_scan(*[one.trace() for one in operands])
-    states = h.numpy()
+    states = h.detach().numpy()
     grads = h.backward(tt.from_numpy(g))
     wanted = scan(*theirs)
     wanted.backward(torch.from_numpy(g))
@@ -91,7 +91,7 @@ def test_a_layer_and_the_gradients_of_all_its_parameters(
 
     plain = tt.from_numpy(x)
     y = ours.forward(plain.trace())
-    values = y.numpy()
+    values = y.detach().numpy()
     grads = y.backward(tt.from_numpy(g))
     wanted = their_forward(theirs, their_x)
     wanted.backward(torch.from_numpy(g))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 from typing import Literal as L
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.nn.composed_activations import ACTIVATIONS, ActivationName
 from tests.nn.gradients import check_layer
 
 
@@ -90,20 +91,24 @@ def test_blocks_that_normalize_first_do_so_before_each_branch(rng: np.random.Gen
 def test_a_block_drops_in_training_alone_and_by_its_own_rate(rng: np.random.Generator) -> None:
     block, x = encoder(rng), values(rng, 2, 3, 4)
     whole = block.forward(x).numpy()
-    np.testing.assert_array_equal(block.forward(x.trace()).numpy(), whole)
+    np.testing.assert_array_equal(block.forward(x.trace()).detach().numpy(), whole)
 
     block.drop.p = 1.0
     np.testing.assert_array_equal(block.forward(x).numpy(), whole)
     # Without its branches a block normalizes its input twice.
     wanted = normalized(normalized(x.numpy()))
-    np.testing.assert_allclose(block.forward(x.trace()).numpy(), wanted, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        block.forward(x.trace()).detach().numpy(), wanted, rtol=1e-10, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"norm_first": "yes"}, "norm_first must be True or False, .* got 'yes'"),
-        ({"activation": "tanh"}, "activation must be one of 'relu', 'gelu', .* got 'tanh'"),
+        ({"activation": "tan"}, "activation must be one of 'relu', .* or a function, .* got 'tan'"),
+        ({"activation": 1}, "activation must be one of 'relu', .* or a function, .* got 1"),
+        ({"activation": None}, "activation must be .* got None"),
         ({"norm": True}, "norm"),
     ],
 )
@@ -118,6 +123,49 @@ def test_options_of_a_block_are_checked_when_it_is_built(
 
     with pytest.raises(tt.TapeTensorError, match=message):
         build(Wrong, rng)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_a_block_takes_any_activation_by_its_name(name: Any, rng: np.random.Generator) -> None:
+    class Net(nn.Module):
+        block: nn.EncoderBlock[L[4], L[2], L[6], np.float64] = nn.options(activation=name)
+
+    block, x = build(Net, rng).block, values(rng, 2, 3, 4)
+    layer = {one.__name__.lower(): one for one in vars(nn).values() if isinstance(one, type)}
+    module = layer[name.replace("_", "")]()
+
+    y = normalized(x.numpy() + block.self_attn.forward(x).numpy())
+    hidden = module.forward(block.linear1.forward(tt.from_numpy(y)))
+    wanted = normalized(y + block.linear2.forward(hidden).numpy())
+    np.testing.assert_allclose(block.forward(x).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_the_names_of_activations_are_those_of_the_type() -> None:
+    assert get_args(ActivationName) == (*ACTIVATIONS,)
+
+
+def test_an_activation_may_be_a_function_or_a_module_and_set_later(
+    rng: np.random.Generator,
+) -> None:
+    block, x = encoder(rng), values(rng, 2, 3, 4)
+    memory, other = values(rng, 2, 5, 4), decoder(rng)
+    relu = block.forward(x).numpy()
+
+    block.activation = lambda hidden: hidden.clip(low=0.0)
+    np.testing.assert_allclose(block.forward(x).numpy(), relu, rtol=1e-12)
+    np.testing.assert_allclose(tt.compile(block.forward)(x).numpy(), relu, rtol=1e-12)
+    block.activation, other.activation = tt.Tensor.silu, "silu"
+    assert (block.forward(x).numpy() != relu).any()
+    check_layer(block, x, rng)
+    check_layer(other, x, rng, lambda x: other.forward(x, memory))
+    block.activation = nn.PReLU(dtype=np.float64)
+    assert "activation.weight" in block.parameters()
+    check_layer(block, x, rng)
+    for wrong in ("swoosh", 1, None):
+        with pytest.raises(
+            tt.BuildError, match=r"EncoderBlock: activation must be one of 'relu', "
+        ):
+            block.activation = wrong
 
 
 def test_the_gradients_of_an_encoder(rng: np.random.Generator) -> None:

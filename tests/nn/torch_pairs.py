@@ -356,6 +356,13 @@ PAIRS: dict[str, list[Pair]] = {
     "PixelShuffle": [
         Pair(lambda *_: nn.PixelShuffle(2), lambda: there.PixelShuffle(2), normal((2, 8, 3, 4)))
     ],
+    "Unfold": [
+        Pair(
+            lambda *_: nn.Unfold((3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2)),
+            lambda: there.Unfold((3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2)),
+            normal((2, 3, 7, 6)),
+        )
+    ],
     "PixelUnshuffle": [
         Pair(lambda *_: nn.PixelUnshuffle(2), lambda: there.PixelUnshuffle(2), normal((2, 3, 4, 6)))
     ],

@@ -12,6 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, onnx
+from tapetensor.kernels.numerics import columns, tiles
 from tests.onnx.running import assert_same, example, exported
 
 
@@ -228,3 +229,20 @@ def test_arguments_may_be_called_as_the_file_calls_something_else(tmp_path: Path
     assert list(session.inputs) == ["Add_0", "output", "constant_0"]
     assert list(session.outputs) == ["output_"]
     assert_same(session.run(rows(2), rows(2), rows(2)), function(rows(2), rows(2), rows(2)))
+
+
+def test_what_goes_by_tiles_and_blocks_elsewhere_is_written_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiles, "_FEWEST", 1)
+    monkeypatch.setattr(columns, "_MANY", 0)
+    rng = np.random.default_rng(0)
+    weight: Any = tt.normal((4, 3, 3, 3), rng=rng)
+
+    def seen(x: Any) -> Any:
+        y = tt.conv2d(x, weight, padding=1)
+        return tt.scaled_dot_product_attention(y, y, y, causal=True)
+
+    x: Any = tt.normal((2, 3, 6, 5), rng=rng)
+    session = exported(tmp_path / "m.onnx", seen, x)
+    assert_same(session.run(x), seen(x))

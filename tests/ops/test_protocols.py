@@ -51,8 +51,8 @@ def test_a_plain_tensor_is_an_array_to_others_who_cannot_write_into_it() -> None
     assert np.asarray(x, np.float64).dtype == np.float64
     assert np.array(x).flags.writeable
     assert not np.shares_memory(np.array(x), x.numpy())
-    shared: Any = x
-    assert np.shares_memory(np.from_dlpack(shared), x.numpy())
+    exported: Any = x
+    assert not np.shares_memory(np.from_dlpack(exported), x.numpy())
 
 
 def test_functions_of_numpy_take_plain_tensors_for_arrays_wherever_they_stand() -> None:

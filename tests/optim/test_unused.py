@@ -211,3 +211,21 @@ def test_a_compiled_step_of_which_no_parameter_has_a_gradient_counts() -> None:
     assert (optimizer.steps, idle.steps) == (3, 3)
     assert io.state_dict(idle)["0.step"] == 0
     assert other.numpy().tolist() == [1.0, 1.0]
+
+
+def test_a_compiled_step_takes_the_only_gradient_from_outside() -> None:
+    found = []
+    for is_compiled in (False, True):
+        model = small_model(np.random.default_rng(1))
+        optimizer = optim.Adam(model, lr=0.1)
+
+        def step(grads: tt.Gradients, optimizer: optim.Optimizer = optimizer) -> None:
+            optimizer.step(grads, unused="skip")
+
+        run: Any = tt.compile(step) if is_compiled else step
+        for name in ("out.weight", "hidden.weight", "out.weight"):
+            gradient = np.arange(1.0, 1 + np.prod(SHAPES[name])).reshape(SHAPES[name])
+            run(gradients_of(model, **{name: gradient}))
+        found.append(model.arrays() | state_of(optimizer))
+
+    assert_close(found[1], found[0])

@@ -11,7 +11,14 @@ from benchmarks.static.mutants import PROGRAMS, Mutant, defects
 from tests.plugin.page_snippets import SNIPPETS
 from tests.plugin.refused_rows import refused_calls
 from tests.plugin.shape_programs import EXPRESSIONS
-from tests.typing.checkers import FAIL, PASS, REVEAL, catalogue_files, tutorial_files
+from tests.typing.checkers import (
+    FAIL,
+    PASS,
+    REVEAL,
+    catalogue_files,
+    ten_mistakes_file,
+    tutorial_files,
+)
 from tests.typing.own_names import own_names_file
 from tests.typing.runs import (
     CACHES,
@@ -66,7 +73,7 @@ def said() -> str:
 def _run() -> str:
     files = [*MODULES, *SHAPES, *REVEAL, *PASS, *EXAMPLES, *LAYERS]
     files += [*bare_files().values(), *snippet_files().values(), expressions_file()]
-    files += [*tutorial_files(), *catalogue_files().values(), own_names_file()]
+    files += [*tutorial_files(), *catalogue_files().values(), own_names_file(), ten_mistakes_file()]
     files += [*PROGRAMS, *PARITY, *mutant_files().values(), refused_file()]
     return mypy(CONFIGURATION, cache_of("plugin"), files)
 

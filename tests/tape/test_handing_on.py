@@ -61,6 +61,19 @@ def test_a_tape_on_an_unrelated_tensor_brings_its_history_along() -> None:
     assert gradient(loss, of=other) == squared.numpy().tolist()
 
 
+def test_what_was_joined_by_put_tape_is_used_up_on_both_sides_and_says_so() -> None:
+    """It was once a leaf after the first pass, and the gradients of all before it were lost."""
+    value, _ = X.trace().square().split_tape()
+    _, tape = X.trace().exp().split_tape()
+    y = value.put_tape(tape)
+    assert gradient(y) == gradient(y) == DOUBLED
+    y.sum().backward()
+
+    for wrt in (None, X):
+        with pytest.raises(tt.TapeUsedError, match="'square' recorded"):
+            y.sum().backward(wrt=wrt)
+
+
 def test_two_tapes_are_merged_by_an_op_on_the_tensors_that_have_them() -> None:
     first, tape = X.trace().square().split_tape()
     second, other = X.trace().exp().split_tape()

@@ -150,10 +150,10 @@ def test_a_failed_op_keeps_nothing_alive() -> None:
 
 def test_dropping_a_traced_tensor_frees_every_array_of_its_computation() -> None:
     x = tt.ones((8, 8)).traced()
-    arrays = [weakref.ref(x.array)]
+    arrays = [weakref.ref(x._array)]
     for _ in range(3):
         x = (x @ x).tanh() * 0.5
-        arrays.append(weakref.ref(x.array))
+        arrays.append(weakref.ref(x._array))
     assert all(array() is not None for array in arrays)
     del x
 

@@ -185,6 +185,33 @@ def test_who_asks_for_nothing_behind_what_is_used_up_gets_it() -> None:
     assert len(loss.backward(wrt=critic)) == 2
 
 
+@pytest.mark.parametrize("wrt", [None, Y])
+def test_what_was_used_up_twice_is_known_by_all_that_lies_behind_it(wrt: Any) -> None:
+    """A later pass that comes to it, or has it in its history, knows less of what is behind."""
+    trunk = X.trace().exp().sin()
+    trunk.sum().backward()
+    _, tape = trunk.split_tape()
+    beside = (Y.put_tape(tape) * 2.0).square()
+    beside.sum().backward(wrt=wrt)
+
+    with pytest.raises(tt.TapeUsedError):
+        (beside * trunk).sum().backward(wrt=X)
+    with pytest.raises(tt.TapeUsedError):
+        (trunk * 2.0).sum().backward(wrt=X)
+
+
+@pytest.mark.parametrize("check_finite", [False, True])
+def test_what_was_used_up_without_a_gradient_is_known_by_what_is_behind_it(
+    check_finite: bool,
+) -> None:
+    beside = X.trace().exp().sin()
+    _, tape = beside.split_tape()
+    Y.put_tape(tape).square().sum().backward(check_finite=check_finite)
+
+    with pytest.raises(tt.TapeUsedError):
+        beside.sum().backward(wrt=X)
+
+
 def failing(x: Any) -> Any:
     def kernel(x: Any) -> tuple[Any, Pullbacks]:
         return 1.0 * x, (lambda g: g + float("nan"),)

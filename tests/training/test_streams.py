@@ -236,7 +236,7 @@ def test_batches_that_depend_on_what_is_out_of_sight_are_noticed(
         trained(path, batches, epochs=1)
     else:
         trained(path, batches, at=at, epochs=1)
-    with pytest.warns(RuntimeWarning, match="epoch 1 would now begin with another one"):
+    with pytest.warns(RuntimeWarning, match="epoch 1 would now begin with others"):
         trained(path, batches, epochs=2, resume=True)
 
 

@@ -64,6 +64,7 @@ def mypy_report() -> Report:
     """Return the errors of mypy without the plugin by file and line, those of docs included."""
     pages = [*snippet_files().values(), *page_files().values(), *tutorial_files(), mistaken_start()]
     files = [*CASES, *pages, *readme_files(), front_page_file(), own_names_file()]
+    files += [ten_mistakes_file()]
     files += sorted((ROOT / "tests/parity/programs").glob("*.py"))
     said = once_a_session("plain", lambda: mypy(HERE / "mypy.ini", CACHES / "plain", files))
     return errors(said)
@@ -112,6 +113,13 @@ def front_page_file() -> Path:
     names = "from typing import Literal, assert_type\n\nfrom tapetensor import OwnedTape, Tensor\n"
     claims = [f"assert_type({value}, {said})\n" for value, said in rows]
     return written("page_index", "".join([*blocks("index", "python"), names, *claims]))
+
+
+@cache
+def ten_mistakes_file() -> Path:
+    """Write the functions of the page on ten mistakes to a file."""
+    (program,) = blocks("ten_mistakes", "python")
+    return written("ten_mistakes", program)
 
 
 @cache

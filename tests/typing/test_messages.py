@@ -17,7 +17,7 @@ MESSAGES = {
         7,
         ['"forward" of "Linear"', "tuple[B, Literal[8]]", "tuple[B, Literal[9]]"],
     ),
-    "that backward wants a tape": (9, ['"backward"', "NoneTape", "OwnedTape"]),
+    "that backward wants a tape": (9, ['"backward"', "write_trace_on_an_input_of_the_loss"]),
     "that backward wants a cotangent": (10, ['"backward"', '"cotangent"']),
     "that a second trace is one too many": (11, ['"trace"', "OwnedTape", "NoneTape"]),
     "that the result owns a tape": (15, ["expression has type", "OwnedTape", "NoneTape"]),

@@ -1,27 +1,29 @@
 """Convolutions by products of columns that are never there all at once.
 
 The columns of all windows take as many times the memory of the images as a window has elements.
-Here those of a few rows of windows are gathered, multiplied while they are in the cache, and
-written over by the next. On the way back they are gathered again. All arrays have their batch last
+Here those of a few windows are gathered, multiplied while they are in the cache, and written
+over by the next. On the way back they are gathered again. All arrays have their batch last
 (see `windows`), and sequences are images of one column.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.steps import runs_steps, single_step
+from tapetensor.kernels.numerics.steps import may_hide_parts, single_step
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.kernels.numerics.windows import Sizes, Window, overlap
 
-# So many elements of columns stay in a second-level cache.
-_BLOCK = 1 << 18
+# So many elements of columns stay in a cache.
+_BLOCK = 1 << 19
+# OpenBLAS multiplies fewer columns more slowly.
+_FEWEST = 512
 # Of fewer elements all columns are made at once, and kept for the way back.
 _MANY = 1 << 21
 
@@ -41,34 +43,32 @@ def are_many(x: Array, weight: Array, window: Window, count: Sizes, channels: in
         and not window.is_element
         and x.dtype == weight.dtype
         and x.dtype in PRODUCT_DTYPES
-        and all(
-            runs_steps(one) and not (isinstance(one, CapturedArray) and one.prefers_steps)
-            for one in (x, weight)
-        )
+        and may_hide_parts(x, weight)
     )
+
+
+# Which rows of windows a block has, and which windows of a row.
+Block: TypeAlias = tuple[slice, slice]
 
 
 @single_step
 def convolved(x: Array, weight: Array, window: Window, groups: int) -> Array:
     """Convolve ``(channels, height, width, batch)`` by (out, channels / groups, *kernel)."""
     x = np.ascontiguousarray(x)
-    channels, *sizes, batch = x.shape
-    down, right = window.counts((sizes[0], sizes[1]))
+    down, right = window.counts((x.shape[1], x.shape[2]))
+    batch = x.shape[-1]
     matrices = np.reshape(weight, (groups, weight.shape[0] // groups, -1))
     y = np.empty((weight.shape[0], down, right, batch), x.dtype)
-    by_group = y.reshape(groups, -1, down, right * batch)
-    rows = _rows_of_block(channels * window.area * right * batch, down)
+    by_group = y.reshape(groups, -1, down, right, batch)
+    blocks = _blocks(len(x) * window.area, (down, right, batch))
 
     def work(first: int, last: int) -> None:
-        last = min(last * rows, down)
-        for start, columns in _columns(x, window, (right, rows), first * rows, last):
-            count = columns.shape[2]
+        for (rows, windows), columns in _gathered(x, window, blocks[first:last]):
             products = np.matmul(matrices, columns.reshape(groups, matrices.shape[2], -1))
-            by_group[:, :, start : start + count] = products.reshape(
-                groups, -1, count, right * batch
-            )
+            part = by_group[:, :, rows, windows]
+            part[...] = products.reshape(part.shape)
 
-    threads.multiply_apart(work, -(-down // rows))
+    threads.multiply_apart(work, len(blocks))
     return y
 
 
@@ -77,25 +77,21 @@ def spread(g: Array, weight: Array, window: Window, sizes: Sizes, groups: int) -
     """Return the cotangent of the images, whose sizes are given."""
     out_channels, down, right, batch = g.shape
     channels = weight.shape[1] * groups
-    by_group = np.ascontiguousarray(g).reshape(groups, -1, down, right * batch)
+    by_group = g.reshape(groups, -1, down, right, batch)
     matrices = np.swapaxes(np.reshape(weight, (groups, out_channels // groups, -1)), 1, 2)
     x = np.zeros((channels, *sizes, batch), g.dtype)
-    rows = _rows_of_block(channels * window.area * right * batch, down)
-    places = _places(window, sizes, right)
+    blocks = _blocks(channels * window.area, (down, right, batch))
 
     def work(of_groups: slice, of_rows: slice, of_channels: slice) -> None:
         target = x[of_channels]
-        for start in range(0, down, rows):
-            count = min(rows, down - start)
-            part = by_group[of_groups, :, start : start + count]
-            products = np.matmul(
-                matrices[of_groups, of_rows], part.reshape(*part.shape[:2], -1)
-            ).reshape(len(target), window.area, count, right, batch)
-            for element, (row, read, written) in enumerate(places):
-                above, below = overlap(
-                    sizes[0], count, row - start * window.stride[0], window.stride[0]
-                )
-                target[:, above, read] += products[:, element, below, written]
+        for rows, windows in blocks:
+            part = by_group[of_groups, :, rows, windows]
+            flow = part.reshape(*part.shape[:2], -1)
+            products = np.matmul(matrices[of_groups, of_rows], flow)
+            products = products.reshape(len(target), window.area, *part.shape[2:])
+            places = _places(window, sizes, (rows, windows))
+            for element, (above, below, before, behind) in enumerate(places):
+                target[:, above, before] += products[:, element, below, behind]
 
     _for_each_channel(work, channels, groups, window.area)
     return x
@@ -107,27 +103,41 @@ def summed_products(g: Array, x: Array, window: Window, groups: int) -> Array:
     x = np.ascontiguousarray(x)
     channels, batch = x.shape[0], x.shape[-1]
     out_channels, down, right, _ = g.shape
-    by_group = np.ascontiguousarray(g).reshape(groups, -1, down, right * batch)
-    size = out_channels * channels // groups * window.area
-    total = np.zeros((groups, out_channels // groups, size // out_channels), g.dtype)
+    by_group = g.reshape(groups, -1, down, right, batch)
+    read = channels // groups * window.area
+    # Turned, for OpenBLAS is faster where the longer side comes first.
+    total = np.zeros((groups, read, out_channels // groups), g.dtype)
     # The products of a block have the size of the weight, and are added up.
-    rows = _rows_of_block(channels * window.area * right * batch, down, max(_BLOCK, size))
+    blocks = _blocks(channels * window.area, (down, right, batch), total.size)
 
     def work(of_groups: slice, of_rows: slice, of_channels: slice) -> None:
-        for start, columns in _columns(x[of_channels], window, (right, rows), 0, down):
-            count = columns.shape[2]
-            part = by_group[of_groups, :, start : start + count]
-            lhs = part.reshape(*part.shape[:2], -1)
-            rhs = columns.reshape(len(lhs), -1, lhs.shape[2])
-            total[of_groups, :, of_rows] += np.matmul(lhs, np.swapaxes(rhs, 1, 2))
+        for (rows, windows), columns in _gathered(x[of_channels], window, blocks):
+            part = by_group[of_groups, :, rows, windows]
+            flow = part.reshape(*part.shape[:2], -1)
+            lhs = columns.reshape(len(flow), -1, flow.shape[2])
+            total[of_groups, of_rows] += np.matmul(lhs, np.swapaxes(flow, 1, 2))
 
     _for_each_channel(work, channels, groups, window.area)
-    return total.reshape(out_channels, channels // groups, *window.kernel)
+    turned = np.ascontiguousarray(np.swapaxes(total, 1, 2))
+    return turned.reshape(out_channels, channels // groups, *window.kernel)
 
 
-def _rows_of_block(of_row: int, rows: int, size: int = _BLOCK) -> int:
-    """Return how many rows of windows make a block, if one has so many elements."""
-    return max(1, min(rows, size // of_row))
+def _blocks(height: int, shape: Sizes, at_least: int = 0) -> list[Block]:
+    """Return blocks of windows that have about as many elements of columns each.
+
+    Args:
+        height: how many elements a column has.
+        shape: how many rows of windows there are, how many windows in a row, and how many images.
+        at_least: how many elements a block has, if there are as many.
+    """
+    down, right, batch = shape
+    count = max(_FEWEST, _BLOCK // height, at_least // height) // batch
+    rows, windows = max(1, count // right), max(1, min(count, right))
+    return [
+        (slice(row, min(row + rows, down)), slice(first, min(first + windows, right)))
+        for row in range(0, down, rows)
+        for first in range(0, right, windows)
+    ]
 
 
 def _for_each_channel(
@@ -148,46 +158,36 @@ def _for_each_channel(
     threads.multiply_apart(work_on, channels if groups == 1 else groups)
 
 
-def _places(window: Window, sizes: Sizes, right: int) -> list[tuple[int, slice, slice]]:
-    """Return, for each element of a window, the row above the images where the first one reads it,
-    and which columns of the images are read by which windows of a row.
+def _places(window: Window, sizes: Sizes, block: Block) -> list[tuple[slice, slice, slice, slice]]:
+    """Return what the windows of a block read, for each element of a window.
+
+    That is which rows of the images, for which rows of the block, and the same of the columns.
     """
-    found = []
-    for row in range(window.kernel[0]):
-        for column in range(window.kernel[1]):
-            before = window.padding[1] - column * window.dilation[1]
-            along = overlap(sizes[1], right, before, window.stride[1])
-            found.append((window.padding[0] - row * window.dilation[0], *along))
-    return found
+    along = [
+        [
+            overlap(size, of.stop - of.start, padding - at * dilation - of.start * stride, stride)
+            for at in range(kernel)
+        ]
+        for size, of, kernel, stride, padding, dilation in zip(sizes, block, *window, strict=True)
+    ]
+    return [(*down, *right) for down in along[0] for right in along[1]]
 
 
-def _columns(
-    x: Array, window: Window, shape: tuple[int, int], first: int, last: int
-) -> Iterator[tuple[int, Array]]:
-    """Yield what rows of windows read, each time in the same memory, and where the rows begin.
-
-    Args:
-        x: the images.
-        window: what is read.
-        shape: how many windows a row has, and how many rows a block.
-        first: the first row of windows.
-        last: the one behind the last row.
-    """
-    right, rows = shape
+def _gathered(x: Array, window: Window, blocks: Sequence[Block]) -> Iterator[tuple[Block, Array]]:
+    """Yield what the windows of each block read, each time in the same memory."""
     channels, *sizes, batch = x.shape
-    places = _places(window, (sizes[0], sizes[1]), right)
-    memory = np.empty(channels * window.area * min(rows, last - first) * right * batch, x.dtype)
-    for start in range(first, last, rows):
-        count = min(rows, last - start)
-        filled = (channels, window.area, count, right, batch)
+    counts = [[of.stop - of.start for of in block] for block in blocks]
+    most = max([math.prod(one) for one in counts])
+    memory = np.empty(channels * window.area * most * batch, x.dtype)
+    for block, count in zip(blocks, counts, strict=True):
+        filled = (channels, window.area, *count, batch)
         columns = memory[: math.prod(filled)].reshape(filled)
-        for element, (row, read, written) in enumerate(places):
-            before = row - start * window.stride[0]
-            above, below = overlap(sizes[0], count, before, window.stride[0])
+        places = _places(window, (sizes[0], sizes[1]), block)
+        for element, (above, below, before, behind) in enumerate(places):
             part = columns[:, element]
             part[:, : below.start] = 0
             part[:, below.stop :] = 0
-            part[:, below, : written.start] = 0
-            part[:, below, written.stop :] = 0
-            part[:, below, written] = x[:, above, read]
-        yield start, columns
+            part[:, below, : behind.start] = 0
+            part[:, below, behind.stop :] = 0
+            part[:, below, behind] = x[:, above, before]
+        yield block, columns

@@ -25,6 +25,17 @@ def runs_steps(x: Any) -> bool:
     return isinstance(x, np.generic) or type(x) is np.ndarray or isinstance(x, CapturedArray)
 
 
+def may_hide_parts(*arrays: Any) -> bool:
+    """Tell whether on these arrays a function may be one step, whose parts nobody else knows.
+
+    Not where what is captured is written down by the names of its parts, as for ONNX.
+    """
+    return all(
+        runs_steps(one) and not (isinstance(one, CapturedArray) and one.prefers_steps)
+        for one in arrays
+    )
+
+
 def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Let captured arrays capture a call as one step."""
 

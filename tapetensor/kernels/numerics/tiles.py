@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.choice import choose
 from tapetensor.kernels.numerics.extremes import largest
-from tapetensor.kernels.numerics.steps import runs_steps, single_step
+from tapetensor.kernels.numerics.steps import may_hide_parts, single_step
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, row_products, row_sums
 
 # The queries of a tile. With more of them more of what is computed lies above the diagonal, where
@@ -56,12 +55,7 @@ def are_many(query: Any, key: Any, *others: Any) -> bool:
     """Tell whether scores are worth tiles, on arrays that `attend` can take."""
     if min(query.shape[-2], key.shape[-2]) < _FEWEST or query.dtype not in PRODUCT_DTYPES:
         return False
-    operands = (query, key, *[one for one in others if one is not None])
-    # What knows more of the whole than of its parts has no name for the tiles of this file.
-    return all(
-        runs_steps(one) and not (isinstance(one, CapturedArray) and one.prefers_steps)
-        for one in operands
-    )
+    return may_hide_parts(query, key, *[one for one in others if one is not None])
 
 
 @single_step

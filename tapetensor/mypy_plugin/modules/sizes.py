@@ -151,10 +151,9 @@ def _window_misfits(owner: TypeInfo, found: Mapping[str, Type]) -> Iterator[str]
         return
     axes = 1 if owner.name.endswith("1d") else 2
     along = {name: [_size(item) for item in on_axes(one, axes)] for name, one in found.items()}
-    for name, numbers in along.items():
-        if len(numbers) != axes:
-            yield f"{name} is an int or {axes} of them in a tuple, got {len(numbers)}"
-            return
+    if any(len(numbers) != axes for numbers in along.values()):
+        # Plain typing says so.
+        return
     said = {name: _in_words(numbers) for name, numbers in along.items()}
     if keeps_size(found["padding"]) and any((one or 1) > 1 for one in along["stride"]):
         yield (

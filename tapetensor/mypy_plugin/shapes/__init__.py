@@ -120,6 +120,7 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "images.Upscale2dBy": ("Upscale2dBy", images.upscale_by_layer),
     "images.PixelShuffle": ("pixel_shuffle", patches.pixel_shuffle),
     "images.PixelUnshuffle": ("pixel_unshuffle", patches.pixel_unshuffle),
+    "images.Unfold": ("unfold", patches.unfold),
     "images.Flatten": ("Flatten", images.flatten_layer),
     "normalization.BatchNorm1d": ("BatchNorm1d", partial(layers.taking, rules.batch_norm_1d)),
     "normalization.BatchNorm2d": ("BatchNorm2d", partial(layers.taking, rules.batch_norm_2d)),

@@ -9,14 +9,14 @@ from tapetensor.mypy_plugin.shapes.dtypes import check_floating
 from tapetensor.mypy_plugin.shapes.images import image_of
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import Operand, known, read_shape
-from tapetensor.mypy_plugin.shapes.windows import read_number, read_numbers
+from tapetensor.mypy_plugin.shapes.windows import read_number, read_numbers, read_sizes
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import Dim, Dims, product
 from tapetensor.rules.windows import Window
 
 
 def unfold(call: Call) -> Answer:
-    """Return the result of `unfold`: rows for what a window reads, a column for each."""
+    """Return the result of `unfold`, or its layer: rows for what a window reads, a column each."""
     x, window = known(image_of(call)), _window(call)
     found = (product((x.dims[-3], *window.kernel)), product(window.counts(call.op, x.dims)))
     return _settled(call, x, (*x.dims[:-3], *found), 2)
@@ -56,5 +56,7 @@ def _settled(call: Call, x: Operand, found: Dims, axes: int, asked: Dims = ()) -
 
 
 def _window(call: Call) -> Window:
+    if call.formals == 1:
+        return Window(*[read_sizes(one, 2) for one in call.layer])
     names = ("kernel_size", "stride", "padding", "dilation")
     return Window(*read_numbers(call, dict.fromkeys(names, 2)))

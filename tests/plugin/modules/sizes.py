@@ -110,9 +110,8 @@ class Windows(nn.Module):
     kept: nn.Conv2d[L[4], L[6], tuple[L[3], L[1]], L[1], L["same"]]
     # E: Windows.strided: padding="same" keeps the size of the input, which a stride of (1, 2) does
     strided: nn.Conv2d[L[4], L[6], L[3], tuple[L[1], L[2]], L["same"]]
-    negative: nn.MaxPool2d[
-        L[2], L[2], tuple[L[0], L[-1]]
-    ]  # E: padding must not be negative, got -1
+    # E: Windows.negative: padding must not be negative, got -1
+    negative: nn.MaxPool2d[L[2], L[2], tuple[L[0], L[-1]]]
 
 
 class Contradiction(nn.Module):
@@ -191,6 +190,7 @@ def made() -> None:
     nn.ConvTranspose2d(4, 6, 3, groups=3, rng=rng)  # E: ConvTranspose2d: 3 groups do not divide
     nn.Linear(0, 2, rng=rng)  # E: Linear: in_features must be > 0, got 0
     nn.MaxPool2d(2, padding=2)  # E: MaxPool2d: padding must be at most half of the kernel_size 2
+    nn.Unfold((2, 0))  # E: Unfold: kernel_size must be > 0, got 0
     nn.MaxPool2d((4, 2), padding=(1, 2))  # E: at most half of the kernel_size (4, 2), got (1, 2)
     nn.MaxPool2d((4, 2), padding=(2, 1), dilation=(1, 2))
     nn.Conv2d(4, 6, (3, 0), rng=rng)  # E: Conv2d: kernel_size must be > 0, got 0

@@ -101,6 +101,8 @@ BAD: list[Callable[[], object]] = [
     lambda: nn.Linear(3, 2),  # E: Linear: the argument rng is missing
     lambda: nn.Linear("a", 2, rng=rng),  # E: Linear: in_features must be an int, got 'a'
     lambda: nn.Conv1d(1, 2, (1, 4), rng=rng),  # E: Conv1d: kernel_size must be an int, got a tuple
+    lambda: nn.Conv2d(1, 2, 3.0, rng=rng),  # E: Conv2d: kernel_size must be an int or a tuple, got
+    lambda: nn.Conv2d(1, 2, 3, padding="all", rng=rng),  # E: must be an int, a tuple or 'same', got
     lambda: nn.Conv2d(1, 2, 3, 1, 1),  # E: Conv2d: the argument rng is missing
     lambda: nn.EncoderBlock(16, 4, 32, rng=rng),  # E: EncoderBlock: its fields are given by name; f
     lambda: Own(3),  # E: Own: its fields are given by name; for sizes write tt.build(Own, rng=rng)

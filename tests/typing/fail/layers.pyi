@@ -7,6 +7,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import NoneTape, Tensor2D, Tensor3D, nn
+from tapetensor.nn.composed_activations import ActivationName
 from tests.typing.operands import m, md, mi, v, z
 
 rng: np.random.Generator
@@ -25,6 +26,7 @@ lstm: nn.LSTM[L[8], L[6]]
 cell: nn.GRUCell[L[8], L[6]]
 deep: nn.StackedGRU[L[8], L[6], L[2]]
 
+def takes_name(activation: ActivationName) -> None: ...
 def wants_plain(x: Tensor2D[L[3], L[2]]) -> None: ...
 def wants_rows(x: Tensor2D[L[3], L[2], Any]) -> None: ...
 
@@ -61,6 +63,7 @@ encoder.forward(tokens, keys_mask=there)  # type: ignore[misc]  # six keys, not 
 attention.forward(v)  # type: ignore[arg-type]  # a vector is no sequence
 encoder.forward(z)  # type: ignore[arg-type]  # 3 features, not 8
 encoder.forward(tokens.astype(np.float64))  # type: ignore[arg-type]  # another dtype
+takes_name("swoosh")  # type: ignore[arg-type]  # no such activation
 decoder.forward(tokens)  # type: ignore[call-overload]  # a memory is missing
 decoder.forward(tokens, z)  # type: ignore[arg-type, misc]  # a memory of 3 features
 gru.forward(rows)  # type: ignore[arg-type]  # no sequences
