@@ -59,7 +59,11 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "names": (lambda x: x * len(globals()), "globals", "write them out"),
     "a dict of names": (lambda x: x * len(LOG.__dict__), "__dict__", "write x.name"),
     "an address": (lambda x: x * id(x), "id is used", "compare with `is`"),
-    "a class": (lambda x: x if type("A", (), {"a": 2.0}) else -x, "three arguments", "make it outside"),
+    "a class": (
+        lambda x: x if type("A", (), {"a": 2.0}) else -x,
+        "three arguments",
+        "make it outside",
+    ),
     "an import": (_imports := lambda x: x * __import__("time").time(), "__import__", "outside"),
     "files of ours": (lambda x: tt.io.save("x", x), "tapetensor.io", "outside"),
 }
