@@ -28,6 +28,12 @@ from tapetensor.errors import TraceError
 LOCK, LOG, NUMBERS = threading.Lock(), logging.getLogger(__name__), iter([1.0, 2.0])
 FIRST = np.ones(3)
 
+
+def _logged(x: Any) -> Any:
+    LOG.info("one")
+    return x
+
+
 # What is refused, with what the error names and the cure.
 REFUSED: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "a clock": (lambda x: x * time.perf_counter(), "time.perf_counter", "pass the time"),
@@ -48,7 +54,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "the process": (lambda x: x * os.getpid(), "os.getpid", "pass what it gives"),
     "arguments": (lambda x: x * len(sys.argv), "sys.argv", "pass what it gives"),
     "a lock": (lambda x: x if LOCK.locked() else -x, "LOCK.locked", "pass what it gives"),
-    "a logger": (lambda x: [LOG.info("one"), x], "LOG.info", "log it outside"),
+    "a logger": (_logged, "LOG.info", "log it outside"),
     "a warning": (
         lambda x: warnings.warn("one", stacklevel=2) or x,
         "warnings.warn",
@@ -60,7 +66,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "a dict of names": (lambda x: x * len(LOG.__dict__), "__dict__", "write x.name"),
     "an address": (lambda x: x * id(x), "id is used", "compare with `is`"),
     "a class": (
-        lambda x: x if type("A", (), {"a": 2.0}) else -x,
+        lambda x: [type("A", (), {"a": 2.0}), x],
         "three arguments",
         "make it outside",
     ),
