@@ -19,7 +19,7 @@ from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.ufuncs import computed_like
 from tapetensor.compiler.trace.walk import tensors_of
 from tapetensor.tape.gaps import Gap
-from tapetensor.tape.history import BackwardPass, gathered
+from tapetensor.tape.history import OWN, BackwardPass, gathered
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.replay import replay
 
@@ -46,6 +46,8 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
             inputs.guard_history(tensor.history, local)
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
+            if tensor.history is None or tensor.history is OWN:
+                writer.fixed[local] = tensor
     inputs.guards.where = ""
     updated, kept = _updated(inputs.program), set[str]()
     for tensor, local, node, _ in inputs.tensors:
@@ -145,9 +147,9 @@ def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
     }
     for gap in gaps:
         # An operand that is a constant by convention: what it came of is behind a value of its own.
-        past = writer.past({*filter(gap.concerns, writer.locals)})
-        if past:
-            key = next_id()
-            stops[key] = f"stop_at({writer.id_of(key)}, {writer.bind(gap.kernel)}, ({past}))"
+        key = next_id()
+        source = writer.stop_of(key, gap.kernel, {*filter(gap.concerns, writer.locals)})
+        if source:
+            stops[key] = source
             gradients[key] = node
     return _WayBack(node, gradients, stops)

@@ -59,6 +59,8 @@ class ResultWriter:
         came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors]
         self.locals = {tensor.id: local for tensor, local in came_in}
         self.ids = {unique_id: f"{local}._id" for unique_id, local in self.locals.items()}
+        # Those that are the same in every call, and lead to nothing.
+        self.fixed: dict[str, Any] = {}
         self.leaving: list[Node] = []
         self.tape_lines: list[str] = []
         self.returned = "None"
@@ -247,9 +249,28 @@ class ResultWriter:
         """
         if self.tapes.is_outside(step):
             return self.tapes.histories[id(step)][1]
-        past = self.past(ids_before(step))
-        made = "stop_at" if step[5] else "used_up"
-        return f"{made}({self.id_of(step[0])}, {self.bind(step[1])}, ({past}))" if past else ""
+        past = ids_before(step)
+        if step[5]:
+            return self.stop_of(step[0], step[1], past)
+        source = self.past(past)
+        made = f"{self.id_of(step[0])}, {self.bind(step[1])}, ({source})"
+        return f"used_up({made})" if source else ""
+
+    def stop_of(self, unique_id: int, kernel: Any, ids: Container[int]) -> str:
+        """Return the source of the step of a plain value that came of some ids, or nothing."""
+        known = [local for one, local in sorted(self.locals.items()) if one in ids]
+        fixed = tuple(
+            one
+            for local in known
+            if local in self.fixed
+            for one in (self.fixed[local].id, self.fixed[local].history)
+        )
+        others = [f"{one}._id, {one}.history, " for one in known if one not in self.fixed]
+        if not known:
+            return ""
+        made = f"{self.id_of(unique_id)}, {self.bind(kernel)}"
+        past = f"{self.bind(fixed)}, {size_of(fixed)}, ({''.join(others)})"
+        return f"stop_at({made}, {past})"
 
     def gaps(self, gaps: tuple[Gap, ...]) -> str:
         """Return the source of what gradients lack."""
@@ -296,9 +317,21 @@ class ResultWriter:
         return local
 
 
-def stop_at(unique_id: int, kernel: Any, past: tuple[Any, ...]) -> Step:
-    """Return the step of a plain value that came of these ids, with the history of each."""
-    return gap_step(unique_id, kernel, past, size_of(past))
+def stop_at(
+    unique_id: int, kernel: Any, fixed: tuple[Any, ...], size: int, past: tuple[Any, ...]
+) -> Step:
+    """Return the step of a plain value that came of these ids, with the history of each.
+
+    Args:
+        unique_id: the id of the value.
+        kernel: what made it.
+        fixed: what is the same in every call.
+        size: how long that is.
+        past: the rest.
+    """
+    # As `size_of` has it, sooner: most plans have such results.
+    size += len(past) + sum([one[5] for one in past[1::2] if one])
+    return gap_step(unique_id, kernel, past + fixed, size)
 
 
 def used_up(unique_id: int, kernel: Any, past: tuple[Any, ...]) -> Step:
