@@ -9,6 +9,9 @@ Run ``mypy --strict examples/char_transformer.py`` and then ``python examples/ch
 with ``--checkpoint gpt.npz`` training can be stopped at any time, and with ``--resume`` as well it
 goes on from the last save with the same steps, to the bit.
 
+It writes with a cache: `read` keeps the keys and values of what was read, so that each new
+character is computed alone, and `choose` draws it by temperature, top-k and top-p.
+
 One line more in the constructor of `Training`, after ``self.gradients_of = ...``, and it trains
 under ``mpiexec -n 2``, with half of each batch on either rank::
 
@@ -20,16 +23,28 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from pydoc_data.topics import topics
+from typing import Any, NamedTuple, NewType, TypeAlias
 from typing import Literal as L
-from typing import NamedTuple, NewType, TypeAlias
 
 import numpy as np
 from tqdm import tqdm
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, io, losses, nn, optim
+from tapetensor import (
+    NoneTape,
+    Tensor0D,
+    Tensor2D,
+    Tensor3D,
+    Tensor4D,
+    io,
+    losses,
+    nn,
+    optim,
+)
 from tapetensor.optim import schedules
 from tapetensor.typing import B, M, T
 
@@ -267,16 +282,110 @@ class Training:
         return curve
 
 
-def write(model: Gpt, start: str, length: int, rng: np.random.Generator) -> str:
-    """Return `start` and what the model makes of it, character by character."""
+class Seen(NamedTuple):
+    """The keys and values of one block for all characters so far: (1, heads, characters, width)."""
+
+    keys: Tensor4D[Any, Any, Any, Any]
+    values: Tensor4D[Any, Any, Any, Any]
+
+
+Cache: TypeAlias = list[Seen]
+Row: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float32]]
+
+
+def attend(
+    attention: Attention, x: Features[B, M, NoneTape], seen: Seen | None
+) -> tuple[Features[B, M, NoneTape], Seen]:
+    """Return what the new positions find in all, and the keys and values of all."""
+    b, m, width = x.shape
+    query, keys, values = [
+        part.reshape((b, m, attention.heads, width // attention.heads)).permute_dims((0, 2, 1, 3))
+        for part in attention.query_key_value.forward(x).split(3, axis=-1)
+    ]
+    if seen is not None:
+        keys = tt.concat((seen.keys, keys), axis=2)
+        values = tt.concat((seen.values, values), axis=2)
+    # A new position sees all before it, itself and none after it.
+    known = keys.shape[2]
+    is_seen = np.arange(known) <= np.arange(known - m, known)[:, np.newaxis]
+    mask = tt.from_numpy(is_seen, (m, known))
+    found = tt.scaled_dot_product_attention(query, keys, values, mask=mask)
+    joined = found.permute_dims((0, 2, 1, 3)).reshape((b, m, width))
+    return attention.projection.forward(joined), Seen(keys, values)
+
+
+def read(model: Gpt, ids: Ids[B, M, NoneTape], cache: Cache) -> tuple[Row, Cache]:
+    """Return the scores of what follows, and the cache with the new characters in it.
+
+    Args:
+        model: the model.
+        ids: the characters that the cache does not hold yet.
+        cache: what came before; empty at first.
+    """
+    _, m = ids.shape
+    before = cache[0].keys.shape[2] if cache else 0
+    x = model.tokens.forward(ids) + model.positions.forward(tt.arange(m) + before)
+    kept: Cache = []
+    for number, block in enumerate(model.blocks):
+        seen = cache[number] if cache else None
+        found, now = attend(block.attention, block.attention_norm.forward(x), seen)
+        kept.append(now)
+        x = found + x
+        x = block.projection.forward(block.hidden.forward(block.mlp_norm.forward(x)).gelu()) + x
+    scores: Any = model.head.forward(model.norm.forward(x)).numpy()[0, -1]
+    return scores, kept
+
+
+def choose(
+    scores: Row,
+    rng: np.random.Generator,
+    temperature: float = 0.8,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+) -> int:
+    """Return a class, drawn by its scores.
+
+    Args:
+        scores: the logits.
+        rng: draws.
+        temperature: below 1 likely classes become likelier; 0 takes the likeliest.
+        top_k: how many of the likeliest may be drawn; None for all.
+        top_p: of the likeliest those are drawn that together have this probability.
+    """
+    order = np.argsort(-scores, kind="stable")[:top_k]
+    if temperature == 0:
+        return int(order[0])
+    logits = scores[order].astype(np.float64) / temperature
+    chances = np.exp(logits - logits.max())
+    chances /= chances.sum()
+    # The likeliest stays in any case.
+    among = (np.arange(len(order)) == 0) | (np.cumsum(chances) - chances < top_p)
+    chances = chances * among
+    return int(rng.choice(order, p=chances / chances.sum()))
+
+
+def write(
+    model: Gpt,
+    start: str,
+    length: int,
+    rng: np.random.Generator,
+    choice: Callable[[Row, np.random.Generator], int] = choose,
+) -> str:
+    """Return `start` and what the model makes of it, character by character.
+
+    Positions are learned for `context` characters. When they are used up, the last half of the text
+    is read again from position 0.
+    """
     context = model.positions.num_embeddings
-    text = start
+    text, cache = start, Cache()
+    unread = start[-context:]
     for _ in range(length):
-        seen = [ALPHABET.index(one) for one in text[-context:]]
-        ids: Ids[L[1], int, NoneTape] = tt.from_numpy(np.array([seen]), (1, len(seen)))
-        scores: Tensor1D[L[96]] = model.forward(ids)[0][-1]
-        chances = (scores / 0.8).softmax().numpy().astype(np.float64)
-        text += ALPHABET[rng.choice(VOCABULARY, p=chances / chances.sum())]
+        if cache and cache[0].keys.shape[2] + len(unread) > context:
+            unread, cache = text[-(context // 2) :], Cache()
+        numbers = np.array([[ALPHABET.index(one) for one in unread]])
+        scores, cache = read(model, tt.from_numpy(numbers, (1, len(unread))), cache)
+        unread = ALPHABET[choice(scores, rng)]
+        text += unread
     return text
 
 
@@ -309,6 +418,9 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint")
     parser.add_argument("--picture", type=Path, help="a .png file for the loss curve of this run")
     parser.add_argument("--sample", type=int, default=400, help="characters to write at the end")
+    parser.add_argument("--temperature", type=float, default=0.8, help="of the sample")
+    parser.add_argument("--top-k", type=int, help="draw from so many of the likeliest")
+    parser.add_argument("--top-p", type=float, default=1.0, help="and from this share of them")
     parser.add_argument("--compile", action="store_true", help="plan the gradients once")
     options = parser.parse_args()
     if options.resume and options.checkpoint is None:
@@ -335,7 +447,9 @@ def main() -> None:
         f"held-out loss {loss:.4f} nats per character after {training.optimizer.steps} steps "
         f"and {time.perf_counter() - start:.1f} s"
     )
-    print(write(training.model, "The ", options.sample, np.random.default_rng(options.seed)))
+    chosen = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p")}
+    rng = np.random.default_rng(options.seed)
+    print(write(training.model, "The ", options.sample, rng, partial(choose, **chosen)))
 
 
 if __name__ == "__main__":

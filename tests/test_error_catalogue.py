@@ -12,7 +12,7 @@ from mypy.errorcodes import ErrorCode
 import tapetensor as tt
 from tapetensor import TapeTensorError, errors
 from tapetensor.__main__ import main
-from tapetensor.mypy_plugin import codes
+from tapetensor.mypy_plugin import reporting
 from tapetensor.testing import GradientMismatchError
 from tests.plugin.checked import CONFIGURATION, library_cache, plugin_report
 from tests.typing.catalogue import CLASSES, CODES
@@ -34,7 +34,7 @@ def test_every_class_of_errors_has_an_entry_with_a_cure() -> None:
 
 
 def test_every_code_of_the_plugin_has_an_entry_with_a_cure() -> None:
-    defined = {one.code for one in vars(codes).values() if isinstance(one, ErrorCode)}
+    defined = {one.code for one in vars(reporting).values() if isinstance(one, ErrorCode)}
     of_mypy = {"operator", "call-overload", "misc"}
 
     assert set(CODES) == defined - of_mypy

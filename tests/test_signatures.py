@@ -16,8 +16,8 @@ ROOMS = (tt, data, io, losses, metrics, nn, optim, training)
 # What takes whatever a function of the user's takes, or another library's arrays; what a class
 # body calls a field, of any type; Python's own lists.
 OF_ANY_TYPE = {
-    *("checkpoint", "grad", "from_array", "parameter", "buffer", "options", "repeat"),
-    *("permute_dims", "tolist", "share"),
+    *("checkpoint", "grad", "value_and_grad", "functional_call", "from_array", "from_memmap"),
+    *("parameter", "buffer", "options", "repeat", "permute_dims", "tolist"),
 }
 
 

@@ -40,7 +40,7 @@ CALLS = {
     "np.exp(x)": "write x.exp() or np.exp(x.numpy()) for an array",
     "np.maximum(x, 0.0)": "write tt.maximum(x, y) or",
     "np.add(x, x)": "write x + y or",
-    "bool(x > 0.0)": "write tt.where(mask, a, b) to choose by element, or mask.any()",
+    "bool(x > 0.0)": "ask for all() or any() of them, or choose by element with tt.where(mask, x, y)",
     "x.__setitem__(0, 1.0)": "write tt.where(mask, value, x)",
     "x + np.ones((3, 4))": "wrap numpy arrays and lists with tt.from_numpy(...)",
     "x.backward()": "trace an input first",

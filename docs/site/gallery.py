@@ -36,7 +36,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "digits": ("--picture", "{}.png"),
     "cnn_digits": ("--epochs", "4", "--picture", "{}.png"),
     "char_transformer": ("--steps", "150", "--sample", "200", "--picture", "{}.png"),
-    "writing": ("--steps", "150"),
     "ssm": ("--length", "34", "--steps", "500"),
     "gan": (),
     "graph_net": (),

@@ -73,6 +73,7 @@ FAMILIES = {
 }
 _CREATION = (
     *("zeros", "ones", "full", "arange", "eye", "normal", "uniform", "from_numpy", "from_array"),
+    "from_memmap",
 )
 _OWN_OPS = ("custom_op",)
 _READ = (

@@ -52,4 +52,5 @@ def one_hot(
     number = as_size("one_hot", "classes", classes, low=1)
     check_labels("one_hot", labels, number)
     # int64 holds every class, which a narrow dtype of the labels may not.
-    return (labels.astype(np.int64).expand_dims(-1) == arange(number)).astype(dtype)
+    numbers: Tensor[Any, NoneTape, np.int64] = arange(number)
+    return (labels.astype(np.int64).expand_dims(-1) == numbers).astype(dtype)

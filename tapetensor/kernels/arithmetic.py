@@ -16,6 +16,7 @@ from tapetensor.kernels.numerics.blocks import LARGE, in_blocks
 from tapetensor.kernels.numerics.broadcasting import sum_to, summing_to, unchanged
 from tapetensor.kernels.numerics.steps import runs_steps
 from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import Zero
 
 # Nothing was broadcast, so nothing is summed.
 _BOTH_UNCHANGED = (unchanged, unchanged)
@@ -87,8 +88,8 @@ def power(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 def floor_divide(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """The largest whole number that is not above ``lhs / rhs``; its derivative is 0."""
     return lhs // rhs, (
-        lambda g: np.zeros_like(g, shape=lhs.shape),
-        lambda g: np.zeros_like(g, shape=rhs.shape),
+        Zero(lhs.shape),
+        Zero(rhs.shape),
     )
 
 
@@ -179,12 +180,12 @@ def rdivide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 
 def floor_divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``x // number``; the derivative is 0."""
-    return x // number, (np.zeros_like,)
+    return x // number, (Zero(),)
 
 
 def rfloor_divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``number // x``; the derivative is 0."""
-    return number // x, (np.zeros_like,)
+    return number // x, (Zero(),)
 
 
 def remainder_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
@@ -221,7 +222,7 @@ def _over_squares(x: Array | float, y: Array) -> Array:
 def power_number(x: Array, exponent: float) -> tuple[Array, Pullbacks]:
     """``x ** exponent``; the derivative of ``x ** 0`` is 0 everywhere."""
     if exponent == 0:
-        return x**exponent, (np.zeros_like,)
+        return x**exponent, (Zero(),)
     return _raised(x, exponent), (lambda g: np.multiply(g, exponent * _raised(x, exponent - 1)),)
 
 

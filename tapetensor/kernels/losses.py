@@ -350,7 +350,9 @@ def _weighted(probabilities: Array, logarithms: Array) -> Array:
 
 def _where_any_counts(logits: Array, totals: Array) -> Array:
     # A row without any probability counts nothing, whatever its logits: infinities and NaN of it
-    # would meet its 0 in the slope.
+    # would meet its 0 in the slope. To choose among all elements takes a fifth of the whole loss.
+    if type(totals) is np.ndarray and totals.all():
+        return logits
     counting: Array = np.where(totals == 0, 0, logits)
     return counting
 

@@ -11,18 +11,9 @@ from collections.abc import Callable, Sequence
 from operator import is_not
 from typing import Final, NamedTuple
 
+from mypy import nodes
 from mypy.argmap import map_actuals_to_formals
 from mypy.checker import TypeChecker
-from mypy.nodes import (
-    ARG_POS,
-    ARG_STAR,
-    ARG_STAR2,
-    ArgKind,
-    CallExpr,
-    Decorator,
-    OverloadedFuncDef,
-    TypeInfo,
-)
 from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
     CallableType,
@@ -38,12 +29,17 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
-from tapetensor.mypy_plugin.kinds import accepts, bounded, described, is_tensor, kinds_in_words
-from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
+from tapetensor.mypy_plugin.names import OPERATORS, TENSOR, node_of
+from tapetensor.mypy_plugin.reading import (
+    accepts,
+    bounded,
+    described,
+    is_tensor,
+    kinds_in_words,
+    read_int,
+)
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, OPERAND_KIND
 from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
-from tapetensor.mypy_plugin.shapes.reading import read_int
-from tapetensor.mypy_plugin.symbols import node_of
 
 _OURS: Final = "tapetensor."
 # Cures by the name of an argument, and by that of an op which others know with more arguments.
@@ -59,9 +55,9 @@ def function_signature(fullname: str) -> Callable[[FunctionSigContext], Function
     def fitting_arguments(context: FunctionSigContext) -> FunctionLike:
         node = node_of(fullname)
         name = fullname.rpartition(".")[2]
-        if isinstance(node, TypeInfo):
+        if isinstance(node, nodes.TypeInfo):
             return _checked(context, node, name, _signatures(node, "__init__"))
-        items = node.type if isinstance(node, OverloadedFuncDef) else None
+        items = node.type if isinstance(node, nodes.OverloadedFuncDef) else None
         return _checked(context, node, name, items.items if isinstance(items, Overloaded) else [])
 
     return fitting_arguments
@@ -83,11 +79,11 @@ def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike
     return fitting_arguments
 
 
-def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
+def _signatures(info: nodes.TypeInfo, name: str) -> list[CallableType]:
     """Return the overloads of a method, without `self`."""
     node = info.get_method(name)
     # A method whose overloads are written elsewhere is a decorated one.
-    typed = node.var if isinstance(node, Decorator) else node
+    typed = node.var if isinstance(node, nodes.Decorator) else node
     found = None if typed is None else get_proper_type(typed.type)
     # Users of other libraries write methods of tensors with other arguments.
     is_read = isinstance(found, Overloaded) or info.fullname == TENSOR
@@ -98,7 +94,7 @@ def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
     return [
         _without_self(one)
         for one in (found.items if is_read and isinstance(found, FunctionLike) else [])
-        if one.arg_types and one.arg_kinds[0] is ARG_POS
+        if one.arg_types and one.arg_kinds[0] is nodes.ARG_POS
     ]
 
 
@@ -120,7 +116,7 @@ class _Given(NamedTuple):
     """The arguments of a call, as they are written."""
 
     types: list[Type]
-    kinds: list[ArgKind]
+    kinds: list[nodes.ArgKind]
     names: Sequence[str | None]
 
 
@@ -154,11 +150,11 @@ def _given(context: Context, is_operator: bool) -> _Given | None:
     api, called = context.api, context.context
     assert isinstance(api, TypeChecker)
     inner = [one for formal in context.args for one in formal]
-    if isinstance(called, CallExpr) and not is_operator:
+    if isinstance(called, nodes.CallExpr) and not is_operator:
         expressions, kinds, names = called.args, called.arg_kinds, called.arg_names
     else:
-        expressions, kinds, names = inner, [ARG_POS] * len(inner), [None] * len(inner)
-    if ARG_STAR in kinds or ARG_STAR2 in kinds:
+        expressions, kinds, names = inner, [nodes.ARG_POS] * len(inner), [None] * len(inner)
+    if nodes.ARG_STAR in kinds or nodes.ARG_STAR2 in kinds:
         return None
     return _Given([type_of(one, api) for one in expressions], kinds, names)
 
@@ -246,7 +242,9 @@ def _takes_all(given: _Given, item: CallableType, formals: list[list[int]]) -> b
     for kind, actuals in zip(item.arg_kinds, formals, strict=True):
         if len(actuals) > 1 and not kind.is_star():
             return False
-        if any(given.kinds[one] is ARG_POS for one in actuals) and not kind.is_positional(True):
+        if any(given.kinds[one] is nodes.ARG_POS for one in actuals) and not kind.is_positional(
+            True
+        ):
             return False
     return sum(map(len, formals)) == len(given.types)
 
@@ -261,7 +259,7 @@ def _too_many(op: str, given: _Given, items: list[CallableType]) -> str | None:
             there = f"{', '.join(others)} and {last}" if others else last
             return f"there is no argument {name}; it takes {there}"
     most = max(sum(kind.is_positional() for kind in item.arg_kinds) for item in items)
-    positional = given.kinds.count(ARG_POS)
+    positional = given.kinds.count(nodes.ARG_POS)
     if positional <= most:
         return None
     sizes = [read_int(found) for found in given.types]

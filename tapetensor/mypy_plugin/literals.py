@@ -9,62 +9,70 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mypy import types
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type
 from mypy.nodes import Expression, IntExpr, RefExpr
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodSigContext
-from mypy.types import (
-    CallableType,
-    FunctionLike,
-    Instance,
-    LiteralType,
-    TupleType,
-    Type,
-    TypeVarId,
-    TypeVarType,
-    UnionType,
-    get_proper_type,
-)
 
-from tapetensor.mypy_plugin.displays import is_displayed
-from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int, members
 from tapetensor.mypy_plugin.names import ELSEWHERE
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    has_dims,
+    is_endless,
+    is_int,
+    members,
+    read_int,
+    write_known,
+)
 from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
+from tapetensor.mypy_plugin.shapes.sizes import size_of
+from tapetensor.mypy_plugin.statements import is_displayed
+from tapetensor.rules.dims import INT, Size
 
 
-def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
+def function_signature(fullname: str) -> Callable[[FunctionSigContext], types.FunctionLike] | None:
     """Return the hook for the signature of a function or a class."""
     return None if fullname.startswith(ELSEWHERE) else narrow_sizes
 
 
-def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+def function_result(fullname: str) -> Callable[[FunctionContext], types.Type] | None:
     """Return the hook for the result of a call of a function or a class."""
     return None if fullname.startswith(ELSEWHERE) else keep_sizes
 
 
-def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
+def method_signature(fullname: str) -> Callable[[MethodSigContext], types.FunctionLike] | None:
     """Return the hook for the signature of a method."""
     return None if fullname.startswith(ELSEWHERE) else open_method
 
 
-def open_method(context: MethodSigContext) -> FunctionLike:
+def open_method(context: MethodSigContext) -> types.FunctionLike:
     """Return the signature that takes known sizes where it says `int`."""
     return _opened(settle_dropped(context))
 
 
-def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
+def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
     """Return the signature with literals for the type variables that stand for a size alone."""
     item = _opened(settle_dropped(context))
-    result = get_proper_type(item.ret_type)
-    if not item.variables or not isinstance(result, Instance) or not has_dims(result):
+    result = types.get_proper_type(item.ret_type)
+    if not item.variables or not _holds_dims(result):
         return item
-    sizes: dict[TypeVarId, Type] = {}
-    for formal, arguments in zip(item.arg_types, context.args, strict=True):
-        variable = get_proper_type(formal)
-        if len(arguments) == 1 and isinstance(variable, TypeVarType):
-            literal = _literal(arguments[0], context)
-            if literal is not None and _may_be_int(variable.upper_bound):
-                sizes[variable.id] = literal
+    sizes: dict[types.TypeVarId, types.Type] = {}
+    given: dict[int, types.Type] = {}
+    for index, (formal, arguments) in enumerate(zip(item.arg_types, context.args, strict=True)):
+        variable = types.get_proper_type(formal)
+        if len(arguments) != 1 or not isinstance(variable, types.TypeVarType):
+            continue
+        size = _size(arguments[0], context) if _may_be_int(variable.upper_bound) else None
+        if size is not None:
+            sizes[variable.id] = size
+            found = context.api.get_expression_type(arguments[0])
+            if (
+                not isinstance(types.get_proper_type(found), types.LiteralType)
+                and _literal(found) is None
+            ):
+                # It is an int for mypy: a member of an `IntEnum`, or computed from names.
+                given[index] = found
     assert isinstance(context.api, TypeChecker)
     wanted = context.api.expr_checker.type_context[-1]
     wants_ints = wanted is not None and _says_int(wanted)
@@ -75,13 +83,15 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
         only = {variable_id: sizes[variable_id]}
         if sum(expand_type(formal, only) != formal for formal in item.arg_types) > 1:
             del sizes[variable_id]
-    return settled(item, sizes)
+    narrowed = settled(item, sizes)
+    formals = [given.get(index, one) for index, one in enumerate(narrowed.arg_types)]
+    return narrowed.copy_modified(arg_types=formals)
 
 
-def keep_sizes(context: FunctionContext) -> Type:
+def keep_sizes(context: FunctionContext) -> types.Type:
     """Return the result with the literals that its shape was inferred from."""
-    result = get_proper_type(context.default_return_type)
-    if not isinstance(result, Instance) or not has_dims(result):
+    result = types.get_proper_type(context.default_return_type)
+    if not isinstance(result, types.Instance) or not has_dims(result):
         return context.default_return_type
     assert isinstance(context.api, TypeChecker)
     if is_displayed(context.context, context.api):
@@ -89,7 +99,20 @@ def keep_sizes(context: FunctionContext) -> Type:
     return result.copy_modified(args=[_with_ints(one, _remembered) for one in result.args])
 
 
-def _opened(item: CallableType) -> CallableType:
+def _holds_dims(found: types.Type) -> bool:
+    """Tell whether a type is that of a tensor or a module, or of a tuple or an iterable of such."""
+    proper = types.get_proper_type(found)
+    if has_dims(proper):
+        return True
+    if isinstance(proper, types.TupleType):
+        return any(map(_holds_dims, proper.items))
+    is_ours = isinstance(proper, types.Instance) and proper.type.module_name.startswith(
+        "tapetensor."
+    )
+    return is_ours and isinstance(proper, types.Instance) and any(map(_holds_dims, proper.args))
+
+
+def _opened(item: types.CallableType) -> types.CallableType:
     """Return a signature whose parameters have open dims where they say `int`.
 
     Without the plugin ``zeros((5,))`` is a ``Tensor1D[int]``, and may be passed as one. That it is
@@ -101,59 +124,79 @@ def _opened(item: CallableType) -> CallableType:
     return item.copy_modified(arg_types=formals)
 
 
-def _open_dims(formal: Type) -> Type:
+def _open_dims(formal: types.Type) -> types.Type:
     if is_endless(formal):
         return formal
-    proper = get_proper_type(formal)
-    if isinstance(proper, UnionType):
+    proper = types.get_proper_type(formal)
+    if isinstance(proper, types.UnionType):
         items = [_open_dims(item) for item in proper.items]
         same = all(one is two for one, two in zip(items, proper.items, strict=True))
-        return formal if same else UnionType(items, proper.line, proper.column)
-    if not isinstance(proper, Instance) or not has_dims(proper) or not _says_int(proper):
+        return formal if same else types.UnionType(items, proper.line, proper.column)
+    if not isinstance(proper, types.Instance) or not has_dims(proper) or not _says_int(proper):
         return formal
     return proper.copy_modified(args=[_with_ints(one, lambda _: ANYTHING) for one in proper.args])
 
 
-def _literal(expression: Expression, context: FunctionSigContext) -> LiteralType | None:
-    """Return the literal type of a number, or of a name for one."""
-    if not isinstance(expression, IntExpr | RefExpr):
-        return None
-    found = get_proper_type(context.api.get_expression_type(expression))
-    if isinstance(found, Instance) and found.last_known_value is not None:
-        found = found.last_known_value
-    return found if isinstance(found, LiteralType) and type(found.value) is int else None
+def _size(expression: Expression, context: FunctionSigContext) -> types.Type | None:
+    """Return the type of a size: of a number, a name for one, or what is computed from names."""
+    integer = context.api.named_generic_type("builtins.int", [])
+    found = context.api.get_expression_type(expression)
+    number = read_int(found)
+    if number is not None:
+        return (
+            types.LiteralType(number, integer)
+            if isinstance(expression, IntExpr | RefExpr)
+            else None
+        )
+    assert isinstance(context.api, TypeChecker)
+    size = size_of(expression, context.api) if is_int(found) else INT
+    return write_known(size, integer) if isinstance(size, Size) else None
 
 
-def _may_be_int(bound: Type) -> bool:
+def _may_be_int(bound: types.Type) -> bool:
     """Tell whether a type variable with a bound stands for a size, or for one or several."""
     return any(map(is_int, members(bound)))
 
 
-def _says_int(wanted: Type) -> bool:
+def _literal(found: types.Type) -> types.LiteralType | None:
+    """Return what mypy remembers of an int, which fits a literal."""
+    proper = types.get_proper_type(found)
+    return (
+        proper.last_known_value if isinstance(proper, types.Instance) and is_int(proper) else None
+    )
+
+
+def _says_int(wanted: types.Type) -> bool:
     """Tell whether a context asks for plain ints."""
     if is_endless(wanted):
         return False
-    proper = get_proper_type(wanted)
-    if isinstance(proper, UnionType | TupleType):
+    proper = types.get_proper_type(wanted)
+    if isinstance(proper, types.UnionType | types.TupleType):
         return any(_says_int(item) for item in proper.items)
-    if isinstance(proper, Instance):
+    if isinstance(proper, types.Instance):
         if is_int(proper):
             return proper.last_known_value is None
         return any(_says_int(item) for item in proper.args)
     return False
 
 
-def _with_ints(argument: Type, replace: Callable[[Instance], Type]) -> Type:
+def _with_ints(argument: types.Type, replace: Callable[[types.Instance], types.Type]) -> types.Type:
     """Return an argument of a tensor's, or a module's, type with its ints replaced."""
     if is_endless(argument):
         return argument
-    proper = get_proper_type(argument)
-    if isinstance(proper, TupleType):
+    proper = types.get_proper_type(argument)
+    if isinstance(proper, types.TupleType):
         return proper.copy_modified(items=[_with_ints(item, replace) for item in proper.items])
-    return replace(proper) if isinstance(proper, Instance) and is_int(proper) else argument
+    if not isinstance(proper, types.Instance):
+        return argument
+    is_number = is_int(proper) or proper.type.has_base("enum.IntEnum")
+    return replace(proper) if is_number else argument
 
 
-def _remembered(number: Instance) -> Type:
+def _remembered(number: types.Instance) -> types.Type:
     """Return the literal that mypy remembers of an int, or the int."""
-    value = number.last_known_value
-    return number if value is None else LiteralType(value.value, value.fallback)
+    value = read_int(number)
+    if value is None or number.last_known_value is None:
+        return number
+    integers = [one for one in number.type.mro if one.fullname == "builtins.int"]
+    return types.LiteralType(value, types.Instance(integers[0], []))

@@ -1,8 +1,11 @@
-"""The full names by which mypy knows our classes and functions."""
+"""The full names by which mypy knows our classes and functions, and what it has read under them."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from mypy.lookup import lookup_fully_qualified
+from mypy.nodes import MypyFile, SymbolNode, TypeInfo
 
 TENSOR = "tapetensor.tensor.tensor.Tensor"
 TENSOR_BASE = "tapetensor.tensor.base.TensorBase"
@@ -55,3 +58,31 @@ def op_called(name: str) -> str:
     """Return the name of an op, as errors say it, of a method, operator or function."""
     plain = name.removeprefix("__").removesuffix("__")
     return OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
+
+
+# mypy fills this, by full name, while it runs.
+_modules: dict[str, MypyFile] = {}
+
+
+def set_modules(modules: dict[str, MypyFile]) -> None:
+    """Take note of the modules of a run."""
+    global _modules  # mypy hands them to its plugins once per run
+    _modules = modules
+
+
+def node_of(fullname: str) -> SymbolNode | None:
+    """Return what a full name stands for; None for a local one, and one that is not known yet."""
+    found = lookup_fully_qualified(fullname, _modules)
+    return None if found is None else found.node
+
+
+def class_named(fullname: str) -> TypeInfo | None:
+    """Return the class with a full name."""
+    node = node_of(fullname)
+    return node if isinstance(node, TypeInfo) else None
+
+
+def member_of(info: TypeInfo, name: str) -> SymbolNode | None:
+    """Return what a class has under a name, be it inherited."""
+    found = info.get(name)
+    return None if found is None else found.node

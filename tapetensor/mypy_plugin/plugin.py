@@ -25,14 +25,25 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import AnyType, Type, TypeOfAny
 from typing_extensions import override
 
-from tapetensor.mypy_plugin import arguments, elsewhere, literals, modules, shapes, symbols, truth
-from tapetensor.mypy_plugin.guard import guarded
+from tapetensor.mypy_plugin import arguments, literals, modules, names, shapes, spellings, truth
+from tapetensor.mypy_plugin.names import ELSEWHERE
+from tapetensor.mypy_plugin.reporting import guarded
 
 # The rooms, in the order in which their hooks run.
-ROOMS: tuple[ModuleType, ...] = (shapes, literals, modules, arguments, truth, elsewhere)
+ROOMS: tuple[ModuleType, ...] = (shapes, literals, modules, arguments, truth, spellings)
 
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
+    # Most names are Python's own, of which a class that is read later changes nothing.
+    return (_hooks_of_others if fullname.startswith(ELSEWHERE) else _found)(question, fullname)
+
+
+@cache
+def _hooks_of_others(question: str, fullname: str) -> list[Callable[[Any], Any]]:
+    return _found(question, fullname)
+
+
+def _found(question: str, fullname: str) -> list[Callable[[Any], Any]]:
     return [hook for ask in _asked(question) if (hook := ask(fullname)) is not None]
 
 
@@ -65,7 +76,8 @@ def _question(of_mypy: Callable[[Any, str], Any], question: str, answer: str) ->
                 context = context._replace(**{answer: own(context)})
             for hook in hooks:
                 result = guarded(hook, lambda asked: getattr(asked, answer))(context)
-                context = context._replace(**{answer: result})
+                if result is not getattr(context, answer):
+                    context = context._replace(**{answer: result})
             return getattr(context, answer)
 
         return run if hooks else None
@@ -88,7 +100,7 @@ class TapeTensorPlugin(Plugin):
     def set_modules(self, modules: dict[str, MypyFile]) -> None:
         """Take note of what mypy has read, so that the rooms can look up names."""
         super().set_modules(modules)
-        symbols.set_modules(modules)
+        names.set_modules(modules)
 
     @override
     def report_config_data(self, ctx: ReportConfigContext) -> str:

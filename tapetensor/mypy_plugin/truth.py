@@ -11,39 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from mypy.nodes import (
-    AssertStmt,
-    CallExpr,
-    ClassDef,
-    ComparisonExpr,
-    ConditionalExpr,
-    Context,
-    Expression,
-    FuncDef,
-    GeneratorExpr,
-    IfStmt,
-    MatchStmt,
-    MemberExpr,
-    MypyFile,
-    NameExpr,
-    Node,
-    OpExpr,
-    Statement,
-    UnaryExpr,
-    Var,
-    WhileStmt,
-)
+from mypy import nodes
 from mypy.plugin import AttributeContext, CheckerPluginInterface, FunctionContext, MethodContext
 from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, NoneType, TupleType, Type, get_proper_type
 
 from tapetensor.errors import ShapeError
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.assignments import assignments_of, function_of, statements
-from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
-from tapetensor.mypy_plugin.kinds import is_endless, members
+from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR
-from tapetensor.mypy_plugin.shapes.reading import read_tensor
+from tapetensor.mypy_plugin.reading import is_endless, members, read_tensor
+from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH
+from tapetensor.mypy_plugin.statements import assignments_of, function_of, statements
 from tapetensor.rules.dims import Dims
 from tapetensor.rules.indexing import check_single, check_truth, has_several
 
@@ -107,7 +85,7 @@ def take_truth(context: FunctionContext) -> Type:
 def compare_items(context: FunctionContext) -> Type:
     """Report many elements that `max`, `min` or `sorted` compare; a key is what is compared."""
     called, made = context.context, context.default_return_type
-    if not isinstance(called, CallExpr) or "key" in called.arg_names:
+    if not isinstance(called, nodes.CallExpr) or "key" in called.arg_names:
         return made
     op, given = _name(called), [one for each in context.arg_types for one in each]
     compared = [*_items(given[0])] if len(given) == 1 else given
@@ -118,7 +96,7 @@ def compare_items(context: FunctionContext) -> Type:
 def compare_parts(context: MethodContext) -> Type:
     """Report ``==`` of data classes, tuples and lists that hold many elements."""
     sides = [context.type, *(one for each in context.arg_types for one in each)]
-    parts = [[*_compared(side, flow.tree(context.api))] for side in sides]
+    parts = [[*_compared(side, reporting.tree(context.api))] for side in sides]
     if all(parts):
         cure = "compare the parts one by one, with (x == y).all()"
         _report_parts(context.api, context.context, "==", parts[0], cure)
@@ -135,20 +113,24 @@ def look_for(context: MethodContext) -> Type:
 
 def ask_result(context: FunctionContext | MethodContext) -> Type:
     """Report the truth of a result, and of the parameters of the function around it."""
-    made, conditions = context.default_return_type, _conditions_of(flow.tree(context.api))
+    made = context.default_return_type
+    if not reporting.is_heard(context.api):
+        return made
+    conditions = _conditions_of(reporting.tree(context.api))
     for condition in conditions.of_value(context.context):
         _report_truth(context.api, condition.node, condition.op, made)
-    for condition in conditions.of_parameters(flow.unit(context.api)):
+    for condition in conditions.of_parameters(reporting.unit(context.api)):
         _report_truth(context.api, condition.node, condition.op, condition.declared)
     return made
 
 
 def ask_attribute(context: AttributeContext) -> Type:
     """Report the truth of an attribute."""
-    for condition in _conditions_of(flow.tree(context.api)).of_value(context.context):
-        found = context.default_attr_type
-        _report_truth(context.api, condition.node, condition.op, found)
-    return context.default_attr_type
+    found = context.default_attr_type
+    if reporting.is_heard(context.api):
+        for condition in _conditions_of(reporting.tree(context.api)).of_value(context.context):
+            _report_truth(context.api, condition.node, condition.op, found)
+    return found
 
 
 class _Condition(NamedTuple):
@@ -160,7 +142,7 @@ class _Condition(NamedTuple):
         declared: the type of a parameter, if it is one.
     """
 
-    node: Expression
+    node: nodes.Expression
     op: str
     declared: Type | None = None
 
@@ -168,11 +150,11 @@ class _Condition(NamedTuple):
 class _Conditions:
     """The conditions of a file, by what is asked or assigned to the name that is asked."""
 
-    def __init__(self, tree: MypyFile) -> None:
+    def __init__(self, tree: nodes.MypyFile) -> None:
         self.statements = tree.defs
         known = assignments_of(tree)
-        self._values: dict[Context, list[_Condition]] = {}
-        self._parameters: dict[Node, list[_Condition]] = {}
+        self._values: dict[nodes.Context, list[_Condition]] = {}
+        self._parameters: dict[nodes.Node, list[_Condition]] = {}
         functions = [*_functions(tree.defs)]
         units = {
             variable.variable: function
@@ -183,16 +165,20 @@ class _Conditions:
         for node, op in _asked(tree):
             value = known.value(node)
             self._values.setdefault(value, []).append(_Condition(node, op))
-            variable = node.node if isinstance(node, NameExpr) else None
-            if isinstance(variable, Var) and variable in units and not known.is_stored(variable):
+            variable = node.node if isinstance(node, nodes.NameExpr) else None
+            if (
+                isinstance(variable, nodes.Var)
+                and variable in units
+                and not known.is_stored(variable)
+            ):
                 condition = _Condition(node, op, variable.type)
                 self._parameters.setdefault(units[variable], []).append(condition)
 
-    def of_value(self, value: Context) -> list[_Condition]:
+    def of_value(self, value: nodes.Context) -> list[_Condition]:
         """Return where the truth of a value is asked."""
         return self._values.get(value, [])
 
-    def of_parameters(self, unit: Node) -> list[_Condition]:
+    def of_parameters(self, unit: nodes.Node) -> list[_Condition]:
         """Return where the truth of a parameter of a function, or of one in it, is asked."""
         return self._parameters.get(unit, [])
 
@@ -200,61 +186,61 @@ class _Conditions:
 _last: list[_Conditions] = []
 
 
-def _conditions_of(tree: MypyFile) -> _Conditions:
+def _conditions_of(tree: nodes.MypyFile) -> _Conditions:
     # The file may be an old one: the daemon puts new statements into it.
     if not _last or _last[0].statements is not tree.defs:
         _last[:] = [_Conditions(tree)]
     return _last[0]
 
 
-def _functions(body: Sequence[Statement]) -> Iterator[FuncDef]:
+def _functions(body: Sequence[nodes.Statement]) -> Iterator[nodes.FuncDef]:
     """Yield the outermost functions of a file, the methods of classes among them."""
     for statement in body:
         function = function_of(statement)
         if function is not None:
             yield function
-        elif isinstance(statement, ClassDef):
+        elif isinstance(statement, nodes.ClassDef):
             yield from _functions(statement.defs.body)
 
 
-def _asked(tree: MypyFile) -> Iterator[tuple[Expression, str]]:
+def _asked(tree: nodes.MypyFile) -> Iterator[tuple[nodes.Expression, str]]:
     """Yield what the truth of is asked in a file, and by what."""
     for statement in statements(tree.defs):
         match statement:
-            case IfStmt(expr=tests):
+            case nodes.IfStmt(expr=tests):
                 for test in tests:
                     yield from _within(test, "if")
-            case WhileStmt(expr=test):
+            case nodes.WhileStmt(expr=test):
                 yield from _within(test, "while")
-            case AssertStmt(expr=test):
+            case nodes.AssertStmt(expr=test):
                 yield from _within(test, "assert")
-            case MatchStmt(guards=guards):
+            case nodes.MatchStmt(guards=guards):
                 for guard in filter(None, guards):
                     yield from _within(guard, "if")
     for expression in get_subexpressions(tree):
         match expression:
-            case ConditionalExpr(cond=test):
+            case nodes.ConditionalExpr(cond=test):
                 yield from _within(test, "if")
-            case GeneratorExpr(condlists=lists):
+            case nodes.GeneratorExpr(condlists=lists):
                 for test in (one for each in lists for one in each):
                     yield from _within(test, "if")
-            case OpExpr(op="and" | "or" as op, left=left):
+            case nodes.OpExpr(op="and" | "or" as op, left=left):
                 yield from _within(left, op)
-            case UnaryExpr(op="not", expr=inner):
+            case nodes.UnaryExpr(op="not", expr=inner):
                 yield from _within(inner, "not")
-            case ComparisonExpr(operands=[_, _, _, *_]):
+            case nodes.ComparisonExpr(operands=[_, _, _, *_]):
                 # ``0 < x < 1`` asks whether the first of the two holds.
                 yield expression, "a chain of comparisons"
 
 
-def _within(test: Expression, op: str) -> Iterator[tuple[Expression, str]]:
+def _within(test: nodes.Expression, op: str) -> Iterator[tuple[nodes.Expression, str]]:
     """Yield what a condition asks the truth of; the left side of ``and`` is asked by that."""
     match test:
-        case OpExpr(op="and" | "or", right=right):
+        case nodes.OpExpr(op="and" | "or", right=right):
             yield from _within(right, op)
-        case UnaryExpr(op="not"):
+        case nodes.UnaryExpr(op="not"):
             pass
-        case ComparisonExpr(operands=[_, _, _, *_]):
+        case nodes.ComparisonExpr(operands=[_, _, _, *_]):
             pass
         case _:
             yield test, op
@@ -286,7 +272,7 @@ def _parts(found: Type) -> Iterator[Type]:
             yield from _parts(item)
 
 
-def _compared(found: Type, tree: MypyFile) -> Iterator[Type]:
+def _compared(found: Type, tree: nodes.MypyFile) -> Iterator[Type]:
     """Yield what ``==`` compares of a value that is compared by its parts."""
     proper = get_proper_type(found)
     if _is_parted(found):
@@ -296,11 +282,15 @@ def _compared(found: Type, tree: MypyFile) -> Iterator[Type]:
         fields = proper.type.metadata.get("dataclass", {}).get("attributes", ())
         method = proper.type.get_method("__eq__")
         is_own = method is not None and method.info.fullname != "builtins.object"
-        options = [one for one in proper.type.defn.decorators if isinstance(one, CallExpr)]
+        options = [one for one in proper.type.defn.decorators if isinstance(one, nodes.CallExpr)]
         if not is_own and not any("eq" in one.arg_names for one in options):
             for name in [one["name"] for one in fields]:
                 node = proper.type.get(name)
-                if node is not None and isinstance(node.node, Var) and node.node.type is not None:
+                if (
+                    node is not None
+                    and isinstance(node.node, nodes.Var)
+                    and node.node.type is not None
+                ):
                     yield from _parts(node.node.type)
 
 
@@ -311,28 +301,30 @@ def _is_parted(found: Type) -> bool:
     )
 
 
-def _name(called: Context) -> str:
-    callee = called.callee if isinstance(called, CallExpr) else None
-    return callee.name if isinstance(callee, NameExpr | MemberExpr) else "a number"
+def _name(called: nodes.Context) -> str:
+    callee = called.callee if isinstance(called, nodes.CallExpr) else None
+    return callee.name if isinstance(callee, nodes.NameExpr | nodes.MemberExpr) else "a number"
 
 
 def _report_parts(
-    api: CheckerPluginInterface, where: Context, op: str, found: list[Type], cure: str
+    api: CheckerPluginInterface, where: nodes.Context, op: str, found: list[Type], cure: str
 ) -> None:
     for one in found:
         for shape in [shape for part in _parts(one) for shape in _shapes_of_many(part)][:1]:
             _report(api, where, partial(check_truth, op, shape, cure))
 
 
-def _report_truth(api: CheckerPluginInterface, where: Context, op: str, found: Type | None) -> None:
+def _report_truth(
+    api: CheckerPluginInterface, where: nodes.Context, op: str, found: Type | None
+) -> None:
     may_be_none = any(isinstance(one, NoneType) for one in members(found))
     cure = "`is not None` asks whether there is one" if may_be_none else ""
     for shape in _shapes_of_many(found) if found is not None else ():
         _report(api, where, partial(check_truth, op, shape, cure))
 
 
-def _report(api: CheckerPluginInterface, where: Context, check: Callable[[], None]) -> None:
+def _report(api: CheckerPluginInterface, where: nodes.Context, check: Callable[[], None]) -> None:
     try:
         check()
     except ShapeError as error:
-        flow.report(api, str(error), where, SHAPE_MISMATCH)
+        reporting.report(api, str(error), where, SHAPE_MISMATCH)

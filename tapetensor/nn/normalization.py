@@ -10,7 +10,6 @@ from tapetensor.arguments import as_number, as_size
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.arrays.stand_ins import plain
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import normalization as kernels
 from tapetensor.kernels.numerics import mean as means
 from tapetensor.nn import init
@@ -20,7 +19,7 @@ from tapetensor.nn.inference_view import is_training
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.rules.dims import Size, sized
-from tapetensor.rules.layers import batch_norm_1d, batch_norm_2d
+from tapetensor.rules.layers import batch_norm_1d, batch_norm_2d, check_variance
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D
@@ -115,11 +114,7 @@ class BatchNorm(Module, Generic[N, W]):
         name = type(self).__name__
         trains, count = is_training(self, x), x.size // self.num_features
         if trains and count < 2:
-            raise ShapeError(
-                f"{name}: a variance needs two values per channel or more, a training input of "
-                f"shape {x.shape} has fewer; tapetensor.data.batches_exact leaves out a last batch "
-                "that is smaller than the others"
-            )
+            check_variance(name, sized(x.shape), Size.of(self.num_features))
         batch = x if batched else x.expand_dims(0)
         result = self._trained(batch, count) if trains else self._inferred(batch)
         return result if batched else result.squeeze(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tapetensor.errors import ShapeError
-from tapetensor.rules.dims import Dim, Dims, differ, written
+from tapetensor.rules.dims import ANY, Dim, Dims, computed, differ, product, written
 
 
 def check_features(op: str, shape: Dims, features: Dim) -> None:
@@ -27,6 +27,17 @@ def batch_norm_2d(op: str, shape: Dims, channels: Dim) -> None:
     if len(shape) not in (3, 4) or differ(shape[-3], channels):
         wanted = f"(B, {channels}, H, W) or ({channels}, H, W)"
         raise ShapeError(f"{op}: the input must have shape {wanted}, got {written(shape)}")
+
+
+def check_variance(op: str, shape: Dims, channels: Dim) -> None:
+    """Raise ShapeError if a training input has one value per channel, which has no variance."""
+    count = computed(lambda all_values, each: all_values / each or ANY, product(shape), channels)
+    if count.literal in (0, 1):
+        raise ShapeError(
+            f"{op}: a variance needs two values per channel or more, a training input of shape "
+            f"{written(shape)} has fewer; tapetensor.data.batches_exact leaves out a last batch "
+            "that is smaller than the others"
+        )
 
 
 def recurrent(op: str, shape: Dims, features: Dim) -> None:

@@ -128,6 +128,25 @@ def check_widths(op: str, count: int, shape: Sequence[Dim | int]) -> None:
         raise ShapeError(f"{op}: {count} pairs of widths for the axes of shape {written(shape)}")
 
 
+def check_repeated(op: str, mode: str, pair: tuple[int, int], size: int, shape: Dims) -> None:
+    """Raise ShapeError if an axis has fewer elements than a mode of padding repeats.
+
+    Args:
+        op: the name for the message.
+        mode: "reflect", "replicate" or "circular".
+        pair: how many elements are put before and behind.
+        size: of the axis.
+        shape: whose axis it is.
+    """
+    longest = {"reflect": size - 1, "replicate": size and max(pair), "circular": size}
+    if max(pair) > longest[mode]:
+        raise ShapeError(
+            f"{op}: widths {pair} are too large for an axis of size {size} of shape "
+            f'{written(shape)}; mode "{mode}" repeats at most {max(longest[mode], 0)} of its '
+            "elements"
+        )
+
+
 def split(op: str, shape: Dims, axis: int, count: int) -> Dim:
     """Return the size of each of `count` equal parts along an axis.
 

@@ -23,7 +23,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import StandIn
-from tapetensor.tape.pullbacks import CONSTANT, Pullback, Pullbacks
+from tapetensor.tape.pullbacks import CONSTANT, Pullback, Pullbacks, Zero
 
 # A list of six, for a backward pass empties it where it is:
 #   0  the id of the result, which is also the time stamp: a larger one is a later one
@@ -164,7 +164,10 @@ def plain_step(
                 return [output_id, kernel, None, origins, None, earlier[5] + 3]
     histories: list[Any] = [one.history for one in operands]
     is_own = all(map(is_kept, histories)) and not _has_data(kernel, options)
-    if not any(pullbacks):
+    # Of detached values alone no parameter gets a gradient, so that nothing is kept for it.
+    is_own = is_own and not all(map(is_detached, histories))
+    is_led = [one is not None and one.__class__ is not Zero for one in pullbacks]
+    if True not in is_led:
         return OWN if is_own else None
     length = 1 + max([one[5] for one in histories if one is not OWN], default=0) if is_own else 0
     if 0 < length <= MOST_KEPT:
@@ -173,8 +176,8 @@ def plain_step(
         return step
     found: list[Any] = []
     size = 0
-    for operand, earlier, pullback in zip(operands, histories, pullbacks, strict=True):
-        if pullback is not None:
+    for operand, earlier, leads in zip(operands, histories, is_led, strict=True):
+        if leads:
             found += (operand._id, earlier)
             size += 1 if earlier is None or earlier is OWN else 1 + earlier[5]
     return gap_step(output_id, kernel, tuple(found), size)
@@ -183,6 +186,20 @@ def plain_step(
 def is_kept(history: History) -> bool:
     """Tell whether a plain value belongs to a model, or is computed from such values alone."""
     return history is not None and history[2] is not None and history[5] > 0
+
+
+def detached_step(unique_id: int) -> Step:
+    """Return the history of a value that was detached: nothing is before it.
+
+    A program says by it that the value is a constant, so that an op on it and on a model's own
+    keeps its pullbacks: the next step of a recurrence, a discriminator on what was generated.
+    """
+    return [unique_id, detached_step, (), (), None, 1]
+
+
+def is_detached(history: History) -> bool:
+    """Tell whether a value is one that was detached."""
+    return history is not None and history is not OWN and history[2] == ()
 
 
 def gap_step(

@@ -45,6 +45,25 @@ def CONSTANT(_: Array) -> Array:  # noqa: N802  # a constant, and a function so 
     raise AssertionError("a constant has no pullback")
 
 
+class Zero:
+    """The pullback of an operand whose derivative is 0 everywhere: of `sign`, of `floor`.
+
+    A plain value that comes of such an op alone is a constant: no gradient is missing behind it.
+
+    Args:
+        shape: that of the operand, if it is not that of the cotangent.
+    """
+
+    __slots__ = ("_shape",)
+
+    def __init__(self, shape: tuple[int, ...] | None = None) -> None:
+        self._shape = shape
+
+    def __call__(self, g: Array) -> Array:
+        """Return zeros."""
+        return np.zeros_like(g, shape=self._shape)
+
+
 class JointPullbacks(tuple[Pullback | None, ...]):
     """Pullbacks that share one computation, which can leave out what only some of them need.
 

@@ -126,7 +126,10 @@ def replay(
 def _leave_plain(step: Step, pullbacks: Any, earlier: Any, done: BackwardPass) -> None:
     """Leave a plain value's step as the gap that it is from now on, which knows its past."""
     step[4] = None
-    if pullbacks is not None:
+    if pullbacks == ():
+        # A detached value stays one.
+        step[2] = ()
+    elif pullbacks is not None:
         step[1] = UsedUp(step[1])
         step[1].done = done
         parents = (step[3],) if step[3].__class__ is int else step[3]

@@ -26,6 +26,7 @@ from tapetensor.tape.history import (
     together,
 )
 from tapetensor.tape.ids import next_id
+from tapetensor.tape.pullbacks import Zero
 from tapetensor.tensor.base import TensorBase, check_numeric, check_same_dtype, rewrap
 from tapetensor.tensor.complaints import explained
 
@@ -99,6 +100,8 @@ def apply(
         history: Any = x.history
         if tape is not None:
             result.history = [output_id, kernel, pullbacks[0], x._id, history, 0]
+        elif pullbacks[0].__class__ is Zero:
+            result.history = plain_step(output_id, kernel, pullbacks, operands, options)
         elif history is None:
             result.history = [output_id, kernel, None, (x._id,), None, 1]
         elif history[2] is None and history[5] < MOST_IDS:

@@ -16,7 +16,7 @@ from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError, Untrace
 from tapetensor.pictures import calling_place
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gradients import Gradients, Tensorlike
-from tapetensor.tape.history import OWN, History, is_kept, joined
+from tapetensor.tape.history import OWN, History, detached_step, is_kept, joined
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.replay import Unused
 from tapetensor.tensor.base import (
@@ -160,7 +160,9 @@ class Ownership(TensorBase[S, T, D]):
         Tensor([3.], shape=(1,), dtype=float32, NoneTape)
         """
         constant = rewrap(self, plain(self._array), next_id(), None)
-        if self.tape is None and is_kept(self.history):
+        if self.tape is not None:
+            constant.history = detached_step(constant._id)
+        elif is_kept(self.history):
             constant.history = OWN
         return constant
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from tapetensor.arguments import as_size, check_choice
 from tapetensor.arrays.array import Array
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.kernels import indexing
 from tapetensor.kernels import shape as kernels
-from tapetensor.rules.rearranging import check_widths
+from tapetensor.rules.dims import sized
+from tapetensor.rules.rearranging import check_repeated, check_widths
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric
 from tapetensor.tensor.operands import number_like
@@ -129,12 +130,7 @@ def _as_pairs(widths: object, shape: tuple[int, ...]) -> tuple[Pair, ...]:
 
 def _places(mode: Mode, before: int, after: int, size: int, shape: tuple[int, ...]) -> Array:
     """Return where the elements of a padded axis come from."""
-    longest = {"reflect": size - 1, "replicate": size and max(before, after), "circular": size}
-    if max(before, after) > longest[mode]:
-        raise ShapeError(
-            f"pad: widths {(before, after)} are too large for an axis of size {size} of shape "
-            f'{shape}; mode "{mode}" repeats at most {max(longest[mode], 0)} of its elements'
-        )
+    check_repeated("pad", mode, (before, after), size, sized(shape))
     places = np.arange(-before, size + after)
     if mode == "replicate":
         return np.clip(places, 0, size - 1)

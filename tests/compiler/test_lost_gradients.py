@@ -102,7 +102,8 @@ def test_a_value_that_a_plan_computes_from_itself_for_ever_has_a_bounded_history
     decayed: Any = tt.compile(lambda state, rate: state * rate)
     for _ in range(2000):
         state = decayed(state, rate)
-    depth, earlier = 0, [state.history]
+    earlier: list[Any] = [state.history]
+    depth = 0
     while earlier:
         depth, earlier = depth + 1, [one for one in earlier[-1][3] if isinstance(one, list)]
     assert 0 < depth <= MOST_IDS

@@ -50,7 +50,7 @@ class _Renumbered:
         self.shape = tensor.shape
         self.dtype = tensor.dtype
 
-    def wrap_gradient(self, array: Any) -> Any:
+    def wrap_gradient(self, array: Any, origins: tuple[Any, ...] = ()) -> Any:
         return array
 
 

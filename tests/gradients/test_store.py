@@ -38,10 +38,9 @@ def test_a_gradient_has_the_shape_and_dtype_of_its_tensor_and_a_new_id() -> None
 def test_every_handle_of_a_tensor_finds_its_gradient() -> None:
     x = vector(1.0, 2.0)
     traced = x.trace()
-    spent = x.trace()
-    grads = spent.square().sum().backward()
+    grads = traced.square().sum().backward()
 
-    for handle in (x, traced, spent, traced.with_empty_tape()):
+    for handle in (x, traced, x.trace()):
         assert handle in grads
         assert grads[handle].numpy().tolist() == [2.0, 4.0]
 

@@ -217,7 +217,7 @@ def test_f_may_not_depend_on_one_of_its_inputs() -> None:
     assert (gradients[0].sum() + gradients[1].sum()).backward()[y].numpy().tolist() == [0.0] * 3
 
 
-def test_a_failure_spends_nothing() -> None:
+def test_a_failure_uses_nothing_up() -> None:
     x = _X.trace()
 
     with pytest.raises(tt.ShapeError, match=r"grad: f must return a scalar.*\(3,\)"):

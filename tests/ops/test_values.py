@@ -192,8 +192,9 @@ def test_a_total_next_to_the_limits_of_64_bits_is_exact(dtype: Any) -> None:
     assert up.sum().item() == up.cumulative_sum(0).numpy()[1] == highest
     assert down.sum().item() == down.cumulative_sum(0).numpy()[1] == lowest
     assert tt.from_numpy(np.array([highest // 5, 5], dtype)).prod().item() == highest // 5 * 5
-    compiled = tt.compile(lambda x: x.sum())
+    compiled: Any = tt.compile(lambda x: x.sum())
     assert compiled(up).item() == highest
-    for total in (tt.Tensor.sum, compiled):
+    totals: list[Any] = [tt.Tensor.sum, compiled]
+    for total in totals:
         with pytest.raises(tt.ArgumentValueError, match=r"sum: u?int64 does not hold .*float64"):
             total(tt.from_numpy(np.array([highest, 1], dtype)))

@@ -15,7 +15,7 @@ from typing import Any
 import mypy.main  # noqa: F401  # what api.run would import
 from mypy import api, version  # noqa: F401  # something to break
 
-from tapetensor.mypy_plugin import flow  # noqa: F401  # the same
+from tapetensor.mypy_plugin import reporting  # noqa: F401  # the same
 from tapetensor.mypy_plugin.modules import calling  # noqa: F401  # the same
 from tapetensor.mypy_plugin.shapes import calls, computed  # noqa: F401  # the same
 

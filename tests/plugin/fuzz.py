@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tapetensor.mypy_plugin.guard import RAISE
+from tapetensor.mypy_plugin.reporting import RAISE
 from tests.plugin.whole_programs import MODULES, Program, spoiled
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tapetensor.mypy_plugin import guard
+from tapetensor.mypy_plugin import reporting
 from tests.plugin.checked import CONFIGURATION, library_cache
 from tests.typing.runs import ROOT
 
@@ -53,7 +53,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "main.py").write_text(USES)
     monkeypatch.setenv("MYPYPATH", f"{tmp_path}{os.pathsep}{ROOT}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.delenv(guard.RAISE, raising=False)
+    monkeypatch.delenv(reporting.RAISE, raising=False)
     return tmp_path
 
 
@@ -163,7 +163,7 @@ def test_an_exception_becomes_one_note_and_the_check_goes_on(warm: Path) -> None
     assert "[shape-mismatch]" not in output
 
 
-@pytest.mark.parametrize("name", ["computed.class_of", "calling.add_call"])
+@pytest.mark.parametrize("name", ["computed.class_named", "calling.add_call"])
 def test_an_exception_in_an_annotation_or_a_class_becomes_one_note_too(
     warm: Path, name: str
 ) -> None:

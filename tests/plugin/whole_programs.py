@@ -280,7 +280,6 @@ class Program:
         if isinstance(made, Tensor):
             self._lines.append(f"    reveal_type({name})")
             self.shapes[len(self._lines)] = made.shape
-            # A variable that is not spent afterwards.
             if not made.owns_tape:
                 self._tensors[name] = made
 

@@ -142,7 +142,7 @@ def test_a_plain_value_of_data_holds_ids_and_no_arrays() -> None:
     gc.disable()
     try:
         w, x = Model().hidden.weight, X.exp()
-        recorded = weakref.ref(x.array)
+        recorded = weakref.ref(x._array)
         y = (x @ w).tanh()
         del x
         assert recorded() is None
@@ -157,7 +157,7 @@ def test_a_value_of_parameters_keeps_its_pullbacks_for_so_many_steps_and_no_more
     value = w
     for _ in range(3 * MOST_KEPT):
         value = value.exp() * 0.1
-        arrays.append(weakref.ref(value.array))
+        arrays.append(weakref.ref(value._array))
     gc.collect()
     assert sum(array() is not None for array in arrays) <= 1
     last = chain(w, MOST_KEPT)

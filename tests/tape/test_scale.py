@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ def test_a_loop_records_as_many_steps_as_it_runs_ops_and_memory_grows_with_them(
     assert counts[2] <= 5 * 400 + 10
 
     program(10)
-    sizes = [memory_of(lambda length=length: program(length)) for length in (200, 400, 800)]
+    sizes = [memory_of(partial(program, length)) for length in (200, 400, 800)]
     assert sizes[2] - sizes[1] < 2.5 * (sizes[1] - sizes[0])
     assert sizes[2] < 800 * 4_000
 

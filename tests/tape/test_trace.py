@@ -182,7 +182,7 @@ def test_a_mask_can_carry_a_tape() -> None:
     assert grads[x].numpy().tolist() == [0.0, 3.0]
 
 
-def test_backward_of_an_integer_tensor_is_refused_and_spends_nothing() -> None:
+def test_backward_of_an_integer_tensor_is_refused_and_uses_nothing_up() -> None:
     total: Any = tt.arange(3).trace().sum()
 
     with pytest.raises(tt.DTypeError, match="backward: a tensor of dtype int64 has no gradient"):

@@ -161,10 +161,11 @@ def test_a_retained_history_may_be_gone_back_through_any_number_of_times(
 
 def test_a_state_that_is_carried_on_is_detached_or_refused() -> None:
     cell = nn.Linear(2, 2, rng=np.random.default_rng(0))
-    h = tt.zeros((2, 2))
+    h: Any = tt.zeros((2, 2))
     for _ in range(3):
-        h = cell.forward(X.trace() + h.detach()).tanh()
-        assert len(losses.mse(h, Y).backward(wrt=cell)) == 2
+        state = cell.forward(X.trace() + h).tanh()
+        h = state.detach()
+        assert len(losses.mse(state, Y).backward(wrt=cell)) == 2
 
     carried: Any = cell.forward(X.trace()).tanh()
     losses.mse(carried, Y).backward(wrt=cell)

@@ -17,7 +17,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from tapetensor.mypy_plugin.guard import RAISE
+from tapetensor.mypy_plugin.reporting import RAISE
 
 ROOT = Path(__file__).parents[2]
 CACHES = ROOT / ".mypy_cache" / "tests"

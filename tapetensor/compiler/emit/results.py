@@ -24,8 +24,10 @@ from tapetensor.tape.history import (
     OWN,
     BackwardPass,
     Step,
+    detached_step,
     gap_step,
     ids_before,
+    is_detached,
     size_of,
     together,
 )
@@ -310,6 +312,8 @@ class ResultWriter:
         history = tensor.history
         if history is OWN:
             self._tensors.append(f"{local}.history = OWN")
+        elif is_detached(history):
+            self._tensors.append(f"{local}.history = detached_step({unique_id})")
         elif history is not None and history[2] is not None and not self.tapes.is_outside(history):
             self.tapes.results.append((tensor, local))
         elif history is not None and (source := self.stop(history)):
@@ -390,6 +394,7 @@ RESULT_NAMES: dict[str, Any] = {
     "OWN": OWN,
     "stop_at": stop_at,
     "used_up": used_up,
+    "detached_step": detached_step,
     "pass_of": pass_of,
     "common_tape": common_tape,
     "together": together,

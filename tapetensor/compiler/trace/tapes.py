@@ -17,7 +17,7 @@ from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import Gap, computed_outside
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.history import OWN, History, Step, ids_before
+from tapetensor.tape.history import OWN, History, Step, detached_step, ids_before, is_detached
 
 
 class Tapes:
@@ -68,7 +68,9 @@ class Tapes:
         if history is None or history is OWN:
             return history
         entered = history
-        if history[2] is not None:
+        if is_detached(history):
+            entered = detached_step(tensor.id)
+        elif history[2] is not None:
             found = ids_before(history)
             ids = tuple(sorted({*found, *[one for each in found.ranges for one in each]}))
             # Gradients stop at what was computed; of what is recorded that would be unexpected.
@@ -97,7 +99,7 @@ def kind_of(history: History) -> tuple[bool, ...]:
     """Return what a plan depends on of a history: what an op makes of it, and a backward pass."""
     if history is None:
         return ()
-    return history is OWN, history[2] is None, history[5] > 0
+    return history is OWN, history[2] is None, is_detached(history), history[5] > 0
 
 
 def overlap(

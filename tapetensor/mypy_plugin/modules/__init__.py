@@ -1,16 +1,13 @@
 """The room of modules: `model(x)`, what `build` can build, `Sequential` from end to end.
 
 ==================  =========================================================================
-``training``        gradients that reach no parameter
-``by_tape``         a `forward` for each tape
-``calling``         `model(x)` typed as `forward`; a misspelt `forward`
-``fields``          what stands behind the ``=`` of a field, kept for the runs to come
-``sizes``           sizes that a layer refuses, where it is constructed
+``calling``         `model(x)` typed as `forward`; a `forward` for each tape
+``classes``         which classes are modules, how they are made, and the fields they declare
+``defining``        fields and layers that nothing can be, where they are defined or made
 ``declaring``       what is made, given or declared in vain
-``defining``        fields that nothing can be, where the class is defined
 ``building``        dims and fields that `build` cannot work out, at the call of `build`
-``sequential``      the layers of a `Sequential` one after another
-``branches``        modules side by side, and beside their input
+``sequential``      layers one after another, side by side, and beside their input
+``training``        gradients that reach no parameter
 ==================  =========================================================================
 """
 
@@ -30,16 +27,12 @@ from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules import (
-    branches,
     building,
-    by_tape,
     calling,
     classes,
     declaring,
     defining,
-    fields,
     sequential,
-    sizes,
     training,
 )
 
@@ -51,7 +44,7 @@ def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
 
 def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
     """Answer for the constructors of layers."""
-    return sizes.check_constructed if classes.derives(fullname, names.MODULE) else None
+    return defining.check_constructed if classes.derives(fullname, names.MODULE) else None
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
@@ -68,14 +61,14 @@ def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike
     """Answer for the call of a module."""
     owner, _, method = fullname.rpartition(".")
     is_call = method in ("forward", "__call__") and classes.derives(owner, names.MODULE)
-    return by_tape.follow_tape if is_call else None
+    return calling.follow_tape if is_call else None
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     """Answer for the call of a `Sequential` or a class derived from it."""
     owner, _, method = fullname.rpartition(".")
-    if method in ("forward", "__call__") and owner in branches.BRANCHES:
-        return branches.apply_branches
+    if method in ("forward", "__call__") and owner in sequential.BRANCHES:
+        return sequential.apply_branches
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
         return sequential.apply_layers
     own = training.method_result(fullname)
@@ -84,7 +77,7 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def _checked(context: FunctionContext | MethodContext) -> Type:
     """Check what a call makes by where it stands: in a `forward`, in an `__init__`."""
-    by_tape.check_returned(context)
+    calling.check_returned(context)
     return declaring.check_made(context)
 
 
@@ -96,7 +89,7 @@ def _and_checked(hook: Callable[[Any], Type]) -> Callable[[Any], Type]:
 
 
 def _module_defined(context: Any) -> None:
-    fields.keep_kinds(context)
+    classes.keep_kinds(context)
     calling.add_call(context)
     calling.check_spelling(context)
     calling.check_forward(context)

@@ -1,28 +1,43 @@
-"""`model(x)` typed as `forward`."""
+"""`model(x)` typed as `forward`, and a `forward` for each tape.
+
+Two typed overloads may serve plain inputs and traced ones. What typing alone does not see: that
+the body for the tape returns a value that has lost it, and that a generic `forward` around such a
+one is right for either tape.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mypy.nodes import (
-    MDEF,
-    Decorator,
-    FuncDef,
-    OverloadedFuncDef,
-    PlaceholderNode,
-    SymbolTableNode,
-    TypeInfo,
-    Var,
-)
-from mypy.plugin import ClassDefContext
+from mypy import nodes
+from mypy.plugin import ClassDefContext, FunctionContext, MethodContext, MethodSigContext
 from mypy.server.trigger import make_trigger
+from mypy.types import (
+    CallableType,
+    FunctionLike,
+    Instance,
+    TupleType,
+    Type,
+    TypeVarType,
+    get_proper_type,
+)
 
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import MODULE_FORWARD, MODULE_NO_FORWARD
-from tapetensor.mypy_plugin.names import MODULE
-from tapetensor.mypy_plugin.symbols import member_of
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.names import (
+    ASKS_FOR_TAPE,
+    IS_TRAINING,
+    MODULE,
+    NONE_TAPE,
+    OWNED_TAPE,
+    TENSOR,
+    member_of,
+)
+from tapetensor.mypy_plugin.reading import class_of
+from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_GRADIENT, MODULE_NO_FORWARD
+from tapetensor.mypy_plugin.shapes.calls import type_of
 
 _CALL = "__call__"
 _FORWARD = "forward"
@@ -37,16 +52,16 @@ def add_call(context: ClassDefContext) -> None:
     """
     info = context.cls.info
     forward = info.get(_FORWARD)
-    if forward is None or forward.node is None or isinstance(forward.node, PlaceholderNode):
+    if forward is None or forward.node is None or isinstance(forward.node, nodes.PlaceholderNode):
         return
-    if isinstance(forward.node, Var) and not forward.node.is_inferred:
+    if isinstance(forward.node, nodes.Var) and not forward.node.is_inferred:
         # A field that holds a function has no `self` to bind, as `__call__` would.
         return
     called = member_of(info, _CALL)
     # The user's own __call__ is what runs.
     if called is not None and (called is forward.node or called.name != _FORWARD):
         return
-    info.names[_CALL] = SymbolTableNode(MDEF, forward.node)
+    info.names[_CALL] = nodes.SymbolTableNode(nodes.MDEF, forward.node)
     owner = info.get_containing_type_info(_FORWARD) or info
     context.api.add_plugin_dependency(
         make_trigger(f"{owner.fullname}.{_FORWARD}"), make_trigger(f"{info.fullname}.{_CALL}")
@@ -63,8 +78,10 @@ def check_spelling(context: ClassDefContext) -> None:
     if info.get(_FORWARD) is not None or info.get(_CALL) is not None:
         return
     for name, symbol in info.names.items():
-        if isinstance(symbol.node, FuncDef | OverloadedFuncDef | Decorator) and _is_misspelt(name):
-            flow.fail(
+        if isinstance(
+            symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
+        ) and _is_misspelt(name):
+            reporting.fail(
                 context.api,
                 f'{info.name}: a module is called by its forward(), and "{name}" is another name; '
                 "rename it",
@@ -90,7 +107,7 @@ def check_forward(context: ClassDefContext) -> None:
     used = _names_used(checker.cur_mod_node.path)
     if used is None or info.name in used or any(used & base.names.keys() for base in own):
         return
-    flow.fail(
+    reporting.fail(
         context.api,
         f"{info.name}: a module is called by its forward(), and this one has neither that nor any "
         "other method",
@@ -99,10 +116,10 @@ def check_forward(context: ClassDefContext) -> None:
     )
 
 
-def _has_methods(info: TypeInfo) -> bool:
+def _has_methods(info: nodes.TypeInfo) -> bool:
     """Tell whether a class defines what may be called; not what sets up a module or displays it."""
     return any(
-        isinstance(symbol.node, FuncDef | OverloadedFuncDef | Decorator)
+        isinstance(symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator)
         and not (name.startswith("__") and name.endswith("__"))
         for name, symbol in info.names.items()
     )
@@ -129,7 +146,7 @@ def _names_used(path: str) -> set[str] | None:
     return used
 
 
-def has_forward(info: TypeInfo) -> bool:
+def has_forward(info: nodes.TypeInfo) -> bool:
     """Tell whether a class may have a `forward`, perhaps by means that mypy does not see."""
     return (
         info.fallback_to_any
@@ -153,3 +170,163 @@ def _is_misspelt(name: str) -> bool:
     wrong = len(name) == len(_FORWARD) and name.isalpha() and name != _FORWARD
     differing = [one for one, two in zip(name, _FORWARD, strict=False) if one != two]
     return name in missing | swapped or (wrong and len(differing) == 1)
+
+
+def follow_tape(context: MethodSigContext) -> FunctionLike:
+    """Return the overload for plain inputs as that for any, where the caller's own tape is open.
+
+    There is one for the other tape, and each returns the tape that it takes.
+    """
+    item = context.default_signature
+    info = class_of(context.type)
+    node = None if info is None else member_of(info, _FORWARD)
+    if not isinstance(node, nodes.OverloadedFuncDef) or not context.args or not context.args[0]:
+        return item
+    if _kept_tape(item) != NONE_TAPE or not _is_for_each_tape(node):
+        return item
+    tape = _tape(type_of(context.args[0][0], context.api))  # type: ignore[arg-type]  # the checker
+    if not isinstance(tape, TypeVarType):
+        return item
+    types = [_with_tape(one, tape) for one in item.arg_types]
+    return item.copy_modified(arg_types=types, ret_type=_with_tape(item.ret_type, tape))
+
+
+def check_returned(context: FunctionContext | MethodContext) -> Type:
+    """Report a value without a tape that a `forward` returns in its body for the owned tape."""
+    made, where = context.default_return_type, context.context
+    function = reporting.function(context.api)
+    if (
+        isinstance(function, nodes.FuncDef)
+        and function.name == _FORWARD
+        and _is_named(_tape(_first(made)), NONE_TAPE)
+        and function.info
+        and function.info.has_base(MODULE)
+    ):
+        node = member_of(function.info, _FORWARD)
+        if isinstance(node, nodes.OverloadedFuncDef) and _is_for_each_tape(node):
+            inputs = {one.variable.name for one in function.arguments[1:]}
+            if any(one is where for one in _returned(function.body.body, inputs, owned=None)):
+                reporting.report(
+                    context.api,
+                    f"{function.info.name}.forward: the overload for OwnedTape promises a tape, "
+                    "and what its body returns here has none: no gradient flows back from it; "
+                    "return what the ops on the traced input made, without detach()",
+                    where,
+                    MODULE_GRADIENT,
+                )
+    return made
+
+
+def _is_for_each_tape(node: nodes.OverloadedFuncDef) -> bool:
+    """Tell whether there is one overload for each tape, which returns the tape that it takes."""
+    declared = get_proper_type(node.type)
+    items = declared.items if isinstance(declared, FunctionLike) else []
+    return sorted(map(_kept_tape, items)) == sorted([NONE_TAPE, OWNED_TAPE])
+
+
+def _kept_tape(item: CallableType) -> str:
+    """Return the name of the tape that the first input has and the result, too; or nothing."""
+    inputs = [one for one in map(_tape, item.arg_types) if one is not None]
+    result = _tape(item.ret_type)
+    if not inputs or not isinstance(inputs[0], Instance) or not isinstance(result, Instance):
+        return ""
+    return result.type.fullname if result.type is inputs[0].type else ""
+
+
+def _tape(found: Type | None) -> Type | None:
+    """Return the tape of the type of a tensor."""
+    proper = get_proper_type(found)
+    if isinstance(proper, Instance) and proper.type.fullname == TENSOR:
+        return get_proper_type(proper.args[1])
+    return None
+
+
+def _first(found: Type) -> Type:
+    """Return the type of the first of several values, or of the only one."""
+    proper = get_proper_type(found)
+    return proper.items[0] if isinstance(proper, TupleType) and proper.items else proper
+
+
+def _with_tape(found: Type, tape: Type) -> Type:
+    proper = get_proper_type(found)
+    if not isinstance(proper, Instance) or not _is_named(_tape(proper), NONE_TAPE):
+        return found
+    shape, _, dtype = proper.args
+    return proper.copy_modified(args=[shape, tape, dtype])
+
+
+def _is_named(found: Type | None, name: str) -> bool:
+    return isinstance(found, Instance) and found.type.fullname == name
+
+
+def _returned(
+    body: Sequence[nodes.Statement], inputs: set[str], *, owned: bool | None
+) -> Iterator[nodes.Expression]:
+    """Yield what statements return where the input owns a tape.
+
+    Args:
+        body: the statements.
+        inputs: the names of the inputs.
+        owned: whether the input owns one there; None if that is not known.
+    """
+    values: dict[str, nodes.Expression] = {}
+    for statement in body:
+        match statement:
+            # Of a pair (value and tape, from `split_tape`) the value comes first.
+            case nodes.AssignmentStmt(
+                lvalues=[
+                    nodes.NameExpr(name=name)
+                    | nodes.TupleExpr(items=[nodes.NameExpr(name=name), *_])
+                ],
+                rvalue=value,
+            ):
+                named = value.name if isinstance(value, nodes.NameExpr) else ""
+                values[name] = values.get(named, value)
+            case nodes.ReturnStmt(expr=nodes.Expression() as value):
+                if isinstance(value, nodes.NameExpr):
+                    value = values.get(value.name, value)
+                if isinstance(value, nodes.ConditionalExpr):
+                    asked = _asked(value.cond, inputs)
+                    if asked is not None:
+                        yield value.if_expr if asked else value.else_expr
+                elif owned:
+                    yield value
+            case nodes.IfStmt(expr=[question], body=[then], else_body=otherwise):
+                asked = _asked(question, inputs)
+                inside = owned if asked is None else asked
+                yield from _returned(then.body, inputs, owned=inside)
+                after = owned if asked is None else not asked
+                if otherwise is not None:
+                    yield from _returned(otherwise.body, inputs, owned=after)
+                if asked is not None and _leaves(then):
+                    owned = after
+            case _:
+                pass
+
+
+def _leaves(block: nodes.Block) -> bool:
+    return bool(block.body) and isinstance(block.body[-1], nodes.ReturnStmt)
+
+
+def _asked(question: nodes.Expression, inputs: set[str]) -> bool | None:
+    """Tell whether a condition says that an input owns a tape; None if it asks something else."""
+    match question:
+        case nodes.UnaryExpr(op="not", expr=inner):
+            found = _asked(inner, inputs)
+            return None if found is None else not found
+        case nodes.MemberExpr(name="owns_tape", expr=nodes.NameExpr(name=name)) if name in inputs:
+            return True
+        case nodes.CallExpr(
+            callee=nodes.RefExpr(fullname=called), args=[*_, nodes.NameExpr(name=name)]
+        ) if called in (ASKS_FOR_TAPE, IS_TRAINING) and name in inputs:
+            # That a module does not train says nothing: it may infer from a traced input.
+            return True if called == ASKS_FOR_TAPE else None
+        case nodes.ComparisonExpr(
+            operators=[("is" | "is not" | "==" | "!=") as operator],
+            operands=[
+                nodes.MemberExpr(name="tape_type", expr=nodes.NameExpr(name=name)),
+                nodes.RefExpr() as tape,
+            ],
+        ) if name in inputs and tape.fullname in (NONE_TAPE, OWNED_TAPE):
+            return (tape.fullname == OWNED_TAPE) == (operator in ("is", "=="))
+    return None

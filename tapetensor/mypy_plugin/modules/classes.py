@@ -1,14 +1,26 @@
-"""Module classes: which are some, and how they are constructed."""
+"""Module classes: which are some, how they are constructed, what fields they have, in words.
+
+`build` reads the values of fields at run time. mypy keeps of a class in another file its types
+only, so the kinds of its fields are written into one: that of an attribute, a literal string. So
+they come back from mypy's cache, and whoever depends on the class is checked anew when they change.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from mypy.nodes import Decorator, FuncBase, OverloadedFuncDef, TypeInfo
-from mypy.types import CallableType, get_proper_type
+from mypy import nodes, types
+from mypy.expandtype import expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
+from mypy.plugin import ClassDefContext
+from mypy.server.trigger import make_trigger
 
 from tapetensor.mypy_plugin import names
-from tapetensor.mypy_plugin.symbols import class_of
+from tapetensor.mypy_plugin.names import class_named, member_of
+from tapetensor.mypy_plugin.reading import is_int, is_module
+from tapetensor.mypy_plugin.shapes.computed import respelled
+from tapetensor.mypy_plugin.shapes.elementwise import dtype_name
 
 
 def derives(fullname: str, base: str) -> bool:
@@ -18,11 +30,11 @@ def derives(fullname: str, base: str) -> bool:
     """
     if fullname == base:
         return True
-    info = class_of(fullname)
+    info = class_named(fullname)
     return info is not None and info.has_base(base)
 
 
-def with_constructor(info: TypeInfo) -> TypeInfo | None:
+def with_constructor(info: nodes.TypeInfo) -> nodes.TypeInfo | None:
     """Return the class whose constructor, written by hand, makes a module; None for fields."""
     for base in info.mro:
         if base.fullname == names.MODULE:
@@ -33,12 +45,226 @@ def with_constructor(info: TypeInfo) -> TypeInfo | None:
     return None
 
 
-def signature_of_constructor(owner: TypeInfo) -> CallableType | None:
+def signature_of_constructor(owner: nodes.TypeInfo) -> types.CallableType | None:
     """Return the signature of a constructor as it is implemented, `self` included."""
     node: Any = owner.names["__init__"].node
-    if isinstance(node, OverloadedFuncDef):
+    if isinstance(node, nodes.OverloadedFuncDef):
         node = node.impl
-    if isinstance(node, Decorator):
+    if isinstance(node, nodes.Decorator):
         node = node.func
-    found = get_proper_type(node.type) if isinstance(node, FuncBase) else None
-    return found if isinstance(found, CallableType) else None
+    found = types.get_proper_type(node.type) if isinstance(node, nodes.FuncBase) else None
+    return found if isinstance(found, types.CallableType) else None
+
+
+_ATTRIBUTE = "__tapetensor_fields__"
+_DEFAULT = "default"
+_OPEN = "open"
+
+
+def keep_kinds(context: ClassDefContext) -> None:
+    """Write down the kinds of the fields that a class body declares."""
+    cls, info = context.cls, context.cls.info
+    variable = nodes.Var(
+        _ATTRIBUTE, types.LiteralType(_kinds(cls), context.api.named_type("builtins.str"))
+    )
+    variable.info = info
+    variable._fullname = f"{info.fullname}.{_ATTRIBUTE}"
+    info.names[_ATTRIBUTE] = nodes.SymbolTableNode(nodes.MDEF, variable, plugin_generated=True)
+    for name in [_ATTRIBUTE, *assignments(cls)]:
+        context.api.add_plugin_dependency(
+            make_trigger(f"{info.fullname}.{name}"), make_trigger(info.fullname)
+        )
+
+
+class Field(NamedTuple):
+    """A field of a module that has no default.
+
+    Attributes:
+        name: its name.
+        kind: the name of a function of `tapetensor.nn.fields`, or empty.
+        options: the names of what that is given.
+        annotation: its type in this module; None if that is not known.
+    """
+
+    name: str
+    kind: str
+    options: frozenset[str]
+    annotation: types.ProperType | None
+
+
+def fields_of(module: types.Instance) -> Iterator[Field]:
+    """Yield the fields of a module that have no default; none if they are not all known."""
+    for name, (kind, options) in (kinds_of_fields(module.type) or {}).items():
+        if kind == _DEFAULT:
+            continue
+        node = member_of(module.type, name)
+        annotation = type_in(module, node) if isinstance(node, nodes.Var) else None
+        yield Field(name, kind, options, annotation)
+
+
+def type_in(module: types.Instance, field: nodes.Var) -> types.ProperType | None:
+    """Return the type that a field has in a module; None if that is not known."""
+    if field.type is None:
+        return None
+    holder = map_instance_to_supertype(module, field.info)
+    return types.get_proper_type(respelled(expand_type_by_instance(field.type, holder)))
+
+
+def kinds_of_fields(info: nodes.TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
+    """Return, by field, its kind and the names of its options; None if they are not all known.
+
+    The kind is the name of a function of `tapetensor.nn.fields`, "default" for another value, and
+    empty for none.
+    """
+    found: dict[str, tuple[str, frozenset[str]]] = {}
+    for base in reversed(info.mro):
+        if base.fullname == names.MODULE or not base.has_base(names.MODULE):
+            continue
+        written = _written(base)
+        if written is None or written == _OPEN:
+            return None
+        for entry in filter(None, written.split(";")):
+            name, kind, *options = entry.split(",")
+            # A base may say what the value is, and the class annotate it once more.
+            if kind or name not in found:
+                found[name] = (kind, frozenset(options))
+    return found
+
+
+def _written(info: nodes.TypeInfo) -> str | None:
+    symbol = info.names.get(_ATTRIBUTE)
+    node: Any = None if symbol is None else symbol.node
+    kinds = None if node is None else types.get_proper_type(node.type)
+    return (
+        kinds.value
+        if isinstance(kinds, types.LiteralType) and isinstance(kinds.value, str)
+        else None
+    )
+
+
+def _kinds(cls: nodes.ClassDef) -> str:
+    """Return ``name,kind,option,...`` of every field, or "open" if the body does more than that."""
+    entries = [_kind(one) for one in cls.defs.body]
+    if cls.decorators or None in entries:
+        return _OPEN
+    return ";".join(filter(None, entries))
+
+
+def _kind(statement: nodes.Statement) -> str | None:
+    """Return the entry of a field, empty for a statement that declares none; None if it may."""
+    if not isinstance(statement, nodes.AssignmentStmt):
+        return "" if _is_harmless(statement) else None
+    target, value = statement.lvalues[0], statement.rvalue
+    if len(statement.lvalues) != 1 or not isinstance(target, nodes.NameExpr):
+        return None
+    if isinstance(target.node, nodes.Var) and target.node.is_classvar:
+        return ""
+    if isinstance(value, nodes.TempNode) and value.no_rhs:
+        return f"{target.name},"
+    kind, options = declared(value)
+    return ",".join([target.name, kind or _DEFAULT, *options])
+
+
+def declared(value: nodes.Expression) -> tuple[str, list[str]]:
+    """Return the kind and the names of the options of ``parameter(...)`` and the like."""
+    if not (isinstance(value, nodes.CallExpr) and isinstance(value.callee, nodes.RefExpr)):
+        return "", []
+    room, _, kind = value.callee.fullname.rpartition(".")
+    if room != names.FIELDS:
+        return "", []
+    # By its place only `repeat` takes an argument, how many there are.
+    given = zip(value.arg_names, value.arg_kinds, strict=True)
+    return kind, ["*" if how is nodes.ARG_STAR2 else name or "count" for name, how in given]
+
+
+def _is_harmless(statement: nodes.Statement) -> bool:
+    """Tell whether a statement in a class body declares no field."""
+    if isinstance(statement, nodes.ExpressionStmt):
+        return isinstance(statement.expr, nodes.StrExpr)
+    return isinstance(
+        statement,
+        nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator | nodes.ClassDef | nodes.PassStmt,
+    )
+
+
+def assignments(cls: nodes.ClassDef) -> dict[str, nodes.AssignmentStmt]:
+    """Return the assignments of a class body, by the name that is assigned to first."""
+    return {
+        one.lvalues[0].name: one
+        for one in cls.defs.body
+        if isinstance(one, nodes.AssignmentStmt) and isinstance(one.lvalues[0], nodes.NameExpr)
+    }
+
+
+_USUAL_DTYPE = "float32"
+
+
+def module_in_words(module: types.Type) -> str:
+    """Return a module as ``Linear[784, 512]``; the usual dtype goes without saying."""
+    module = types.get_proper_type(module)
+    if not isinstance(module, types.Instance):
+        return part_in_words(module)
+    arguments = [
+        module_in_words(one) if is_module(one) else part_in_words(one) for one in module.args
+    ]
+    while arguments and arguments[-1] == _USUAL_DTYPE:
+        arguments.pop()
+    return f"{module.type.name}[{', '.join(arguments)}]" if arguments else module.type.name
+
+
+def tensor_in_words(tensor: types.Type, other: types.Type | None = None) -> str:
+    """Return a tensor by its shape, and by what else tells it from the other one, if any."""
+    tensor, other = types.get_proper_type(tensor), types.get_proper_type(other)
+    if not _is_tensor(tensor) or not isinstance(tensor, types.Instance):
+        return f"a {part_in_words(tensor)}"
+    shape, tape, dtype = tensor.args
+    words = _shape_in_words(shape)
+    if isinstance(other, types.Instance) and _is_tensor(other):
+        if _differ(dtype, other.args[2]):
+            words += f" {part_in_words(dtype)}"
+        if _differ(tape, other.args[1]):
+            words += f" {part_in_words(tape)}"
+    return words
+
+
+def part_in_words(part: types.Type) -> str:
+    """Return a dim, a tape state or a dtype."""
+    part = types.get_proper_type(part)
+    if isinstance(part, types.LiteralType):
+        return str(part.value)
+    if isinstance(part, types.TypeVarTupleType | types.UnpackType):
+        return "..."
+    if isinstance(part, types.TypeVarLikeType | types.ParamSpecType):
+        return part.name
+    if isinstance(part, types.AnyType):
+        return "?"
+    if isinstance(part, types.CallableType):
+        return f"the class {part.type_object().name}" if part.is_type_obj() else "function"
+    if isinstance(part, types.Instance):
+        if is_int(part):
+            return "?"
+        arguments = f"[{', '.join(map(_argument, part.args))}]" if part.args else ""
+        return dtype_name(part) or f"{part.type.name}{arguments}"
+    return str(part)
+
+
+def _shape_in_words(shape: types.Type) -> str:
+    shape = types.get_proper_type(shape)
+    if not isinstance(shape, types.TupleType):
+        return "any shape"
+    dims = [part_in_words(one) for one in shape.items]
+    return f"({dims[0]},)" if len(dims) == 1 and dims != ["..."] else f"({', '.join(dims)})"
+
+
+def _argument(argument: types.Type) -> str:
+    argument = types.get_proper_type(argument)
+    return argument.type.name if isinstance(argument, types.Instance) else part_in_words(argument)
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, types.Instance) and value.type.fullname == names.TENSOR
+
+
+def _differ(one: types.Type, other: types.Type) -> bool:
+    one, other = types.get_proper_type(one), types.get_proper_type(other)
+    return isinstance(one, types.Instance) and isinstance(other, types.Instance) and one != other

@@ -15,26 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mypy.nodes import (
-    AssignmentStmt,
-    CallExpr,
-    ConditionalExpr,
-    Context,
-    Decorator,
-    Expression,
-    FuncDef,
-    IntExpr,
-    ListComprehension,
-    ListExpr,
-    MemberExpr,
-    NameExpr,
-    OverloadedFuncDef,
-    ReturnStmt,
-    Statement,
-    TupleExpr,
-    TypeInfo,
-    Var,
-)
+from mypy import nodes
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
 from mypy.types import (
     AnyType,
@@ -42,20 +23,27 @@ from mypy.types import (
     Instance,
     LiteralType,
     Type,
+    TypeVarType,
     UnboundType,
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import MODULE_DIMS
-from tapetensor.mypy_plugin.kinds import is_module
-from tapetensor.mypy_plugin.modules.classes import with_constructor
-from tapetensor.mypy_plugin.modules.fields import assignments, declared, kinds_of_fields, type_in
-from tapetensor.mypy_plugin.modules.sizes import LIBRARY
-from tapetensor.mypy_plugin.names import MODULE, TENSOR
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.modules.classes import (
+    assignments,
+    declared,
+    kinds_of_fields,
+    type_in,
+    with_constructor,
+)
+from tapetensor.mypy_plugin.modules.defining import LIBRARY
+from tapetensor.mypy_plugin.names import MODULE, TENSOR, member_of
+from tapetensor.mypy_plugin.reading import is_module, members, read_int
+from tapetensor.mypy_plugin.reporting import MODULE_DIMS
 from tapetensor.mypy_plugin.shapes.computed import respelled
-from tapetensor.mypy_plugin.symbols import member_of
 
+# Options that are a share of something.
+_SHARES: Final = ("p", "dropout", "momentum")
 _LISTS: Final = ("builtins.list", "builtins.tuple")
 # A class that uses one of these may read any of its fields.
 _READ_ALL: Final = frozenset(
@@ -66,8 +54,8 @@ _READ_ALL: Final = frozenset(
 def check_made(context: FunctionContext | MethodContext) -> Type:
     """Report a tensor or a layer that an `__init__` makes and that is no field."""
     made, where = context.default_return_type, context.context
-    function = flow.function(context.api)
-    if not isinstance(function, FuncDef) or function.name != "__init__" or not function.info:
+    function = reporting.function(context.api)
+    if not isinstance(function, nodes.FuncDef) or function.name != "__init__" or not function.info:
         return made
     info = function.info
     if not info.has_base(MODULE) or not (is_module(made) or _is_tensor(made)):
@@ -81,7 +69,7 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
         if any(one is where for one in _made_by(value)):
             kind = get_proper_type(made)
             called = kind.type.name if isinstance(kind, Instance) else "..."
-            flow.report(
+            reporting.report(
                 context.api,
                 f"{info.name}.{name}: annotate {name} in the class body ({name}: {called}[...]), "
                 "so that parameters() and build() find it",
@@ -99,19 +87,21 @@ def check_declared(context: ClassDefContext) -> None:
         if kind in ("options", "repeat") and "*" not in given:
             _check_options(context, name, statement, [one for one in given if one != "count"])
     node = info.names.get("forward")
-    if node is None or not isinstance(node.node, FuncDef | OverloadedFuncDef | Decorator):
+    if node is None or not isinstance(
+        node.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
+    ):
         return
-    if isinstance(node.node, OverloadedFuncDef):
+    if isinstance(node.node, nodes.OverloadedFuncDef):
         _check_body(context, node.node)
     _check_read(context)
 
 
 def _check_options(
-    context: ClassDefContext, name: str, statement: AssignmentStmt, given: list[str]
+    context: ClassDefContext, name: str, statement: nodes.AssignmentStmt, given: list[str]
 ) -> None:
     info = context.cls.info
     node = member_of(info, name)
-    annotation = get_proper_type(node.type) if isinstance(node, Var) else None
+    annotation = get_proper_type(node.type) if isinstance(node, nodes.Var) else None
     layer = get_proper_type(respelled(annotation)) if annotation is not None else None
     path = name
     if isinstance(layer, Instance) and layer.type.fullname in _LISTS and layer.args:
@@ -127,52 +117,99 @@ def _check_options(
             statement,
             code=MODULE_DIMS,
         )
+    for option, complaint in _refused_values(layer, statement.rvalue):
+        context.api.fail(
+            f"{info.name}: {path}.{option} must be {complaint}", statement, code=MODULE_DIMS
+        )
     for option, value, said in _contradictions(layer, statement.rvalue):
         context.api.fail(
-            f"{info.name}: {path}.{option} is {value}, the annotation of {name} says {said}",
+            f"{info.name}: {path}.{option} is {value}, the annotation of {name} says {said}; write "
+            f"{_annotation(layer, option, value)}",
             statement,
             code=MODULE_DIMS,
         )
 
 
-def _contradictions(layer: Instance, call: Expression) -> Iterator[tuple[str, int, object]]:
-    """Yield what a call gives for a field of a layer, and what the type of the layer says."""
-    if not isinstance(call, CallExpr):
+def _refused_values(layer: Instance, call: nodes.Expression) -> Iterator[tuple[str, str]]:
+    """Yield what a call gives for a field that takes no such value, and what it takes."""
+    if not isinstance(call, nodes.CallExpr):
         return
     for option, value in zip(call.arg_names, call.args, strict=True):
         node = None if option is None else member_of(layer.type, option)
-        if option is None or not isinstance(value, IntExpr) or not isinstance(node, Var):
+        declared = members(node.type) if isinstance(node, nodes.Var) else []
+        choices = [one.value for one in declared if isinstance(one, LiteralType)]
+        number = _number(value)
+        if option is None:
+            continue
+        if isinstance(value, nodes.StrExpr) and choices and value.value not in choices:
+            yield option, f"{' or '.join(map(repr, choices))}, got {value.value!r}"
+        elif option == "eps" and number is not None and number < 0:
+            yield option, f">= 0, got {number}"
+        elif option in _SHARES and number is not None and not 0 <= number <= 1:
+            yield option, f"from 0 to 1, got {number}"
+
+
+def _number(value: nodes.Expression) -> float | None:
+    if isinstance(value, nodes.UnaryExpr) and value.op == "-":
+        number = _number(value.expr)
+        return None if number is None else -number
+    return value.value if isinstance(value, nodes.IntExpr | nodes.FloatExpr) else None
+
+
+def _contradictions(layer: Instance, call: nodes.Expression) -> Iterator[tuple[str, int, object]]:
+    """Yield what a call gives for a field of a layer, and what the type of the layer says."""
+    if not isinstance(call, nodes.CallExpr):
+        return
+    for option, value in zip(call.arg_names, call.args, strict=True):
+        node = None if option is None else member_of(layer.type, option)
+        if (
+            option is None
+            or not isinstance(value, nodes.IntExpr)
+            or not isinstance(node, nodes.Var)
+        ):
             continue
         said = type_in(layer, node)
         if isinstance(said, LiteralType) and said.value != value.value:
             yield option, value.value, said.value
 
 
-def _arguments(info: TypeInfo) -> list[str] | None:
+def _annotation(layer: Instance, option: str, value: int) -> str:
+    """Return the annotation of a layer with another value for an option, up to that."""
+    field = member_of(layer.type, option)
+    variable = get_proper_type(field.type) if isinstance(field, nodes.Var) else None
+    names = [one.name for one in layer.type.defn.type_vars]
+    name = variable.name if isinstance(variable, TypeVarType) else ""
+    place = names.index(name) if name in names else len(names)
+    sizes = [read_int(one) for one in layer.args[:place]]
+    before = [f"L[{size}]" if size is not None else "..." for size in sizes]
+    return f"nn.{layer.type.name}[{', '.join([*before, f'L[{value}]'])}]"
+
+
+def _arguments(info: nodes.TypeInfo) -> list[str] | None:
     """Return the names that the constructor of a module takes; None if it takes any."""
     owner = with_constructor(info)
     if owner is None:
         kinds = kinds_of_fields(info)
         return None if kinds is None else [*kinds]
     node: Any = owner.names["__init__"].node
-    node = node.impl if isinstance(node, OverloadedFuncDef) else node
-    node = node.func if isinstance(node, Decorator) else node
-    if not isinstance(node, FuncDef) or any(kind.is_star() for kind in node.arg_kinds):
+    node = node.impl if isinstance(node, nodes.OverloadedFuncDef) else node
+    node = node.func if isinstance(node, nodes.Decorator) else node
+    if not isinstance(node, nodes.FuncDef) or any(kind.is_star() for kind in node.arg_kinds):
         return None
     return [one for one in node.arg_names[1:] if one is not None]
 
 
-def _check_body(context: ClassDefContext, node: OverloadedFuncDef) -> None:
+def _check_body(context: ClassDefContext, node: nodes.OverloadedFuncDef) -> None:
     """Note a body that mypy does not check, for its input is `Any`; a mere call needs no check."""
     # The body comes last, and mypy has not told it from the overloads yet.
     body = next(reversed(node.unanalyzed_items or node.items), None)
     is_ours = context.cls.fullname.startswith(LIBRARY)
-    if is_ours or not isinstance(body, FuncDef) or not _needs_check(body):
+    if is_ours or not isinstance(body, nodes.FuncDef) or not _needs_check(body):
         return
     signature = get_proper_type(body.type)
     takes = signature.arg_types[1:] if isinstance(signature, CallableType) else []
     if not takes or any(map(_is_any, takes)):
-        flow.note(
+        reporting.note(
             context.api,
             f"{context.cls.name}.forward: mypy does not check this body, which takes Any; annotate "
             "its input with the union of what the overloads take, and ask tt.owns_tape(x)",
@@ -180,24 +217,24 @@ def _check_body(context: ClassDefContext, node: OverloadedFuncDef) -> None:
         )
 
 
-def _needs_check(body: FuncDef) -> bool:
+def _needs_check(body: nodes.FuncDef) -> bool:
     """Tell whether a body does more than to hand its input on to what its module has."""
     match body.body.body:
-        case [ReturnStmt(expr=Expression() as value)]:
+        case [nodes.ReturnStmt(expr=nodes.Expression() as value)]:
             return not _is_handed_on(value, body.arg_names[0])
         case [_]:
             return False
     return True
 
 
-def _is_handed_on(value: Expression, own: str | None) -> bool:
+def _is_handed_on(value: nodes.Expression, own: str | None) -> bool:
     match value:
-        case ConditionalExpr(if_expr=then, else_expr=otherwise):
+        case nodes.ConditionalExpr(if_expr=then, else_expr=otherwise):
             return _is_handed_on(then, own) and _is_handed_on(otherwise, own)
-        case CallExpr(callee=called):
-            while isinstance(called, MemberExpr):
+        case nodes.CallExpr(callee=called):
+            while isinstance(called, nodes.MemberExpr):
                 called = called.expr
-            return isinstance(called, NameExpr) and called.name == own
+            return isinstance(called, nodes.NameExpr) and called.name == own
     return False
 
 
@@ -218,13 +255,13 @@ def _check_read(context: ClassDefContext) -> None:
         return
     for name, statement in assignments(cls).items():
         node = member_of(cls.info, name)
-        annotation = node.type if isinstance(node, Var) else None
+        annotation = node.type if isinstance(node, nodes.Var) else None
         is_trained = is_module(annotation) or declared(statement.rvalue)[0] in (
             "parameter",
             "repeat",
         )
         if is_trained and name not in used:
-            flow.note(
+            reporting.note(
                 context.api,
                 f"{cls.name}.{name}: forward() does not read this field, nor does anything else in "
                 "this file: it is saved and counted, and gets no gradient",
@@ -244,34 +281,34 @@ def _attributes(path: str) -> set[str] | None:
     }
 
 
-def _set_on_self(function: FuncDef) -> Iterator[tuple[str, Expression]]:
+def _set_on_self(function: nodes.FuncDef) -> Iterator[tuple[str, nodes.Expression]]:
     """Yield the attributes that a method sets on `self`, and to what."""
     if not function.arguments:
         return
     own = function.arguments[0].variable
-    pending: list[Statement] = [*function.body.body]
+    pending: list[nodes.Statement] = [*function.body.body]
     while pending:
         statement = pending.pop()
         for part in ("body", "else_body"):
             block = getattr(statement, part, None)
             for one in block if isinstance(block, list) else [block]:
                 pending += getattr(one, "body", [])
-        if isinstance(statement, AssignmentStmt):
+        if isinstance(statement, nodes.AssignmentStmt):
             for target in statement.lvalues:
                 match target:
-                    case MemberExpr(expr=NameExpr(node=node), name=name) if node is own:
+                    case nodes.MemberExpr(expr=nodes.NameExpr(node=node), name=name) if node is own:
                         yield name, statement.rvalue
 
 
-def _made_by(value: Expression) -> Iterator[Context]:
+def _made_by(value: nodes.Expression) -> Iterator[nodes.Context]:
     """Yield the calls whose results a value holds."""
     match value:
-        case CallExpr():
+        case nodes.CallExpr():
             yield value
-        case ListExpr(items=items) | TupleExpr(items=items):
+        case nodes.ListExpr(items=items) | nodes.TupleExpr(items=items):
             for one in items:
                 yield from _made_by(one)
-        case ListComprehension(generator=generator):
+        case nodes.ListComprehension(generator=generator):
             yield from _made_by(generator.left_expr)
 
 
@@ -280,6 +317,6 @@ def _is_tensor(found: Type) -> bool:
     return isinstance(proper, Instance) and proper.type.fullname == TENSOR
 
 
-def _is_class_variable(info: TypeInfo, name: str) -> bool:
+def _is_class_variable(info: nodes.TypeInfo, name: str) -> bool:
     node = member_of(info, name)
-    return isinstance(node, Var) and node.is_classvar
+    return isinstance(node, nodes.Var) and node.is_classvar

@@ -1,28 +1,213 @@
-"""Fields that nothing can be: neither what `build` makes nor what a constructor is given.
-
-They are reported where the class is defined, for there is no way to make such a module. A class
-with a constructor of its own is not looked at, for nobody knows what that makes of the fields.
-"""
+"""Fields and layers that nothing can be: where a class is defined, and where a layer is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import TypeAlias
 
+from mypy import types
+from mypy.checker import TypeChecker
+from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.plugin import ClassDefContext
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.nodes import ARG_POS, ARG_STAR, CallExpr, TypeInfo
+from mypy.plugin import ClassDefContext, FunctionSigContext
 from mypy.typevars import fill_typevars
 
+from tapetensor.arguments.spellings import given_by_name
 from tapetensor.mypy_plugin import names
-from tapetensor.mypy_plugin.codes import MODULE_DIMS
-from tapetensor.mypy_plugin.kinds import is_module
-from tapetensor.mypy_plugin.modules.classes import with_constructor
-from tapetensor.mypy_plugin.modules.fields import assignments, declared, fields_of
-from tapetensor.mypy_plugin.modules.sizes import LIBRARY, refused
-from tapetensor.mypy_plugin.shapes.reading import read_shape
-from tapetensor.rules.dims import is_negative
+from tapetensor.mypy_plugin.modules.classes import (
+    assignments,
+    declared,
+    fields_of,
+    signature_of_constructor,
+    with_constructor,
+)
+from tapetensor.mypy_plugin.names import MAY_BE_0
+from tapetensor.mypy_plugin.reading import (
+    is_absent,
+    is_module,
+    keeps_size,
+    on_axes,
+    read_dim,
+    read_int,
+    read_shape,
+)
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS
+from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
+from tapetensor.mypy_plugin.shapes.computed import respelled
+from tapetensor.mypy_plugin.shapes.signatures import settled
+from tapetensor.rules.dims import Size, is_negative
+
+# The layers of the library are defined here.
+LIBRARY = "tapetensor.nn."
+
+
+def check_constructed(context: FunctionSigContext) -> types.FunctionLike:
+    """Report a layer that is constructed with sizes that it refuses."""
+    item = context.default_signature
+    made = types.get_proper_type(item.ret_type)
+    owner = with_constructor(made.type) if isinstance(made, types.Instance) else None
+    called = context.context
+    if owner is None and isinstance(made, types.Instance) and isinstance(called, CallExpr):
+        assert isinstance(context.api, TypeChecker)
+        given = zip(called.args, called.arg_kinds, strict=True)
+        sizes = [read_int(type_of(one, context.api)) for one, kind in given if kind is ARG_POS]
+        if sizes:
+            message = given_by_name(made.type.name, sizes, bool(made.type.type_vars))
+            context.api.fail(message, called, code=ARGUMENT_KIND)
+            return taking_anything(item)
+    if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
+        call = Call(context)
+        complaint = refused(_constructed(call, item, owner))
+        if complaint is not None:
+            context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
+        return _with_defaults(call, item, owner)
+    return item
+
+
+def _with_defaults(call: Call, item: types.CallableType, owner: TypeInfo) -> types.CallableType:
+    """Return the signature with the defaults of the sizes that are not given.
+
+    mypy would take them from the place of the call: ``padding`` from the annotation of a field.
+    """
+    known = {variable.id for variable in item.variables}
+    absent: dict[types.TypeVarId, types.Type] = {}
+    for name, variable in _arguments(owner):
+        default = types.get_proper_type(variable.default)
+        # That of a stride is the kernel, which mypy finds.
+        is_size = variable.id in known and isinstance(default, types.LiteralType)
+        if is_size and call.argument(name) is None:
+            absent[variable.id] = default
+    return settled(item, absent) if absent else item
+
+
+def _constructed(call: Call, item: types.CallableType, owner: TypeInfo) -> types.Instance:
+    """Return what the arguments of a constructor say of the layer that it makes."""
+    if owner.has_type_var_tuple_type:
+        return types.Instance(owner, call.types(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
+    arguments = {one.id: name for name, one in _arguments(owner)}
+    found: dict[types.TypeVarId, types.Type] = {}
+    for variable in owner.defn.type_vars:
+        name = arguments.get(variable.id)
+        given = None if name is None else types.get_proper_type(call.argument(name))
+        if given is None or is_absent(given):
+            found[variable.id] = expand_type(variable.default, found)
+        else:
+            literal = given.last_known_value if isinstance(given, types.Instance) else None
+            found[variable.id] = literal or given
+    return types.Instance(owner, list(found.values()))
+
+
+def refused(layer: types.Instance) -> str | None:
+    """Return why there is no layer with these type arguments; None if there may be one."""
+    owner = with_constructor(layer.type)
+    if owner is None or not owner.module_name.startswith(LIBRARY):
+        return None
+    mapped = map_instance_to_supertype(layer, owner)
+    found = [
+        (name, types.get_proper_type(expand_type_by_instance(one, mapped)))
+        for name, one in _arguments(owner)
+    ]
+    for name, one in found:
+        if isinstance(one, types.LiteralType) and isinstance(one.value, bool):
+            return f"{name} must be an int, got {one.value}"
+    sizes = {name: size for name, one in found if (size := _size(one)) is not None}
+    for name, one in found:
+        for size in map(_size, on_axes(one, 1)):
+            if size is not None and size < 0:
+                return f"{name} must not be negative, got {size}"
+            if size == 0 and name not in MAY_BE_0:
+                return f"{name} must be > 0, got 0"
+    if owner.name == "Reshape":
+        negative = [one for one in map(_size, mapped.args) if one is not None and one < 0]
+        return f"a size must not be negative, got {negative[0]}" if negative else None
+    return next(chain(_misfits(owner, sizes), _window_misfits(owner, dict(found))), None)
+
+
+def _arguments(owner: TypeInfo) -> list[tuple[str, types.TypeVarType]]:
+    """Return the arguments of a constructor that a type variable stands for."""
+    signature = signature_of_constructor(owner)
+    if signature is None:
+        return []
+    found = []
+    for name, annotation in zip(signature.arg_names, signature.arg_types, strict=True):
+        proper = types.get_proper_type(annotation)
+        if isinstance(proper, types.UnionType):
+            # An argument that may be left out.
+            proper = types.get_proper_type(proper.items[0])
+        if name is not None and isinstance(proper, types.TypeVarType):
+            found.append((name, proper))
+    return found
+
+
+def _size(dim: types.Type) -> int | None:
+    size = read_dim(respelled(dim))
+    return size.literal if isinstance(size, Size) else None
+
+
+def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield what does not go together among the known sizes of a layer, by argument."""
+    heads = sizes.get("heads")
+    for name in ("key_features", "value_features"):
+        if heads is not None and name in sizes and sizes[name] % heads:
+            yield f"{heads} heads do not divide {name}={sizes[name]} evenly"
+    if sizes.get("num_channels", 0) % sizes.get("num_groups", 1):
+        groups, of = sizes["num_groups"], sizes["num_channels"]
+        yield f"{groups} groups do not divide num_channels {of} evenly"
+    groups = sizes.get("groups", 1)
+    channels = {name: sizes.get(name) for name in ("in_channels", "out_channels")}
+    if any(size is not None and size % groups for size in channels.values()):
+        said = [f"{name} {'?' if size is None else size}" for name, size in channels.items()]
+        yield f"{groups} groups do not divide {' and '.join(said)}"
+
+
+def _window_misfits(owner: TypeInfo, found: Mapping[str, types.Type]) -> Iterator[str]:
+    """Yield what does not go together among the numbers of a window, along one axis or the other.
+
+    Args:
+        owner: the layer.
+        found: the types of its numbers, each of one or of a pair, by argument.
+    """
+    if not owner.name.endswith(("1d", "2d")) or not {"stride", "dilation"} <= found.keys():
+        return
+    axes = 1 if owner.name.endswith("1d") else 2
+    along = {name: [_size(item) for item in on_axes(one, axes)] for name, one in found.items()}
+    if any(len(numbers) != axes for numbers in along.values()):
+        # Plain typing says so.
+        return
+    said = {name: _in_words(numbers) for name, numbers in along.items()}
+    if keeps_size(found["padding"]) and any((one or 1) > 1 for one in along["stride"]):
+        yield (
+            'padding="same" keeps the size of the input, which a stride of '
+            f"{said['stride']} does not; give numbers"
+        )
+    for axis in range(axes):
+        kernel, stride, padding, dilation, more = [
+            along[name][axis] if name in along else None
+            for name in ("kernel_size", "stride", "padding", "dilation", "output_padding")
+        ]
+        if dilation is None:
+            continue
+        is_pool = owner.name.endswith(("Pool1d", "Pool2d"))
+        span = None if kernel is None else dilation * (kernel - 1) + 1
+        if is_pool and span is not None and padding is not None and 2 * padding > span:
+            spread = "" if dilation == 1 else f" with dilation {said['dilation']}"
+            yield (
+                f"padding must be at most half of the kernel_size {said['kernel_size']}{spread}, "
+                f"got {said['padding']}"
+            )
+        if more is not None and stride is not None and more >= max(stride, dilation):
+            yield (
+                f"output_padding must be less than the stride {said['stride']} or the dilation "
+                f"{said['dilation']}, got {said['output_padding']}"
+            )
+
+
+def _in_words(numbers: Sequence[int | None]) -> str:
+    words = ["?" if one is None else str(one) for one in numbers]
+    return words[0] if len({*words}) == 1 else f"({', '.join(words)})"
+
 
 # The plugin looks into the classes of these files. A change further away would go unnoticed, as
 # mypy would not check the class again.
@@ -37,7 +222,7 @@ def check_fields(context: ClassDefContext) -> None:
     """Report every field of a module class that nothing can be."""
     cls, info = context.cls, context.cls.info
     module = fill_typevars(info)
-    if not isinstance(module, Instance):
+    if not isinstance(module, types.Instance):
         return
     statements = assignments(cls)
     for name, statement in statements.items():
@@ -51,14 +236,14 @@ def check_fields(context: ClassDefContext) -> None:
             )
     files = frozenset(one.module_name for one in info.mro)
     # A base is reported by itself where it is wrong whatever its type arguments are.
-    bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), Instance)]
+    bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), types.Instance)]
     known = {field for base in bases for field, _ in _complaints(files, base, info.name)}
     for field, complaint in _complaints(files, module, info.name):
         if field in statements or field not in known:
             context.api.fail(complaint, statements.get(field, cls), code=MODULE_DIMS)
 
 
-def impossible(files: Files, annotation: Type, path: str) -> Iterator[str]:
+def impossible(files: Files, annotation: types.Type, path: str) -> Iterator[str]:
     """Yield why nothing can be of a type; nothing if something may be.
 
     Args:
@@ -66,22 +251,22 @@ def impossible(files: Files, annotation: Type, path: str) -> Iterator[str]:
         annotation: the type.
         path: how to call it.
     """
-    found = get_proper_type(annotation)
-    if isinstance(found, TupleType):
+    found = types.get_proper_type(annotation)
+    if isinstance(found, types.TupleType):
         for index, one in enumerate(found.items):
             yield from impossible(files, one, f"{path}.{index}")
-    elif isinstance(found, Instance) and found.type.fullname == names.TENSOR:
+    elif isinstance(found, types.Instance) and found.type.fullname == names.TENSOR:
         shape, tape, _ = found.args
         yield from refused_tape(tape, path)
         for dim in read_shape(shape) or ():
             if is_negative(dim):
                 yield unsized(path, f"Literal[{dim}]")
-    elif isinstance(found, Instance) and is_module(found) and path.count(".") <= DEEPEST:
+    elif isinstance(found, types.Instance) and is_module(found) and path.count(".") <= DEEPEST:
         for _, complaint in _complaints(files, found, path):
             yield complaint
 
 
-def _complaints(files: Files, module: Instance, path: str) -> Iterator[tuple[str, str]]:
+def _complaints(files: Files, module: types.Instance, path: str) -> Iterator[tuple[str, str]]:
     """Yield what of a module nothing can be: the field, empty for itself, and why."""
     info = module.type
     if info.module_name not in files and not info.module_name.startswith(LIBRARY):
@@ -95,7 +280,7 @@ def _complaints(files: Files, module: Instance, path: str) -> Iterator[tuple[str
             yield field, why
 
 
-def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
+def _parts(module: types.Instance) -> Iterator[tuple[str, str, types.Type]]:
     """Yield what a module is made of: the field, its name in a path, its type."""
     info = module.type
     owner = with_constructor(info)
@@ -106,7 +291,7 @@ def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
                 yield "", str(index) if several else "layer", one
         return
     for name, kind, _, annotation in fields_of(module):
-        if isinstance(annotation, Instance) and annotation.type.fullname in _LISTS:
+        if isinstance(annotation, types.Instance) and annotation.type.fullname in _LISTS:
             # Any other list may be empty.
             if kind == "repeat":
                 yield name, f"{name}.0", annotation.args[0]
@@ -114,10 +299,10 @@ def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
             yield name, name, annotation
 
 
-def refused_tape(tape: Type, path: str) -> Iterator[str]:
+def refused_tape(tape: types.Type, path: str) -> Iterator[str]:
     """Yield a complaint about a field that owns a tape."""
-    found = get_proper_type(tape)
-    if isinstance(found, Instance) and found.type.fullname == names.OWNED_TAPE:
+    found = types.get_proper_type(tape)
+    if isinstance(found, types.Instance) and found.type.fullname == names.OWNED_TAPE:
         yield (
             f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
             "it is the input of a model that is traced"

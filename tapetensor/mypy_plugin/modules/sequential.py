@@ -1,13 +1,14 @@
-"""`Sequential` from end to end: the layers are called one after another, as at run time."""
+"""Modules one after another, side by side and beside their input: their shapes have to fit."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from mypy.checker import TypeChecker
 from mypy.checkmember import analyze_member_access
 from mypy.errors import ErrorWatcher
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import ARG_POS, ARG_STAR, TempNode
+from mypy.nodes import ARG_POS, ARG_STAR, ListExpr, StarExpr, TempNode, TupleExpr
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import (
     AnyType,
@@ -20,12 +21,14 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import flow, names
-from tapetensor.mypy_plugin.codes import MODULE_FORWARD, SHAPE_MISMATCH
-from tapetensor.mypy_plugin.kinds import ANYTHING, is_int
+from tapetensor.mypy_plugin import names, reporting
 from tapetensor.mypy_plugin.modules.calling import has_forward
-from tapetensor.mypy_plugin.modules.wording import module_in_words, tensor_in_words
-from tapetensor.mypy_plugin.symbols import member_of
+from tapetensor.mypy_plugin.modules.classes import module_in_words, tensor_in_words
+from tapetensor.mypy_plugin.names import member_of
+from tapetensor.mypy_plugin.reading import ANYTHING, is_int, read_tensor
+from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, SHAPE_MISMATCH
+from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.rules.dims import Dims, cannot_be_equal, written
 
 
 def check_layers(context: FunctionContext) -> Type:
@@ -35,13 +38,23 @@ def check_layers(context: FunctionContext) -> Type:
     kinds = [one for formal in context.arg_kinds for one in formal]
     if not layers:
         _fail(context, "Sequential: give one module or more")
+    listed = [one for formal in context.args for one in formal]
+    made = get_proper_type(context.default_return_type)
+    if kinds == [ARG_STAR] and isinstance(listed[0], ListExpr | TupleExpr):
+        # mypy joins what is listed in ``Sequential(*[...])``, and it is written down.
+        assert isinstance(context.api, TypeChecker)
+        layers = [type_of(one, context.api) for one in listed[0].items]
+        kinds = [ARG_POS] * len(layers)
+        is_whole = not any(isinstance(one, StarExpr) for one in listed[0].items)
+        if isinstance(made, Instance) and is_whole:
+            made = made.copy_modified(args=layers)
     for position, (layer, kind) in enumerate(zip(layers, kinds, strict=True)):
         if kind is ARG_STAR:
             break
         complaint = _complaint(layer)
         if complaint:
             _fail(context, f"Sequential: layer {position}{complaint}")
-    return context.default_return_type
+    return made
 
 
 def apply_layers(context: MethodContext) -> Type:
@@ -70,7 +83,7 @@ def apply_layers(context: MethodContext) -> Type:
                         f"{module_in_words(previous)} gives {got}"
                     )
                 mistake = f"Sequential: {where}, {takes}"
-            flow.fail(context.api, mistake, context.context, SHAPE_MISMATCH)
+            reporting.fail(context.api, mistake, context.context, SHAPE_MISMATCH)
             return context.default_return_type
         output = get_proper_type(output)
         if not isinstance(output, Instance) or output.type.fullname != names.TENSOR:
@@ -190,4 +203,66 @@ def _complaint(layer: Type) -> str:
 
 
 def _fail(context: FunctionContext, message: str) -> None:
-    flow.fail(context.api, message, context.context, MODULE_FORWARD)
+    reporting.fail(context.api, message, context.context, MODULE_FORWARD)
+
+
+_ROOM: Final = "tapetensor.nn.branches."
+# The first keep the shape of their input; the modules of the others make one shape.
+_RESIDUAL: Final = (f"{_ROOM}ResidualAdd", f"{_ROOM}ResidualMul", "tapetensor.nn.repeated.Repeated")
+_PARALLEL: Final = (f"{_ROOM}ParallelAdd", f"{_ROOM}ParallelMul", f"{_ROOM}AddInto")
+BRANCHES: Final = (*_RESIDUAL, *_PARALLEL, f"{_ROOM}SplitInto")
+
+
+def apply_branches(context: MethodContext) -> Type:
+    """Report a module that does not take the input, or makes a shape that does not fit."""
+    branches = get_proper_type(context.type)
+    if isinstance(branches, Instance):
+        complaint = _misfit_of_branches(context, branches)
+        if complaint is not None:
+            text = f"{branches.type.name}: {complaint}"
+            context.api.fail(text, context.context, code=SHAPE_MISMATCH)
+    return context.default_return_type
+
+
+def _misfit_of_branches(context: MethodContext, branches: Instance) -> str | None:
+    owner = next(one for one in branches.type.mro if one.fullname in BRANCHES)
+    arguments = [get_proper_type(one) for one in map_instance_to_supertype(branches, owner).args]
+    layers = arguments[:1] if owner.fullname in _RESIDUAL else arguments
+    if any(isinstance(one, UnpackType) for one in layers) or not context.arg_types[0]:
+        return None
+    given = get_proper_type(context.arg_types[0][0])
+    inputs: list[Type] = [given] * len(layers)
+    if owner.name == "AddInto" and isinstance(given, TupleType):
+        inputs = given.items
+    shapes: list[Dims] = []
+    for layer, value in zip(layers, inputs, strict=False):
+        before = read_tensor(value)
+        if before is None or before.shape is None:
+            return None
+        if not isinstance(layer, Instance) or not has_forward(layer.type):
+            return None
+        output, mistake = output_of(context, layer, value)
+        if mistake is not None:
+            got, takes = in_words(context, layer, value)
+            return f"the input is {got}, {takes}"
+        after = read_tensor(output)
+        if after is None or after.shape is None:
+            return None
+        if owner.fullname in _RESIDUAL and _differ(before.shape, after.shape):
+            return (
+                f"{module_in_words(layer)} makes shape {written(after.shape)} of "
+                f"{written(before.shape)}; it must keep the shape"
+            )
+        shapes.append(after.shape)
+    for shape in shapes[1:]:
+        if owner.fullname in _PARALLEL and _differ(shapes[0], shape):
+            return (
+                f"the modules make shapes {' and '.join(map(written, shapes))}; they must be "
+                "equal, nothing is broadcast"
+            )
+    return None
+
+
+def _differ(lhs: Dims, rhs: Dims) -> bool:
+    """Tell whether two shapes differ whatever the sizes of the names."""
+    return len(lhs) != len(rhs) or any(map(cannot_be_equal, lhs, rhs))

@@ -13,33 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from mypy.nodes import (
-    CallExpr,
-    Expression,
-    FloatExpr,
-    IntExpr,
-    ListExpr,
-    MemberExpr,
-    NameExpr,
-    OpExpr,
-    RefExpr,
-    StrExpr,
-    SymbolNode,
-    TupleExpr,
-    TypeInfo,
-    Var,
-)
+from mypy import nodes
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import Instance, Type, get_proper_type
 
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.assignments import Assignments, assignments_of
-from tapetensor.mypy_plugin.codes import MODULE_GRADIENT
-from tapetensor.mypy_plugin.kinds import bounded, class_of
-from tapetensor.mypy_plugin.modules.classes import derives
-from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
-from tapetensor.mypy_plugin.names import BUILD, CREATED, OPERATORS, TENSOR_ROOMS
-from tapetensor.mypy_plugin.symbols import member_of
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.modules.classes import derives, kinds_of_fields
+from tapetensor.mypy_plugin.names import BUILD, CREATED, OPERATORS, TENSOR_ROOMS, member_of
+from tapetensor.mypy_plugin.reading import bounded, class_of
+from tapetensor.mypy_plugin.reporting import MODULE_GRADIENT
+from tapetensor.mypy_plugin.statements import Assignments, assignments_of
 
 _CONTEXT: Final = "tapetensor.tape.context.GradientContext"
 _PLAIN: Final = ("builtins.int", "builtins.float", "builtins.bool", "builtins.str", "numpy.")
@@ -66,16 +49,16 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
 def check_step(context: MethodContext) -> Type:
     """Report an optimizer that is given the gradients by what it does not train."""
     match context.context:
-        case CallExpr(callee=MemberExpr(expr=receiver), args=[given]):
-            known = assignments_of(flow.tree(context.api))
+        case nodes.CallExpr(callee=nodes.MemberExpr(expr=receiver), args=[given]):
+            known = assignments_of(reporting.tree(context.api))
             made, asked = known.value(receiver), _wanted(known.value(given))
             owner = get_proper_type(context.type)
             kind = owner.type.name if isinstance(owner, Instance) else ""
             match made:
-                case CallExpr(args=[trained, *_], arg_names=[None | "model", *_]) if asked:
+                case nodes.CallExpr(args=[trained, *_], arg_names=[None | "model", *_]) if asked:
                     complaint = _complaint(trained, asked, known)
                     if complaint is not None:
-                        flow.fail(
+                        reporting.fail(
                             context.api,
                             f"{kind}.step: these are the gradients by {_spelled(asked)}, "
                             f"{complaint}; write backward(wrt=...) with what {kind} was made for",
@@ -88,8 +71,8 @@ def check_step(context: MethodContext) -> Type:
 def check_wanted(context: MethodContext) -> Type:
     """Report a tensor that is made where the gradient by it is asked for."""
     wanted = _wanted(context.context)
-    if isinstance(wanted, CallExpr) and _is_created(wanted):
-        flow.fail(
+    if isinstance(wanted, nodes.CallExpr) and _is_created(wanted):
+        reporting.fail(
             context.api,
             "backward: wrt is a tensor that is made here, so that the loss cannot depend on it; "
             "give the tensor a name, compute the loss with it, and ask for it by that name",
@@ -102,11 +85,11 @@ def check_wanted(context: MethodContext) -> Type:
 def check_augmented(context: MethodContext) -> Type:
     """Report a loop that gives its own name a new tensor, which nobody reads."""
     found = context.context
-    if isinstance(found, OpExpr) and isinstance(found.left, NameExpr):
-        statement = assignments_of(flow.tree(context.api)).in_vain.get(found.left)
+    if isinstance(found, nodes.OpExpr) and isinstance(found.left, nodes.NameExpr):
+        statement = assignments_of(reporting.tree(context.api)).in_vain.get(found.left)
         if statement is not None:
             name, op = found.left.name, statement.op
-            flow.fail(
+            reporting.fail(
                 context.api,
                 f'"{name} {op}= ..." gives the name of the loop a new tensor, which nobody reads: '
                 "what the loop goes over stays as it is; an optimizer changes parameters: "
@@ -119,8 +102,8 @@ def check_augmented(context: MethodContext) -> Type:
 
 def check_entered(context: FunctionContext) -> Type:
     """Report a context that nothing can enter, for nobody reads the name it is given."""
-    if assignments_of(flow.tree(context.api)).is_dropped(context.context):
-        flow.fail(
+    if assignments_of(reporting.tree(context.api)).is_dropped(context.context):
+        reporting.fail(
             context.api,
             "GradientContext: this one is never entered, so no tape belongs to it; write "
             "`with tt.GradientContext():` around what it is for",
@@ -130,15 +113,17 @@ def check_entered(context: FunctionContext) -> Type:
     return context.default_return_type
 
 
-def _complaint(trained: Expression, asked: Expression, known: Assignments) -> str | None:
+def _complaint(
+    trained: nodes.Expression, asked: nodes.Expression, known: Assignments
+) -> str | None:
     """Return why none, or not all, of what is trained gets a gradient; None if it may."""
     of_optimizer, of_pass = _parts(trained, known), _parts(asked, known)
     if of_optimizer and of_pass and not of_optimizer & of_pass:
         return "and none of what it updates is among them"
     match asked, trained:
         case (
-            MemberExpr(expr=NameExpr(node=owner), name=part),
-            NameExpr(node=Var(type=declared) as model),
+            nodes.MemberExpr(expr=nodes.NameExpr(node=owner), name=part),
+            nodes.NameExpr(node=nodes.Var(type=declared) as model),
         ) if owner is model:
             info = class_of(declared)
             if info is not None and _trains_more_than(info, part):
@@ -146,11 +131,11 @@ def _complaint(trained: Expression, asked: Expression, known: Assignments) -> st
     return None
 
 
-def _parts(found: Expression, known: Assignments) -> set[SymbolNode]:
+def _parts(found: nodes.Expression, known: Assignments) -> set[nodes.SymbolNode]:
     """Return the variables that hold models and tensors made in sight; none if others may too."""
-    parts: set[SymbolNode] = set()
-    for item in found.items if isinstance(found, ListExpr | TupleExpr) else [found]:
-        node = item.node if isinstance(item, NameExpr) else None
+    parts: set[nodes.SymbolNode] = set()
+    for item in found.items if isinstance(found, nodes.ListExpr | nodes.TupleExpr) else [found]:
+        node = item.node if isinstance(item, nodes.NameExpr) else None
         made = known.value(item)
         if node is None or not _is_made_alone(made) or known.is_changed(node):
             return set()
@@ -158,56 +143,56 @@ def _parts(found: Expression, known: Assignments) -> set[SymbolNode]:
     return parts
 
 
-def _is_made_alone(made: Expression) -> bool:
+def _is_made_alone(made: nodes.Expression) -> bool:
     """Tell whether a call makes a tensor, or a model that is made of no other one."""
-    if not isinstance(made, CallExpr) or not isinstance(made.callee, RefExpr):
+    if not isinstance(made, nodes.CallExpr) or not isinstance(made.callee, nodes.RefExpr):
         return False
     first = made.args[0] if made.callee.fullname == BUILD and made.args else made.callee
-    is_class = isinstance(first, RefExpr) and isinstance(first.node, TypeInfo)
+    is_class = isinstance(first, nodes.RefExpr) and isinstance(first.node, nodes.TypeInfo)
     others = made.args[1:] if first is not made.callee else made.args
     return _is_created(made) or (is_class and all(map(_is_plain, others)))
 
 
-def _is_plain(argument: Expression) -> bool:
+def _is_plain(argument: nodes.Expression) -> bool:
     """Tell whether an argument is a number or a generator, and no model or tensor."""
     match argument:
-        case IntExpr() | FloatExpr() | StrExpr():
+        case nodes.IntExpr() | nodes.FloatExpr() | nodes.StrExpr():
             return True
-        case CallExpr(callee=RefExpr(fullname=name)):
+        case nodes.CallExpr(callee=nodes.RefExpr(fullname=name)):
             return name.startswith("numpy.")
-        case RefExpr(node=Var(type=declared)):
+        case nodes.RefExpr(node=nodes.Var(type=declared)):
             kind = bounded(declared)
             return isinstance(kind, Instance) and kind.type.fullname.startswith(_PLAIN)
     return False
 
 
-def _is_created(made: CallExpr) -> bool:
-    return isinstance(made.callee, RefExpr) and made.callee.fullname.startswith(CREATED)
+def _is_created(made: nodes.CallExpr) -> bool:
+    return isinstance(made.callee, nodes.RefExpr) and made.callee.fullname.startswith(CREATED)
 
 
-def _trains_more_than(info: TypeInfo, part: str) -> bool:
+def _trains_more_than(info: nodes.TypeInfo, part: str) -> bool:
     """Tell whether a class has another parameter than a field, or another layer with a weight."""
     for name, (kind, _) in (kinds_of_fields(info) or {}).items():
         node = member_of(info, name)
-        layer = class_of(node.type) if isinstance(node, Var) else None
+        layer = class_of(node.type) if isinstance(node, nodes.Var) else None
         has_weight = layer is not None and member_of(layer, "weight") is not None
         if name != part and (kind == "parameter" or (has_weight and kind != "default")):
             return True
     return False
 
 
-def _spelled(found: Expression) -> str:
+def _spelled(found: nodes.Expression) -> str:
     match found:
-        case NameExpr(name=name):
+        case nodes.NameExpr(name=name):
             return f'"{name}"'
-        case MemberExpr(expr=NameExpr(name=owner), name=name):
+        case nodes.MemberExpr(expr=nodes.NameExpr(name=owner), name=name):
             return f'"{owner}.{name}"'
     return "other tensors"
 
 
-def _wanted(found: object) -> Expression | None:
+def _wanted(found: object) -> nodes.Expression | None:
     """Return what a backward pass is asked for by `wrt`."""
-    if not isinstance(found, CallExpr) or not isinstance(found.callee, MemberExpr):
+    if not isinstance(found, nodes.CallExpr) or not isinstance(found.callee, nodes.MemberExpr):
         return None
     if found.callee.name != "backward":
         return None

@@ -14,26 +14,19 @@ from mypy.types import CallableType, FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.shapes import (
-    again,
-    attention,
+    axes,
     computed,
-    contraction,
-    convolution,
     creation,
-    decompositions,
     handed_on,
-    images,
-    indexing,
     joining,
     layers,
-    losses,
-    patches,
-    rearranging,
-    reductions,
-    unions,
+    linear_algebra,
+    variables,
+    windows,
 )
-from tapetensor.mypy_plugin.shapes.agreement import agreeing
-from tapetensor.mypy_plugin.shapes.broadcasting import (
+from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook, reflected
+from tapetensor.mypy_plugin.shapes.elementwise import (
+    beside_number,
     comparison,
     elementwise,
     extreme,
@@ -41,8 +34,7 @@ from tapetensor.mypy_plugin.shapes.broadcasting import (
     ssm_scan,
     where,
 )
-from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook, reflected
-from tapetensor.mypy_plugin.shapes.signatures import compute_dims
+from tapetensor.mypy_plugin.shapes.signatures import agreeing, compute_dims
 from tapetensor.rules import layers as rules
 
 HookT = TypeVar("HookT", bound=Callable[..., Any])
@@ -57,73 +49,72 @@ _EXACT: Final[dict[str, Rule]] = (
     | {f"__{name}__": comparison for name in ("eq", "ne", "lt", "le", "gt", "ge")}
     | {f"__{name}__": logic for name in ("and", "or", "xor")}
     | {
-        "__matmul__": contraction.matmul,
-        "roll": rearranging.roll,
-        "solve": contraction.solve,
+        "__matmul__": linear_algebra.matmul,
+        "roll": axes.roll,
+        "solve": linear_algebra.solve,
         "put_along_axis": joining.put_along_axis,
     }
 )
 
 # Plain typing leaves dims of these methods open.
 _OPEN: Final[dict[str, Rule]] = {
-    "__getitem__": indexing.getitem,
-    "inv": contraction.inverse,
-    "cholesky": contraction.inverse,
-    "det": contraction.det,
-    "eigh": decompositions.eigh,
-    "pinv": decompositions.pinv,
-    "qr": decompositions.qr,
-    "slogdet": decompositions.slogdet,
-    "svd": decompositions.svd,
+    "__getitem__": joining.getitem,
+    "inv": linear_algebra.inverse,
+    "cholesky": linear_algebra.inverse,
+    "det": linear_algebra.det,
+    "eigh": linear_algebra.eigh,
+    "pinv": linear_algebra.pinv,
+    "qr": linear_algebra.qr,
+    "slogdet": linear_algebra.slogdet,
+    "svd": linear_algebra.svd,
     "take": joining.take,
     "take_along_axis": joining.take_along_axis,
-    "argmax": reductions.position,
-    "argmin": reductions.position,
-    "topk": reductions.topk,
-    "item": reductions.item,
-    "reshape": rearranging.reshape,
-    "flatten": rearranging.flatten,
-    "permute_dims": rearranging.permute_dims,
-    "transpose": rearranging.transpose,
-    "broadcast_to": rearranging.broadcast_to,
-    "squeeze": rearranging.squeeze,
-    "expand_dims": rearranging.expand_dims,
-    "pad": rearranging.pad,
-    "split": rearranging.split,
-    "share": rearranging.share,
+    "argmax": axes.position,
+    "argmin": axes.position,
+    "topk": axes.topk,
+    "item": axes.item,
+    "reshape": axes.reshape,
+    "flatten": axes.flatten,
+    "permute_dims": axes.permute_dims,
+    "transpose": axes.transpose,
+    "broadcast_to": axes.broadcast_to,
+    "squeeze": axes.squeeze,
+    "expand_dims": axes.expand_dims,
+    "pad": axes.pad,
+    "split": axes.split,
     **dict.fromkeys(
         ("softmax", "log_softmax", "normalize", "argsort", "sort"),
-        reductions.along_axis,
+        axes.along_axis,
     ),
     **dict.fromkeys(
         [f"cumulative_{kind}" for kind in ("sum", "prod", "max", "min", "logsumexp")],
-        reductions.along_axis,
+        axes.along_axis,
     ),
     **dict.fromkeys(
         ("sum", "prod", "mean", "max", "min", "var", "std", "norm", "any", "all", "logsumexp"),
-        reductions.reduction,
+        axes.reduction,
     ),
-    **dict.fromkeys(("median", "quantile"), reductions.reduction),
+    **dict.fromkeys(("median", "quantile"), axes.reduction),
 }
 
 # Layers whose output has other sizes than their input, or whose overloads mypy explains badly:
 # what errors call them, and their rule.
 _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
-    "convolution.Conv1d": ("conv1d", convolution.layer),
-    "convolution.Conv2d": ("conv2d", convolution.layer),
-    "transposed_convolution.ConvTranspose1d": ("conv_transpose1d", convolution.layer),
-    "transposed_convolution.ConvTranspose2d": ("conv_transpose2d", convolution.layer),
-    "pooling.AvgPool2d": ("avg_pool2d", images.pooling_layer),
-    "pooling.MaxPool2d": ("max_pool2d", images.pooling_layer),
-    "pooling.MinPool2d": ("min_pool2d", images.pooling_layer),
-    "images.Upscale2d": ("upscale2d", images.upscale_layer),
-    "images.Upscale2dBy": ("Upscale2dBy", images.upscale_by_layer),
-    "images.PixelShuffle": ("pixel_shuffle", patches.pixel_shuffle),
-    "images.PixelUnshuffle": ("pixel_unshuffle", patches.pixel_unshuffle),
-    "images.Unfold": ("unfold", patches.unfold),
-    "images.Flatten": ("Flatten", images.flatten_layer),
-    "normalization.BatchNorm1d": ("BatchNorm1d", partial(layers.taking, rules.batch_norm_1d)),
-    "normalization.BatchNorm2d": ("BatchNorm2d", partial(layers.taking, rules.batch_norm_2d)),
+    "convolution.Conv1d": ("conv1d", windows.layer),
+    "convolution.Conv2d": ("conv2d", windows.layer),
+    "transposed_convolution.ConvTranspose1d": ("conv_transpose1d", windows.layer),
+    "transposed_convolution.ConvTranspose2d": ("conv_transpose2d", windows.layer),
+    "pooling.AvgPool2d": ("avg_pool2d", windows.pooling_layer),
+    "pooling.MaxPool2d": ("max_pool2d", windows.pooling_layer),
+    "pooling.MinPool2d": ("min_pool2d", windows.pooling_layer),
+    "images.Upscale2d": ("upscale2d", windows.upscale_layer),
+    "images.Upscale2dBy": ("Upscale2dBy", windows.upscale_by_layer),
+    "images.PixelShuffle": ("pixel_shuffle", windows.pixel_shuffle),
+    "images.PixelUnshuffle": ("pixel_unshuffle", windows.pixel_unshuffle),
+    "images.Unfold": ("unfold", windows.unfold),
+    "images.Flatten": ("Flatten", windows.flatten_layer),
+    "normalization.BatchNorm1d": ("BatchNorm1d", partial(layers.normalizing, rules.batch_norm_1d)),
+    "normalization.BatchNorm2d": ("BatchNorm2d", partial(layers.normalizing, rules.batch_norm_2d)),
     **{
         f"recurrent.{name}": (name, partial(layers.taking, rules.recurrent))
         for name in ("RNN", "GRU", "LSTM")
@@ -137,17 +128,17 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
         for name in ("RNNCell", "GRUCell", "LSTMCell")
     },
     **{
-        f"attention.{name}": (name, attention.layer)
+        f"attention.{name}": (name, layers.layer)
         for name in ("MultiHeadAttention", "UnbiasedMultiHeadAttention")
     },
-    "transformer.EncoderBlock": ("EncoderBlock", attention.encoder),
+    "transformer.EncoderBlock": ("EncoderBlock", layers.encoder),
     "transformer.DecoderBlock": (
         "DecoderBlock",
-        partial(attention.decoder, names=("x", "memory")),
+        partial(layers.decoder, names=("x", "memory")),
     ),
     "transformer.Transformer": (
         "Transformer",
-        partial(attention.decoder, names=("source", "target")),
+        partial(layers.decoder, names=("source", "target")),
     ),
 }
 
@@ -170,11 +161,14 @@ _METHODS: Final[dict[str, Hook]] = (
         for name, rule in rules.items()
     }
     | {
-        f"{TENSOR}.__r{name}__": reflected(name, rule)
+        f"{TENSOR}.__r{name}__": reflected(op_called(f"__{name}__"), rule)
         for name, rule in (
-            ("matmul", contraction.rmatmul),
-            # Plain typing knows what a number on the left gives.
-            *[(name, None) for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")],
+            ("matmul", linear_algebra.rmatmul),
+            *[
+                (name, beside_number)
+                for name in ("add", "sub", "mul", "truediv", "floordiv", "mod")
+            ],
+            ("pow", beside_number),
         )
     }
     | {
@@ -182,7 +176,7 @@ _METHODS: Final[dict[str, Hook]] = (
         for name, (op, rule) in (_LAYERS | _EXACT_LAYERS).items()
         for called in ("forward", "__call__")
     }
-    | {"builtins.str.format": hook("item", reductions.formatted)}
+    | {"builtins.str.format": hook("item", axes.formatted)}
 )
 
 _NAMED: Final[dict[str, Rule]] = (
@@ -192,32 +186,32 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.joining.concat": joining.concat,
         "tensor.joining.stack": joining.stack,
         "tensor.segments.segment_sum": joining.segment_sum,
-        "tensor.einsum.einsum": contraction.einsum,
-        "tensor.convolution.conv1d": convolution.convolution,
-        "tensor.convolution.conv2d": convolution.convolution,
-        "tensor.transposed_convolution.conv_transpose1d": convolution.transposed,
-        "tensor.transposed_convolution.conv_transpose2d": convolution.transposed,
-        "tensor.pooling.avg_pool2d": images.pooling,
-        "tensor.pooling.max_pool2d": images.pooling,
-        "tensor.pooling.min_pool2d": images.pooling,
-        "tensor.upscale.upscale2d": images.upscale2d,
-        "tensor.upscale.interpolate": images.interpolate,
-        "tensor.attention.scaled_dot_product_attention": attention.attention,
-        "losses.similarity.cosine_embedding": losses.cosine_embedding,
+        "tensor.einsum.einsum": linear_algebra.einsum,
+        "tensor.convolution.conv1d": windows.convolution,
+        "tensor.convolution.conv2d": windows.convolution,
+        "tensor.transposed_convolution.conv_transpose1d": windows.transposed,
+        "tensor.transposed_convolution.conv_transpose2d": windows.transposed,
+        "tensor.pooling.avg_pool2d": windows.pooling,
+        "tensor.pooling.max_pool2d": windows.pooling,
+        "tensor.pooling.min_pool2d": windows.pooling,
+        "tensor.upscale.upscale2d": windows.upscale2d,
+        "tensor.upscale.interpolate": windows.interpolate,
+        "tensor.attention.scaled_dot_product_attention": layers.attention,
+        "losses.similarity.cosine_embedding": layers.cosine_embedding,
     }
     | {f"tensor.creation.{name}": creation.made for name in creation.NAMES}
     | {
         f"tensor.patches.{rule.__name__}": rule
-        for rule in (patches.unfold, patches.fold, patches.pixel_shuffle, patches.pixel_unshuffle)
+        for rule in (windows.unfold, windows.fold, windows.pixel_shuffle, windows.pixel_unshuffle)
     }
-    | {f"losses.{name}": partial(losses.pair, names=two) for name, two in losses.PAIRS.items()}
+    | {f"losses.{name}": partial(layers.pair, names=two) for name, two in layers.PAIRS.items()}
     | {
-        f"losses.{name}": partial(losses.alike, names=names, has_signs=has_signs)
-        for name, (names, has_signs) in losses.ALIKE.items()
+        f"losses.{name}": partial(layers.alike, names=names, has_signs=has_signs)
+        for name, (names, has_signs) in layers.ALIKE.items()
     }
     | {
-        f"losses.{name}": partial(losses.labelled, name=scores, other=other)
-        for name, (scores, other) in losses.LABELLED.items()
+        f"losses.{name}": partial(layers.labelled, name=scores, other=other)
+        for name, (scores, other) in layers.LABELLED.items()
     }
 )
 # Plain typing gives these functions exact dims, or none at all.
@@ -288,29 +282,32 @@ def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], 
     if fullname == f"{TENSOR}.astype":
         return _untyped
     if fullname in _GROWING:
-        return partial(again.open_name, may_grow=True)
+        return partial(variables.open_name, may_grow=True)
     return _of_others(fullname, _spelled_result) or _of_tensors(fullname)
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a function."""
-    if fullname in unions.WALKING:
-        return unions.walked
+    if fullname in variables.WALKING:
+        return variables.walked
+    if fullname == "builtins.sum":
+        return variables.summed
     return _untyped if fullname == _FROM_NUMPY else method_result(fullname)
 
 
 def _untyped(context: FunctionContext | MethodContext) -> Type:
-    return again.open_name(context._replace(default_return_type=creation.of_unknown_dtype(context)))
+    made = creation.of_unknown_dtype(context)
+    return variables.open_name(context._replace(default_return_type=made))
 
 
 def _spelled_result(context: FunctionContext | MethodContext) -> Type:
     result = computed.respell_result(context)
     may_grow = computed.mentions(context.default_return_type)
-    return again.open_name(context._replace(default_return_type=result), may_grow=may_grow)
+    return variables.open_name(context._replace(default_return_type=result), may_grow=may_grow)
 
 
 def _of_tensors(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
-    return again.open_name if fullname.startswith(TENSOR_ROOMS) else None
+    return variables.open_name if fullname.startswith(TENSOR_ROOMS) else None
 
 
 def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:

@@ -18,24 +18,6 @@ from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.erasetype import erase_typevars
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import (
-    ARG_NAMED,
-    ARG_NAMED_OPT,
-    ARG_OPT,
-    ARG_POS,
-    ARG_STAR,
-    ARG_STAR2,
-    CallExpr,
-    ComparisonExpr,
-    Expression,
-    ListExpr,
-    MemberExpr,
-    OpExpr,
-    StarExpr,
-    StrExpr,
-    TempNode,
-    TypeInfo,
-)
 from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
     AnyType,
@@ -49,39 +31,35 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.errors import (
-    ArgumentTypeError,
-    AxisError,
-    DTypeError,
-    TapeTensorError,
+from tapetensor.errors import ArgumentTypeError, AxisError, DTypeError, TapeTensorError
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.names import TENSOR, class_named
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    Operand,
+    UndecidedError,
+    all_known,
+    is_computed,
+    is_int,
+    known,
+    may_have_any_shape,
+    members,
+    read_tensor,
+    write_tensor,
 )
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import (
+from tapetensor.mypy_plugin.reporting import (
     ARGUMENT_KIND,
     AXIS_RANGE,
     DTYPE_MISMATCH,
     SHAPE_MISMATCH,
 )
-from tapetensor.mypy_plugin.displays import is_displayed
-from tapetensor.mypy_plugin.kinds import ANYTHING, is_int, members
-from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.shapes.reading import (
-    Operand,
-    UndecidedError,
-    all_known,
-    is_computed,
-    known,
-    may_have_any_shape,
-    read_tensor,
-    write_tensor,
-)
-from tapetensor.mypy_plugin.symbols import class_of
+from tapetensor.mypy_plugin.statements import is_displayed
 from tapetensor.rules.dims import Dims
 
 _REFUSED: Final = AnyType(TypeOfAny.from_error)
 # How many types of expressions are kept.
 _KEPT: Final = 32
-_OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
+_OPTIONAL: Final = {nodes.ARG_POS: nodes.ARG_OPT, nodes.ARG_NAMED: nodes.ARG_NAMED_OPT}
 
 
 # A rule raises what the run time raises. Where no class says more, the shapes do not fit.
@@ -158,7 +136,7 @@ class Call:
             raise UndecidedError
         found = get_proper_type(self._context.type)
         owner: object = getattr(self._item.definition, "info", None)
-        if not isinstance(found, Instance) or not isinstance(owner, TypeInfo):
+        if not isinstance(found, Instance) or not isinstance(owner, nodes.TypeInfo):
             raise UndecidedError
         return tuple(map_instance_to_supertype(found, owner).args)
 
@@ -176,7 +154,7 @@ class Call:
             self._types[index] = type_of(expression, self.api)
         return self._types[index]
 
-    def expression(self, place: int | str) -> Expression | None:
+    def expression(self, place: int | str) -> nodes.Expression | None:
         """Return the expression for a formal; None where the default holds."""
         index = self._index(place)
         found = self._context.args[index] if index < len(self._context.args) else []
@@ -190,18 +168,18 @@ class Call:
         return names.index(place) if place in names else len(names)
 
     @property
-    def owner(self) -> Expression | None:
+    def owner(self) -> nodes.Expression | None:
         """The operand whose operator is asked; None where it is called by its name."""
         found, other = self._context.context, self.expression(0)
-        pairs = [(found.left, found.right)] if isinstance(found, OpExpr) else []
-        if isinstance(found, ComparisonExpr):
+        pairs = [(found.left, found.right)] if isinstance(found, nodes.OpExpr) else []
+        if isinstance(found, nodes.ComparisonExpr):
             pairs = [*pairwise(found.operands)]
         return next((one for one, two in pairs if two is other), None)
 
     def refuse_again(self) -> None:
         """Raise the error of a refused comparison again, where mypy asks the right operand, too."""
         call, error = _last_refusal.call, _last_refusal.error
-        is_asked_again = isinstance(self.expression(0), TempNode)
+        is_asked_again = isinstance(self.expression(0), nodes.TempNode)
         if call is not None and error is not None and call.node is self.node and is_asked_again:
             raise error
 
@@ -210,7 +188,7 @@ class Call:
         """What the place of the call wants."""
         return self.api.expr_checker.type_context[-1]
 
-    def expressions(self, index: int) -> list[Expression]:
+    def expressions(self, index: int) -> list[nodes.Expression]:
         """Return all arguments for a formal (``*operands``) by its place."""
         return self._context.args[index]
 
@@ -218,9 +196,9 @@ class Call:
     def text(self) -> str | None:
         """The string whose method is called; None if it is not written down."""
         called = self._context.context
-        if isinstance(called, CallExpr) and isinstance(called.callee, MemberExpr):
+        if isinstance(called, nodes.CallExpr) and isinstance(called.callee, nodes.MemberExpr):
             owner = called.callee.expr
-            return owner.value if isinstance(owner, StrExpr) else None
+            return owner.value if isinstance(owner, nodes.StrExpr) else None
         return None
 
     def types(self, index: int) -> list[Type]:
@@ -231,8 +209,8 @@ class Call:
     def items(self, name: str) -> list[Type]:
         """Return the types in the tuple, or the list display, that is the argument for a formal."""
         expression = self.expression(name)
-        if isinstance(expression, ListExpr):
-            if any(isinstance(item, StarExpr) for item in expression.items):
+        if isinstance(expression, nodes.ListExpr):
+            if any(isinstance(item, nodes.StarExpr) for item in expression.items):
                 raise UndecidedError
             # The list itself is one of `object`, if its tensors have several shapes.
             self._read.add(self._index(name))
@@ -271,9 +249,9 @@ class Call:
         )
 
     @property
-    def tensor_info(self) -> TypeInfo:
+    def tensor_info(self) -> nodes.TypeInfo:
         """The class Tensor."""
-        return known(class_of(TENSOR))
+        return known(class_named(TENSOR))
 
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
@@ -299,7 +277,7 @@ class Call:
         """Report an error; return a signature that takes everything, so that it is the only one."""
         _last_refusal.call, _last_refusal.error = self, error
         code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-        flow.fail(self._context.api, str(error), self._context.context, code)
+        reporting.fail(self._context.api, str(error), self._context.context, code)
         return self._item.copy_modified(
             arg_types=[_REFUSED] * len(self._item.arg_types),
             arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
@@ -333,7 +311,7 @@ def taking_anything(item: CallableType) -> CallableType:
     """Return the signature of a call of which an error was reported, whatever its arguments."""
     return item.copy_modified(
         arg_types=[_REFUSED, _REFUSED],
-        arg_kinds=[ARG_STAR, ARG_STAR2],
+        arg_kinds=[nodes.ARG_STAR, nodes.ARG_STAR2],
         arg_names=[None, None],
         ret_type=erase_typevars(item.ret_type) if item.is_type_obj() else refused_result(item),
         variables=[],
@@ -422,7 +400,7 @@ def reflected(op: str, rule: Rule | None) -> Hook:
         if call is None or error is None or call.node is not context.context:
             return context.default_signature if usual is None else usual(context)
         again = Call(context, call.op)
-        with flow.heard_around(again.api):
+        with reporting.heard_around(again.api):
             refusal = again.refused(error)
         return refusal.copy_modified(ret_type=call.refused_result)
 
@@ -470,12 +448,12 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
 def is_readable(context: Context) -> bool:
     """Tell whether each argument has a parameter of its own in this overload."""
     called = context.context
-    if not isinstance(called, CallExpr):
+    if not isinstance(called, nodes.CallExpr):
         return True
-    if ARG_STAR in called.arg_kinds or ARG_STAR2 in called.arg_kinds:
+    if nodes.ARG_STAR in called.arg_kinds or nodes.ARG_STAR2 in called.arg_kinds:
         return False
     kinds = zip(called.args, called.arg_kinds, strict=True)
-    positional = [one for one, kind in kinds if kind is ARG_POS]
+    positional = [one for one, kind in kinds if kind is nodes.ARG_POS]
     # mypy counts one too many for the next parameter, which may be one by name alone.
     for kind, given in zip(context.default_signature.arg_kinds, context.args, strict=True):
         if kind.is_named() and any(one in positional for one in given):
@@ -489,15 +467,15 @@ class _LastRead:
     def __init__(self) -> None:
         self.binder: ConditionalTypeBinder | None = None
         self.version = -1
-        self.types: dict[Expression, Type] = {}
+        self.types: dict[nodes.Expression, Type] = {}
 
 
 _last_read = _LastRead()
 
 
-def type_of(expression: Expression, api: TypeChecker) -> Type:
+def type_of(expression: nodes.Expression, api: TypeChecker) -> Type:
     """Return the type of an expression, evaluated as if on its own."""
-    if isinstance(expression, TempNode):
+    if isinstance(expression, nodes.TempNode):
         return expression.type
     checker = api.expr_checker
     # Like mypy's own cache, a type holds until the binder learns of an assignment or a condition,

@@ -9,31 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from mypy import types
 from mypy.checker import TypeChecker
 from mypy.nodes import TypeAlias
 from mypy.plugin import AnalyzeTypeContext, AttributeContext, FunctionContext, MethodContext
-from mypy.types import (
-    AnyType,
-    CallableType,
-    Instance,
-    Overloaded,
-    ProperType,
-    TupleType,
-    Type,
-    TypeAliasType,
-    TypeOfAny,
-    TypeType,
-    UnboundType,
-    UnionType,
-    get_proper_type,
-)
 
-from tapetensor.mypy_plugin.kinds import ANYTHING, is_endless
-from tapetensor.mypy_plugin.names import COMPUTED, TENSOR, TYPING
+from tapetensor.mypy_plugin.names import COMPUTED, TENSOR, TYPING, class_named, node_of
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    OPERATIONS,
+    is_computed,
+    is_endless,
+    read_dim,
+    write_known,
+)
 from tapetensor.mypy_plugin.shapes.calls import fitted
-from tapetensor.mypy_plugin.shapes.reading import OPERATIONS, is_computed, read_dim
-from tapetensor.mypy_plugin.shapes.spelling import write_known
-from tapetensor.mypy_plugin.symbols import class_of, node_of
 
 # Most names of annotations come from here, and no alias of dims: the library writes none either.
 _WITHOUT_ALIASES: Final = (
@@ -47,10 +37,10 @@ _WITHOUT_ALIASES: Final = (
 
 
 # The alias that is being expanded, which asks for the hook of the same name again.
-_expanding: list[Type] = []
+_expanding: list[types.Type] = []
 
 
-def annotation(fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
+def annotation(fullname: str) -> Callable[[AnalyzeTypeContext], types.Type] | None:
     """Return the hook for ``Mul`` and its like, and for aliases that speak of them."""
     if fullname in _SPELLED:
         return _SPELLED[fullname]
@@ -62,18 +52,18 @@ def annotation(fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
     return None
 
 
-def _spelling(name: str) -> Callable[[AnalyzeTypeContext], Type]:
-    def spelled(context: AnalyzeTypeContext) -> Type:
+def _spelling(name: str) -> Callable[[AnalyzeTypeContext], types.Type]:
+    def spelled(context: AnalyzeTypeContext) -> types.Type:
         found = context.type
-        assert isinstance(found, UnboundType)
+        assert isinstance(found, types.UnboundType)
         if len(found.args) != 2:
             context.api.fail(f"{name} takes two dims: {name}[M, N]", context.context)
-            return AnyType(TypeOfAny.from_error)
-        info = class_of(f"{COMPUTED}.{name}")
+            return types.AnyType(types.TypeOfAny.from_error)
+        info = class_named(f"{COMPUTED}.{name}")
         if info is None:
             return ANYTHING
         dims = [context.api.analyze_type(one) for one in found.args]
-        return respelled(Instance(info, dims, found.line, found.column))
+        return respelled(types.Instance(info, dims, found.line, found.column))
 
     return spelled
 
@@ -81,7 +71,7 @@ def _spelling(name: str) -> Callable[[AnalyzeTypeContext], Type]:
 _SPELLED = {f"{TYPING}.{name}": _spelling(name) for name in OPERATIONS}
 
 
-def _expanded(context: AnalyzeTypeContext) -> Type:
+def _expanded(context: AnalyzeTypeContext) -> types.Type:
     _expanding.append(context.type)
     try:
         found = context.api.analyze_type(context.type)
@@ -90,79 +80,81 @@ def _expanded(context: AnalyzeTypeContext) -> Type:
     return found if is_endless(found) else respelled(found)
 
 
-def respell_result(context: FunctionContext | MethodContext) -> Type:
+def respell_result(context: FunctionContext | MethodContext) -> types.Type:
     """Return the result of a call with its dims spelled anew."""
     found = context.default_return_type
     if not mentions(found):
         return found
-    result = get_proper_type(respelled(found))
-    if isinstance(result, Instance) and result.type.fullname == TENSOR:
+    result = types.get_proper_type(respelled(found))
+    if isinstance(result, types.Instance) and result.type.fullname == TENSOR:
         assert isinstance(context.api, TypeChecker)
         return fitted(result, context.api)
     return result
 
 
-def respell_attribute(context: AttributeContext) -> Type:
+def respell_attribute(context: AttributeContext) -> types.Type:
     """Return the type of an attribute with its dims spelled anew."""
     return respelled(context.default_attr_type)
 
 
-def respelled(found: Type) -> Type:
+def respelled(found: types.Type) -> types.Type:
     """Return a type with every computed dim in the one spelling for its value."""
     return replaced(found, _respelled)
 
 
-def _respelled(found: Instance) -> Type:
+def _respelled(found: types.Instance) -> types.Type:
     dim = read_dim(found)
     return found if dim is None else write_known(dim, integer_of(found))
 
 
-def integer_of(computed: Instance) -> Instance:
+def integer_of(computed: types.Instance) -> types.Instance:
     """Return the type `int`, which every computed dim has for a base."""
-    return Instance(next(one for one in computed.type.mro if one.fullname == "builtins.int"), [])
+    return types.Instance(
+        next(one for one in computed.type.mro if one.fullname == "builtins.int"), []
+    )
 
 
-def mentions(found: Type) -> bool:
+def mentions(found: types.Type) -> bool:
     """Tell whether a type has a computed dim in it."""
-    if isinstance(found, TypeAliasType):
+    if isinstance(found, types.TypeAliasType):
         if found.alias is None or found.is_recursive:
             return False
         # An alias of the library has one in its arguments, or none.
         if found.alias.fullname.startswith("tapetensor."):
             return any(mentions(one) for one in found.args)
-    proper = get_proper_type(found)
+    proper = types.get_proper_type(found)
     return is_computed(proper) or any(map(mentions, parts(proper)))
 
 
-def replaced(found: Type, replace: Callable[[Instance], Type]) -> Type:
+def replaced(found: types.Type, replace: Callable[[types.Instance], types.Type]) -> types.Type:
     """Return a type with its computed dims replaced."""
     if not mentions(found):
         return found
-    proper = get_proper_type(found)
-    if isinstance(proper, Instance) and is_computed(proper):
+    proper = types.get_proper_type(found)
+    if isinstance(proper, types.Instance) and is_computed(proper):
         return replace(proper)
     inner = [replaced(one, replace) for one in parts(proper)]
-    if isinstance(proper, Instance):
+    if isinstance(proper, types.Instance):
         return proper.copy_modified(args=inner)
-    if isinstance(proper, TupleType):
+    if isinstance(proper, types.TupleType):
         return proper.copy_modified(items=inner)
-    if isinstance(proper, UnionType):
-        return UnionType(inner, proper.line, proper.column)
-    if isinstance(proper, TypeType):
-        return TypeType.make_normalized(inner[0])
-    if isinstance(proper, CallableType):
+    if isinstance(proper, types.UnionType):
+        return types.UnionType(inner, proper.line, proper.column)
+    if isinstance(proper, types.TypeType):
+        return types.TypeType.make_normalized(inner[0])
+    if isinstance(proper, types.CallableType):
         return proper.copy_modified(arg_types=inner[:-1], ret_type=inner[-1])
-    return Overloaded([one for one in inner if isinstance(one, CallableType)])
+    return types.Overloaded([one for one in inner if isinstance(one, types.CallableType)])
 
 
-def parts(proper: ProperType) -> Sequence[Type]:
+def parts(proper: types.ProperType) -> Sequence[types.Type]:
     """Return the types that a type is made of."""
-    if isinstance(proper, Instance):
+    if isinstance(proper, types.Instance):
         return proper.args
-    if isinstance(proper, TupleType | UnionType):
+    if isinstance(proper, types.TupleType | types.UnionType):
         return proper.items
-    if isinstance(proper, TypeType):
+    if isinstance(proper, types.TypeType):
         return [proper.item]
-    if isinstance(proper, CallableType):
+    if isinstance(proper, types.CallableType):
         return [*proper.arg_types, proper.ret_type]
-    return proper.items if isinstance(proper, Overloaded) else ()
+    return proper.items if isinstance(proper, types.Overloaded) else ()

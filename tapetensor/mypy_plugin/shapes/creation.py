@@ -1,11 +1,16 @@
-"""Tensors that are made: the sizes that are computed where their shape is given."""
+"""Tensors that are made, of a shape, of lists and of arrays that are written down.
+
+numpy's types do not know sizes. So the expression is read, and that of an array that is assigned
+once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+from mypy import nodes
 from mypy.checker import TypeChecker
-from mypy.nodes import ListExpr
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.subtypes import is_subtype
 from mypy.types import (
@@ -19,15 +24,134 @@ from mypy.types import (
 )
 
 from tapetensor.errors import ShapeError
-from tapetensor.mypy_plugin.kinds import ANYTHING, members
-from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.shapes.arrays import check_values
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.names import TENSOR, node_of
+from tapetensor.mypy_plugin.reading import ANYTHING, known, members, read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Context, Hook, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions
-from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.signatures import settled
-from tapetensor.mypy_plugin.shapes.sizes import sharpened
-from tapetensor.rules.dims import INT, Size, is_negative
+from tapetensor.mypy_plugin.shapes.sizes import sharpened, value_of
+from tapetensor.mypy_plugin.statements import assignments_of
+from tapetensor.rules.dims import INT, Dims, Open, Size, are_other_numbers, is_negative, written
+
+_MAKERS: Final = ("zeros", "ones", "empty", "full")
+# The methods of numpy's generators, and the place of the size among their arguments.
+_GENERATOR: Final = "numpy.random._generator.Generator"
+_DRAWN: Final = {"random": 0, "standard_normal": 0, "integers": 2, "normal": 2, "uniform": 2}
+
+
+def check_values(call: Call) -> None:
+    """Raise ShapeError if an array that is written down has another shape than is asked for."""
+    values, target = call.expression("array"), read_shape(call.argument("shape"))
+    found = None if values is None or target is None else _shape_of(values, call.api)
+    if found is None or target is None:
+        return
+    if len(found) != len(target) or any(map(are_other_numbers, found, target)):
+        raise ShapeError(
+            f"{call.op}: the array has shape {written(found)}, the annotation says "
+            f"{written(target)}"
+        )
+
+
+def dtype_of(values: nodes.Expression, api: TypeChecker) -> Type | None:
+    """Return the dtype of ``np.array([0, 1])``, which numpy's types leave open; None if it is."""
+    match value_of(values, api) or values:
+        case nodes.CallExpr(
+            callee=nodes.RefExpr(fullname=name), args=[nodes.ListExpr() as listed], arg_names=[None]
+        ):
+            if name.rpartition(".")[2] in ("array", "asarray") and name.startswith("numpy."):
+                kinds = {*_kinds(listed)}
+                found = {"int": "int64", "float": "float64"}.get(max(kinds, key=len, default=""))
+                alias = node_of(f"numpy.{found}") if kinds <= {"int", "float"} else None
+                if isinstance(alias, nodes.TypeInfo):
+                    return Instance(alias, [])
+                return alias.target if isinstance(alias, nodes.TypeAlias) else None
+    return None
+
+
+def _kinds(values: nodes.Expression) -> Iterator[str]:
+    """Yield what the numbers of nested lists are: "int", "float", or "other"."""
+    for item in values.items if isinstance(values, nodes.ListExpr | nodes.TupleExpr) else []:
+        number = item.expr if isinstance(item, nodes.UnaryExpr) and item.op == "-" else item
+        if isinstance(number, nodes.ListExpr | nodes.TupleExpr):
+            yield from _kinds(number)
+        else:
+            is_float = isinstance(number, nodes.FloatExpr)
+            yield "float" if is_float else "int" if isinstance(number, nodes.IntExpr) else "other"
+
+
+def _shape_of(values: nodes.Expression, api: TypeChecker) -> Dims | None:
+    """Return the shape of an array or of nested lists; None where it is not written down."""
+    if isinstance(values, nodes.ListExpr | nodes.TupleExpr):
+        return _shape_of_display(values)
+    if isinstance(values, nodes.CallExpr):
+        return _shape_of_call(values, api)
+    made = value_of(values, api)
+    if not isinstance(values, nodes.NameExpr) or not isinstance(made, nodes.CallExpr):
+        # A list in a variable may grow.
+        return None
+    return None if _is_reshaped(values, api) else _shape_of_call(made, api)
+
+
+def _shape_of_display(values: nodes.Expression) -> Dims | None:
+    if isinstance(values, nodes.UnaryExpr):
+        values = values.expr
+    if isinstance(values, nodes.IntExpr | nodes.FloatExpr):
+        return ()
+    if not isinstance(values, nodes.ListExpr | nodes.TupleExpr) or not values.items:
+        return None
+    shapes = [_shape_of_display(item) for item in values.items]
+    first = shapes[0]
+    if first is None or any(one != first for one in shapes):
+        return None
+    return (Size.of(len(shapes)), *first)
+
+
+def _shape_of_call(call: nodes.CallExpr, api: TypeChecker) -> Dims | None:
+    callee = call.callee
+    if isinstance(callee, nodes.MemberExpr) and callee.name == "astype":
+        return _shape_of(callee.expr, api)
+    if isinstance(callee, nodes.MemberExpr) and callee.name in _DRAWN:
+        return _shape_of_drawn(call, callee, api)
+    if not isinstance(callee, nodes.RefExpr) or not callee.fullname.startswith("numpy."):
+        return None
+    name = callee.fullname.rpartition(".")[2]
+    if not call.args or call.arg_kinds[0].is_star():
+        return None
+    if name in ("array", "asarray") and isinstance(call.args[0], nodes.ListExpr):
+        return None if "ndmin" in call.arg_names else _shape_of_display(call.args[0])
+    if name not in _MAKERS or call.arg_names[0] not in (None, "shape"):
+        return None
+    return _asked(call.args[0], api)
+
+
+def _shape_of_drawn(
+    call: nodes.CallExpr, method: nodes.MemberExpr, api: TypeChecker
+) -> Dims | None:
+    generator = get_proper_type(type_of(method.expr, api))
+    if not isinstance(generator, Instance) or generator.type.fullname != _GENERATOR:
+        return None
+    place = _DRAWN[method.name]
+    named = dict(zip(call.arg_names, call.args, strict=True)).get("size")
+    if named is None and len(call.args) > place:
+        is_plain = all(kind is nodes.ARG_POS for kind in call.arg_kinds[: place + 1])
+        named = call.args[place] if is_plain else None
+    return None if named is None else _asked(named, api)
+
+
+def _asked(size: nodes.Expression, api: TypeChecker) -> Dims | None:
+    asked = type_of(size, api)
+    one = read_dim(asked)
+    if one is None:
+        return read_shape(asked)
+    return None if isinstance(one, Open) else (one,)
+
+
+def _is_reshaped(name: nodes.NameExpr, api: TypeChecker) -> bool:
+    """Tell whether something in the file may put another shape into an array."""
+    known = assignments_of(reporting.tree(api))
+    return known.is_changed(name.node) or (name.node, "resize") in known.asked
+
 
 NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_array")
 
@@ -41,7 +165,7 @@ def from_numpy(call: Call) -> Answer:
 def made(call: Call) -> Answer:
     """Return what is made, with the sizes that are computed from names."""
     asked, listed = call.argument("shape"), call.expression("shape")
-    if isinstance(listed, ListExpr):
+    if isinstance(listed, nodes.ListExpr):
         items = [read_dim(type_of(one, call.api)) for one in listed.items]
         listed_dims = tuple([one for one in items if one is not None])
         return call.like(call.result, listed_dims) if len(listed_dims) == len(items) else None
@@ -104,10 +228,13 @@ def of_unknown_dtype(context: FunctionContext | MethodContext) -> Type:
     result, dtypes = get_proper_type(context.default_return_type), context.arg_types[2:]
     if not isinstance(result, Instance) or result.type.fullname != TENSOR or any(dtypes):
         return context.default_return_type
-    is_unknown = all(isinstance(get_proper_type(one), AnyType) for one in context.arg_types[0])
+    found = [*context.arg_types[0], result.args[2]]
+    is_unknown = any(isinstance(get_proper_type(one), AnyType) for one in found)
     if not is_unknown and not _is_some_float(result.args[2]):
         return result
-    return result.copy_modified(args=[*result.args[:2], ANYTHING])
+    assert isinstance(context.api, TypeChecker)
+    dtype = dtype_of(context.args[0][0], context.api) if context.args[0] else None
+    return result.copy_modified(args=[*result.args[:2], dtype or ANYTHING])
 
 
 def _is_some_float(dtype: Type) -> bool:

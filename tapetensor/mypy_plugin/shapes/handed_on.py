@@ -12,12 +12,12 @@ from mypy.nodes import ARG_POS, CallExpr, Expression, RefExpr, TempNode
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodContext
 from mypy.types import CallableType, FunctionLike, Instance, Overloaded, Type, get_proper_type
 
-from tapetensor.mypy_plugin.assignments import assignments_of
-from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims
 from tapetensor.mypy_plugin.names import TENSOR
+from tapetensor.mypy_plugin.reading import ANYTHING, has_dims
 from tapetensor.mypy_plugin.shapes.calls import Context, fitted, is_readable, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions, respelled
 from tapetensor.mypy_plugin.shapes.signatures import compute_dims
+from tapetensor.mypy_plugin.statements import assignments_of
 
 
 def mapped(context: Context) -> FunctionLike:

@@ -14,11 +14,10 @@ from mypy.nodes import ARG_POS, TypeInfo, Var
 from mypy.types import CallableType, Instance, Type, TypeVarType, get_proper_type
 from mypy.typevars import fill_typevars
 
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.kinds import is_endless, is_int
-from tapetensor.mypy_plugin.modules.fields import type_in
+from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.modules.classes import type_in
+from tapetensor.mypy_plugin.reading import is_endless, is_int, read_dim
 from tapetensor.mypy_plugin.shapes.computed import parts
-from tapetensor.mypy_plugin.shapes.reading import read_dim
 from tapetensor.rules.dims import ANY, Atom, Dims, Size
 
 
@@ -36,7 +35,7 @@ def settled_dims(found: Dims, given: Dims, api: TypeChecker) -> Dims:
 
 
 def _has_own_names(api: TypeChecker) -> bool:
-    function = flow.function(api)
+    function = reporting.function(api)
     signature = None if function is None else get_proper_type(function.type)
     if not isinstance(signature, CallableType) or function is None:
         return False

@@ -1,43 +1,40 @@
-"""Calls of functions that say ``Mul[H, K]`` in their signature.
+"""Calls whose signatures name dims: what each name stands for, and that it is one size at a call.
 
-mypy's solver knows nothing of products. So the dims of the arguments are matched here with those
-of the parameters: what a name stands for is read where it stands alone, a computed dim with one
-unknown is solved for it, and mypy is left with a signature whose computed dims are known.
+mypy's solver knows nothing of ``Mul[H, K]``. So the dims of the arguments are matched here with
+those of the parameters, a computed dim with one unknown is solved for it, and mypy is left with a
+signature whose computed dims are known. It sees by itself that `N` of both operands of
+``f(x: Tensor1D[N], y: Tensor1D[N])`` is one size, but not always: of a type variable of the caller
+and a literal it takes the join in some runs, which is `Any`, and says nothing where the call is an
+argument of another generic one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from mypy import types
 from mypy.checker import TypeChecker
+from mypy.errorcodes import ARG_TYPE
 from mypy.expandtype import expand_type, freshen_function_type_vars
-from mypy.nodes import RefExpr
+from mypy.messages import callable_name, format_type_distinctly
+from mypy.nodes import CallExpr, FuncDef, OpExpr, RefExpr
 from mypy.subtypes import is_same_type
-from mypy.types import (
-    AnyType,
-    CallableType,
-    FunctionLike,
-    Instance,
-    TupleType,
-    Type,
-    TypeVarId,
-    TypeVarLikeType,
-    TypeVarType,
-    UnionType,
-    get_proper_type,
+
+from tapetensor.mypy_plugin.names import COMPUTED, class_named
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    has_dims,
+    is_computed,
+    is_endless,
+    read_dim,
+    write_known,
 )
-
-from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless
-from tapetensor.mypy_plugin.names import COMPUTED
-from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
+from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, refused_result, type_of
 from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, parts, replaced
-from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
-from tapetensor.mypy_plugin.shapes.spelling import write_known
-from tapetensor.mypy_plugin.symbols import class_of
-from tapetensor.rules.dims import Atom, Dim, Open, Size
+from tapetensor.rules.dims import INT, Atom, Dim, Open, Size, differ
 
 
-def compute_dims(context: Context) -> FunctionLike:
+def compute_dims(context: Context) -> types.FunctionLike:
     """Return the signature with the computed dims of its parameters worked out."""
     item = _taking_functions(context)
     if item.variables and mentions(item.ret_type):
@@ -59,7 +56,7 @@ def compute_dims(context: Context) -> FunctionLike:
     return settled(item, matched.only_computed()).copy_modified(arg_types=formals)
 
 
-def settle_dropped(context: Context) -> CallableType:
+def settle_dropped(context: Context) -> types.CallableType:
     """Return the signature without the names that its arguments say, where some result is dropped.
 
     Of ``_, (h, c) = lstm.forward(x)`` mypy takes the `_`, which may be anything, for a hint at the
@@ -67,18 +64,18 @@ def settle_dropped(context: Context) -> CallableType:
     """
     item, api = context.default_signature, context.api
     assert isinstance(api, TypeChecker)
-    wanted = get_proper_type(api.expr_checker.type_context[-1])
-    result = get_proper_type(item.ret_type)
-    if not isinstance(wanted, TupleType) or not isinstance(result, TupleType):
+    wanted = types.get_proper_type(api.expr_checker.type_context[-1])
+    result = types.get_proper_type(item.ret_type)
+    if not isinstance(wanted, types.TupleType) or not isinstance(result, types.TupleType):
         return item
-    is_dropped = any(isinstance(get_proper_type(one), AnyType) for one in wanted.items)
+    is_dropped = any(isinstance(types.get_proper_type(one), types.AnyType) for one in wanted.items)
     if not is_dropped or not any(map(has_dims, result.items)) or not is_readable(context):
         return item
-    known: dict[TypeVarId, list[Type]] = {}
+    known: dict[types.TypeVarId, list[types.Type]] = {}
     for formal, arguments in zip(item.arg_types, context.args, strict=True):
         for argument in arguments:
             for declared, found in _pairs(formal, type_of(argument, api)):
-                if isinstance(declared, TypeVarType) and not isinstance(found, AnyType):
+                if isinstance(declared, types.TypeVarType) and not isinstance(found, types.AnyType):
                     known.setdefault(declared.id, []).append(found)
     agreed = {
         name: first
@@ -88,14 +85,16 @@ def settle_dropped(context: Context) -> CallableType:
     return settled(item, {one.id: agreed[one.id] for one in item.variables if one.id in agreed})
 
 
-def settled(item: CallableType, known: Mapping[TypeVarId, Type]) -> CallableType:
+def settled(
+    item: types.CallableType, known: Mapping[types.TypeVarId, types.Type]
+) -> types.CallableType:
     """Return a signature without the type variables of which is known what they stand for."""
     expanded = expand_type(item, known)
-    assert isinstance(expanded, CallableType)
+    assert isinstance(expanded, types.CallableType)
     # The default of one type variable may be another, which is known now.
     rest = [
         variable.copy_modified(default=expand_type(variable.default, known))
-        if isinstance(variable, TypeVarType)
+        if isinstance(variable, types.TypeVarType)
         else variable
         for variable in item.variables
         if variable.id not in known
@@ -103,17 +102,17 @@ def settled(item: CallableType, known: Mapping[TypeVarId, Type]) -> CallableType
     return expanded.copy_modified(variables=rest)
 
 
-def _result(computed: Instance) -> Type:
+def _result(computed: types.Instance) -> types.Type:
     """Hide a dim from mypy, which takes the place of a call for a hint at its type variables.
 
     It would be `M` and `N` in this order where ``Mul[M, N]`` is wanted. Written out again when the
     call has been checked.
     """
-    info = class_of(f"{COMPUTED}.Result")
-    return computed if info is None else Instance(info, [computed])
+    info = class_named(f"{COMPUTED}.Result")
+    return computed if info is None else types.Instance(info, [computed])
 
 
-def _taking_functions(context: Context) -> CallableType:
+def _taking_functions(context: Context) -> types.CallableType:
     """Return the signature that takes a function with computed dims where it wants a function.
 
     mypy would compare the two part by part, without working out what is computed.
@@ -121,7 +120,7 @@ def _taking_functions(context: Context) -> CallableType:
     item = context.default_signature
     assert isinstance(context.api, TypeChecker)
     opened = [
-        isinstance(get_proper_type(formal), CallableType)
+        isinstance(types.get_proper_type(formal), types.CallableType)
         and any(isinstance(one, RefExpr) and mentions(type_of(one, context.api)) for one in given)
         for formal, given in zip(item.arg_types, context.args, strict=True)
     ]
@@ -130,10 +129,10 @@ def _taking_functions(context: Context) -> CallableType:
     both = [*zip(item.arg_types, opened, strict=True)]
     found = {name for formal, is_open in both if not is_open for name in _named(formal)}
     # A name that no other parameter has may be anything.
-    lost: dict[TypeVarId, Type] = {
+    lost: dict[types.TypeVarId, types.Type] = {
         one.id: ANYTHING
         for one in item.variables
-        if isinstance(one, TypeVarType) and one.id not in found
+        if isinstance(one, types.TypeVarType) and one.id not in found
     }
     formals = [ANYTHING if is_open else formal for formal, is_open in both]
     return settled(item.copy_modified(arg_types=formals), lost)
@@ -142,17 +141,17 @@ def _taking_functions(context: Context) -> CallableType:
 class _Matched:
     """The dims that the names of a signature stand for at a call."""
 
-    def __init__(self, item: CallableType) -> None:
+    def __init__(self, item: types.CallableType) -> None:
         self._item = item
-        self._variables: dict[Atom, TypeVarType] = {}
+        self._variables: dict[Atom, types.TypeVarType] = {}
         for variable in item.variables:
             size = read_dim(variable)
-            if isinstance(variable, TypeVarType) and isinstance(size, Size) and size.atom:
+            if isinstance(variable, types.TypeVarType) and isinstance(size, Size) and size.atom:
                 self._variables[size.atom] = variable
         self._values: dict[Atom, Dim] = {}
         self._equations: list[tuple[Size, Dim]] = []
 
-    def match(self, formal: Type, actual: Type) -> None:
+    def match(self, formal: types.Type, actual: types.Type) -> None:
         """Take note of what the dims of a parameter are at an argument."""
         for declared, found in _pairs(formal, actual):
             size, dim = read_dim(declared), read_dim(found)
@@ -175,7 +174,7 @@ class _Matched:
                 if value is not None and (value.atoms or value.literal is not None):
                     self._values[unknown[0]] = value
 
-    def worked_out(self, computed: Instance) -> Type:
+    def worked_out(self, computed: types.Instance) -> types.Type:
         """Return what a computed dim of a parameter is at this call; Any if it is not known."""
         size = read_dim(computed)
         dim = self._evaluated(size) if isinstance(size, Size) else None
@@ -188,18 +187,18 @@ class _Matched:
             return computed if unsolvable and len(dim.atoms) == 1 else ANYTHING
         return write_known(dim, integer_of(computed))
 
-    def only_computed(self) -> dict[TypeVarId, Type]:
+    def only_computed(self) -> dict[types.TypeVarId, types.Type]:
         """Return what stands for the names that mypy finds in no other place of the parameters."""
         alone = {name for one in self._item.arg_types for name in _named(one)}
         computed = [size for one in self._item.arg_types for size in _sizes(one)]
-        found: dict[TypeVarId, Type] = {}
+        found: dict[types.TypeVarId, types.Type] = {}
         for atom in {atom for size in computed for atom in size.atoms if atom in self._variables}:
             variable = self._variables[atom]
             if variable.id in alone:
                 continue
             value = self._values.get(atom)
-            integer = get_proper_type(variable.upper_bound)
-            assert isinstance(integer, Instance)
+            integer = types.get_proper_type(variable.upper_bound)
+            assert isinstance(integer, types.Instance)
             found[variable.id] = ANYTHING if value is None else write_known(value, integer)
         return found
 
@@ -212,40 +211,217 @@ class _Matched:
         return atom in self._variables and atom not in self._values
 
 
-def _pairs(formal: Type, actual: Type) -> Iterator[tuple[Type, Type]]:
+def _pairs(formal: types.Type, actual: types.Type) -> Iterator[tuple[types.Type, types.Type]]:
     """Yield the places of a parameter where a dim may stand, and what an argument has there."""
-    declared, found = get_proper_type(formal), get_proper_type(actual)
+    declared, found = types.get_proper_type(formal), types.get_proper_type(actual)
     if is_endless(formal):
         return
-    if isinstance(declared, TypeVarType) or is_computed(declared):
+    if isinstance(declared, types.TypeVarType) or is_computed(declared):
         yield declared, found
-    elif isinstance(declared, Instance) and isinstance(found, Instance):
+    elif isinstance(declared, types.Instance) and isinstance(found, types.Instance):
         if declared.type == found.type:
             for one, two in zip(declared.args, found.args, strict=False):
                 yield from _pairs(one, two)
-    elif isinstance(declared, TupleType) and isinstance(found, TupleType):
+    elif isinstance(declared, types.TupleType) and isinstance(found, types.TupleType):
         if len(declared.items) == len(found.items):
             for one, two in zip(declared.items, found.items, strict=True):
                 yield from _pairs(one, two)
-    elif isinstance(declared, UnionType):
+    elif isinstance(declared, types.UnionType):
         for one in declared.items:
             yield from _pairs(one, actual)
 
 
-def _named(formal: Type) -> Iterator[TypeVarId]:
+def _named(formal: types.Type) -> Iterator[types.TypeVarId]:
     """Yield the type variables that stand outside of computed dims."""
-    proper = get_proper_type(formal)
-    if isinstance(proper, TypeVarLikeType):
+    proper = types.get_proper_type(formal)
+    if isinstance(proper, types.TypeVarLikeType):
         yield proper.id
     elif not is_computed(proper) and not is_endless(formal):
         for one in parts(proper):
             yield from _named(one)
 
 
-def _sizes(formal: Type) -> Iterator[Size]:
+def _sizes(formal: types.Type) -> Iterator[Size]:
     """Yield the computed dims of a parameter."""
     size = read_dim(formal) if is_computed(formal) else None
     if isinstance(size, Size):
         yield size
-    for one in parts(get_proper_type(formal)) if mentions(formal) and size is None else ():
+    for one in parts(types.get_proper_type(formal)) if mentions(formal) and size is None else ():
         yield from _sizes(one)
+
+
+def agreeing(context: Context) -> types.CallableType:
+    """Return the signature with one size for each name on which the arguments do not agree."""
+    item, api = context.default_signature, context.api
+    assert isinstance(api, TypeChecker)
+    if not _has_dims(item) or not is_readable(context):
+        return item
+    given = [
+        (formal, argument)
+        for formal, arguments in zip(item.arg_types, context.args, strict=True)
+        for argument in arguments
+    ]
+    known: dict[types.TypeVarId, types.Type] = {}
+    settling: dict[types.TypeVarId, types.Type] = {}
+    disputed = False
+    for formal, argument in given if item.variables else ():
+        for name, found in _matched(formal, type_of(argument, api)):
+            first = known.setdefault(name, found)
+            if _disagree(first, found):
+                disputed, settling[name] = True, first
+            elif name not in settling and (opened := _opened(first, found)) != first:
+                known[name] = settling[name] = opened
+    if settling:
+        item = settled(item, settling)
+    # Overloads are asked one by one, and where this one does not fit the next may.
+    is_alone = isinstance(item.definition, FuncDef)
+    return _reported(context, item, known, disputed) if is_alone else item
+
+
+def _reported(
+    context: Context,
+    item: types.CallableType,
+    known: Mapping[types.TypeVarId, types.Type],
+    disputed: bool,
+) -> types.CallableType:
+    """Report arguments with other dims than their parameters, if mypy would blame another call.
+
+    It checks a call within a call with what the outer one wants of it for a hint, and complains
+    of the innermost argument.
+
+    Args:
+        known: what the names of the signature stand for.
+        disputed: whether the arguments do not agree on one of them.
+    """
+    api, called, formals = context.api, context.context, [*item.arg_types]
+    assert isinstance(api, TypeChecker)
+    for index, arguments in enumerate(context.args):
+        for argument in arguments:
+            if not disputed and not isinstance(argument, CallExpr | OpExpr):
+                continue
+            found = type_of(argument, api)
+            if not isinstance(called, CallExpr) or not _clashes(item, formals[index], found):
+                continue
+            place = called.args.index(argument)
+            name = called.arg_names[place]
+            label = f"{place + 1}" if name is None else f'"{name}"'
+            got, wanted = format_type_distinctly(
+                found, expand_type(formals[index], known), options=api.options
+            )
+            api.fail(
+                f"Argument {label} to {callable_name(item)} has incompatible type {got}; "
+                f"expected {wanted}",
+                argument,
+                code=ARG_TYPE,
+            )
+            formals[index] = found
+    if formals == item.arg_types:
+        return item
+    result = types.get_proper_type(item.ret_type)
+    refused = refused_result(item) if has_dims(result) else item.ret_type
+    return item.copy_modified(arg_types=formals, ret_type=refused)
+
+
+def _clashes(item: types.CallableType, formal: types.Type, actual: types.Type) -> bool:
+    """Tell whether an argument has a dim that is not the one which a parameter has there."""
+    open_names = {variable.id for variable in item.variables}
+    for declared, found in _paired(formal, actual):
+        left = types.get_proper_type(declared)
+        is_open = isinstance(left, types.TypeVarType) and left.id in open_names
+        if not is_open and not is_computed(left) and _disagree(left, found):
+            return True
+    return False
+
+
+def _has_dims(item: types.CallableType) -> bool:
+    """Tell whether a parameter has a shape, or dims."""
+    proper = map(types.get_proper_type, item.arg_types)
+    formals = [
+        one.items if isinstance(one, types.TupleType | types.UnionType) else [one] for one in proper
+    ]
+    return any(any(map(has_dims, one)) for one in formals)
+
+
+def _matched(
+    formal: types.Type, actual: types.Type
+) -> Iterator[tuple[types.TypeVarId, types.Type]]:
+    """Yield the names in the shapes of a parameter, and what an argument has there."""
+    for declared, found in _paired(formal, actual):
+        if isinstance(declared, types.TypeVarType | types.TypeVarTupleType):
+            yield declared.id, found
+
+
+def _paired(formal: types.Type, actual: types.Type) -> Iterator[tuple[types.Type, types.Type]]:
+    """Yield the parts of the shapes of a parameter, and what an argument has there."""
+    declared, found = types.get_proper_type(formal), types.get_proper_type(actual)
+    if is_endless(formal):
+        return
+    if isinstance(declared, types.UnionType):
+        # The items of the union may differ in the tape only.
+        items = [types.get_proper_type(one) for one in declared.items]
+        shapes = [one.args[0] for one in items if isinstance(one, types.Instance) and has_dims(one)]
+        if len(shapes) == len(items) and all(one == shapes[0] for one in shapes):
+            yield from _paired(declared.items[0], actual)
+    elif isinstance(declared, types.TupleType) and isinstance(found, types.TupleType):
+        if len(declared.items) == len(found.items):
+            for one, two in zip(declared.items, found.items, strict=True):
+                yield from _paired(one, two)
+    elif isinstance(declared, types.Instance) and isinstance(found, types.Instance):
+        if not has_dims(declared) or declared.type != found.type:
+            return
+        for one, two in zip(declared.args, found.args, strict=False):
+            yield from _parts(one, two)
+
+
+def _parts(declared: types.Type, found: types.Type) -> Iterator[tuple[types.Type, types.Type]]:
+    """Yield the parts of an argument of a tensor's, or a module's, type."""
+    left, right = types.get_proper_type(declared), types.get_proper_type(found)
+    if not isinstance(left, types.TupleType):
+        yield left, right
+    elif isinstance(right, types.TupleType):
+        before, middle, after = _parted(left)
+        many = len(right.items) - len(before) - len(after)
+        if many < 0 or (middle is None and many) or _parted(right)[1] is not None:
+            return
+        ends = [*right.items[: len(before)], *right.items[len(before) + many :]]
+        for one, two in zip([*before, *after], ends, strict=True):
+            yield from _parts(one, two)
+        if middle is not None:
+            rest = right.items[len(before) : len(before) + many]
+            yield middle, types.TupleType(list(rest), right.partial_fallback)
+
+
+def _parted(
+    shape: types.TupleType,
+) -> tuple[list[types.Type], types.TypeVarTupleType | None, list[types.Type]]:
+    """Return the dims before an unpacked part, that part, and the dims after it."""
+    for place, item in enumerate(shape.items):
+        if isinstance(item, types.UnpackType):
+            middle = types.get_proper_type(item.type)
+            if isinstance(middle, types.TypeVarTupleType):
+                return shape.items[:place], middle, shape.items[place + 1 :]
+    return shape.items, None, []
+
+
+def _opened(first: types.Type, second: types.Type) -> types.Type:
+    """Return a dim, or a shape, with open dims where one is an `int` and the other a number.
+
+    They fit each other, but mypy, whose type parameters are invariant, finds no type for both.
+    """
+    left, right = types.get_proper_type(first), types.get_proper_type(second)
+    if isinstance(left, types.TupleType) and isinstance(right, types.TupleType):
+        if len(left.items) != len(right.items):
+            return first
+        return left.copy_modified(items=[*map(_opened, left.items, right.items)])
+    dims = read_dim(left), read_dim(right)
+    numbers = [one for one in dims if one is not None and one.literal is not None]
+    return ANYTHING if INT in dims and numbers else first
+
+
+def _disagree(first: types.Type, second: types.Type) -> bool:
+    """Tell whether two types are, or have at one place, dims that are not the same."""
+    left, right = types.get_proper_type(first), types.get_proper_type(second)
+    if isinstance(left, types.TupleType) and isinstance(right, types.TupleType):
+        return len(left.items) == len(right.items) and any(map(_disagree, left.items, right.items))
+    lhs, rhs = read_dim(left), read_dim(right)
+    return lhs is not None and rhs is not None and differ(lhs, rhs)

@@ -34,7 +34,7 @@ held.b = held.a
     "tensors of other shapes, dtypes and tapes": _SETUP
     + """
 def f(x, y):
-    plain = held.a.share().detach() if held.a.owns_tape else held.a
+    plain = held.a.detach() if held.a.owns_tape else held.a
     return held.a.owns_tape, held.a.dtype, plain * 2
 ---
 held.a = of(5., 6.)

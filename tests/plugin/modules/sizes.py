@@ -115,10 +115,17 @@ class Windows(nn.Module):
 
 
 class Contradiction(nn.Module):
-    # E: Contradiction: depth.groups is 4, the annotation of depth says 1
+    # E: the annotation of depth says 1; write nn.Conv2d[L[4], L[4], L[3], L[1], L[1], L[1], L[4]]
     depth: nn.Conv2d[L[4], L[4], L[3], L[1], L[1]] = nn.options(groups=4, bias=False)
     # E: Contradiction: many.0.stride is 2, the annotation of many says 3
     many: list[nn.MaxPool2d[L[3]]] = nn.repeat(2, stride=2)
+
+
+class Values(nn.Module):
+    # E: Values: block.activation must be 'relu' or 'gelu', got 'silu'
+    block: nn.EncoderBlock[L[8], L[2], L[16]] = nn.options(activation="silu")
+    norm: nn.LayerNorm[L[8]] = nn.options(eps=-1.0)  # E: Values: norm.eps must be >= 0, got -1.0
+    drop: nn.Dropout = nn.options(p=1.5)  # E: Values: drop.p must be from 0 to 1, got 1.5
 
 
 class Unknown(nn.Module):

@@ -9,7 +9,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor1D, nn
+from tapetensor import Tensor1D, Tensor2D, nn
 
 rng = np.random.default_rng(0)
 WIDTH: Final = 4
@@ -59,3 +59,35 @@ def pixels() -> object:
 
 
 BAD += [pixels]
+
+
+def by_name() -> object:
+    place = 7
+    return x[place]  # E: getitem: index 7 is outside axis 0 of shape (5, 3), which has size 5
+
+
+def with_fractions() -> object:
+    labels = tt.from_numpy(np.array([0, 1]), (2,))
+    return labels + 0.5  # E: add: not defined for dtype int64, the result would be float64; convert
+
+
+def fractions_first() -> object:
+    return 0.5 * tt.arange(3)  # E: multiply: not defined for dtype int64, the result would be floa
+
+
+def of_one() -> object:
+    one: Tensor2D[L[1], L[4]] = tt.ones((1, 4))
+    # E: BatchNorm1d: a variance needs two values per channel or more, a training input of shape (1,
+    return nn.BatchNorm1d(4).forward(one.trace())
+
+
+def unpacked() -> object:
+    layers = nn.Sequential(*[nn.Linear(3, 8, rng=rng), nn.ReLU(), nn.Linear(7, 2, rng=rng)])
+    return layers.forward(x)  # E: Sequential: layers 1 and 2 do not fit: ReLU gives (5, 8), Linear
+
+
+BAD += [by_name, with_fractions, fractions_first, of_one, unpacked]
+BAD += [
+    lambda: tt.stack([]),  # E: stack: expected one tensor or more in a tuple or list
+    lambda: tt.concat([]),  # E: concat: expected one tensor or more in a tuple or list
+]

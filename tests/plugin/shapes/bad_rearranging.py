@@ -52,7 +52,6 @@ BAD: list[Callable[[], object]] = [
     lambda: z.svd()[1] + v,  # E: add: shapes (4, 2) and (3,) do not broadcast, 2 != 3
     lambda: m.solve(v),  # E: solve: needs square matrices (*Ds, N, N), the shape is (2, 3)
     lambda: m.roll(1, axis=2),  # E: roll: axis 2 is outside the shape (2, 3); allowed: -2 to 1
-    lambda: z.share(0),  # E: share: n must be > 0, got 0
     lambda: z.split(0),  # E: split: sections must be > 0, got 0
     lambda: tt.concat((v, v), axis=1),  # E: concat: axis 1 is outside the shape (3,); allowed: -1
     lambda: tt.concat((q, q), axis=4),  # E: concat: axis 4 is outside the shape (5, 4, 2, 3)
@@ -89,7 +88,12 @@ def named_axis(x: Tensor3D[B, N, L[3]]) -> object:
     return x.squeeze(1)  # E: squeeze: axis 1 of shape (B, N, 3) has size N, not 1
 
 
+def widened(x: Tensor2D[L[6], L[4]]) -> object:
+    return x.pad(((0, 0), (5, 5)), "reflect")  # E: pad: widths (5, 5) are too large for an axis of
+
+
 BAD += [
+    lambda: widened(tt.ones((6, 4))),
     lambda: halves(tt.zeros((5, 6))),
     lambda: joined(m, m.transpose()),
     lambda: spread(v7, m),

@@ -89,7 +89,7 @@ class Residual(nn.Module, Generic[M, N]):
     short: nn.Conv2d[M, N, L[1], L[1]]
 
     def forward(self, x: Tensor4D[B, M, K, P, T]) -> Tensor4D[B, N, Div[K, L[2]], Div[P, L[2]], T]:
-        y = self.first.forward(x.share())
+        y = self.first.forward(x)
         return y + self.short.forward(x)  # E: add: shapes (B, N, K / 2, P / 2) and (B, N, K, P) do
 
 

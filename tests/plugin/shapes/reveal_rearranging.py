@@ -79,9 +79,6 @@ check(assert_type(left, Tensor3D[L[4], L[2], L[1], OwnedTape]), (4, 2, 1))
 check(assert_type(right, Tensor3D[L[4], L[2], L[2], OwnedTape]), (4, 2, 2))
 for part in z.split((1, 3)):
     assert part.shape[1:] == (2, 3)
-*_, fifth = z.trace().share(5)
-check(assert_type(fifth, Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(assert_type(z.share(), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(z.take(grid, axis=1), Tensor4D[L[4], L[7], L[8], L[3]]), (4, 7, 8, 3))
 check(assert_type(z.take(positions, axis=-2), Tensor3D[L[4], L[7], L[3]]), (4, 7, 3))
 untyped: Tensor1D[L[7], NoneTape, Any] = positions

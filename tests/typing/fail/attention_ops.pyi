@@ -20,5 +20,5 @@ scaled_dot_product_attention(m, m, m, mask=m)  # type: ignore[arg-type]  # a mas
 scaled_dot_product_attention(m, m, m, bias=md)  # type: ignore[arg-type]  # a bias of another dtype
 scaled_dot_product_attention(m, m, m, mask)  # type: ignore[call-overload]  # the mask goes by name
 scaled_dot_product_attention(m, m, m, causal=1)  # type: ignore[call-overload]  # a flag
-scaled_dot_product_attention(m, m, m).sum().backward()  # type: ignore[misc]  # nothing was traced
+scaled_dot_product_attention(m, m, m).sum().backward()  # type: ignore[call-arg]  # nothing was traced
 scaled_dot_product_attention(m, w, w)  # type: ignore[misc]  # keys of 6 features

@@ -14,5 +14,5 @@ added(m, z)  # type: ignore[arg-type]  # another rank
 added(m, md)  # type: ignore[arg-type]  # another dtype
 added(m, m.trace())  # type: ignore[arg-type]  # the function takes plain tensors
 added(m)  # type: ignore[call-arg]  # one is missing
-added(m, m).backward()  # type: ignore[misc]  # nothing was traced
+added(m, m).backward()  # type: ignore[call-arg]  # nothing was traced
 tt.compile(3)  # type: ignore[type-var]  # no function

@@ -14,7 +14,7 @@ tt.compute_gradients(m.trace(), wrt=3)  # type: ignore[arg-type]  # wrt names te
 
 # Strictness has two words.
 m.trace().sum().backward(unused="warn")  # type: ignore[call-overload]  # "ignore" or "error"
-m.sum().backward(check_finite=True)  # type: ignore[misc]  # no tape: nothing was recorded
+m.sum().backward(check_finite=True)  # type: ignore[call-arg]  # no tape: nothing was recorded
 
 # A context is entered by `with` and takes nothing.
 tt.GradientContext(3)  # type: ignore[call-arg]  # contexts number themselves

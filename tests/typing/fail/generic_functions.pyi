@@ -27,7 +27,7 @@ mse(m, v)  # type: ignore[misc]  # prediction and target differ in shape
 mse(m.trace(), m.trace())  # type: ignore[arg-type]  # a target owns no tape
 mse(m, md)  # type: ignore[misc]  # prediction and target differ in dtype
 mse(m.trace(), m) + m.trace().backward()  # type: ignore[call-arg, operator]  # only the loss is a scalar
-mse(m, m).backward()  # type: ignore[misc]  # nothing was traced
+mse(m, m).backward()  # type: ignore[call-arg]  # nothing was traced
 residual(md)  # type: ignore[arg-type]  # float32 unless it is said
 residual(m.numpy())  # type: ignore[arg-type]  # an array is no tensor
 gram(z)  # type: ignore[arg-type]  # a stack is no matrix

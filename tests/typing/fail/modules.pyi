@@ -64,7 +64,7 @@ model.forward(m.trace())  # type: ignore[arg-type]  # the same with a tape
 block.forward(md)  # type: ignore[arg-type]  # float64 into float32 weights
 block.forward(mi)  # type: ignore[arg-type]  # integers into float32 weights
 wants_scores(model.forward(images.trace()))  # type: ignore[arg-type]  # the output owns a tape
-model.forward(images).backward()  # type: ignore[misc]  # nothing was traced
+model.forward(images).backward()  # type: ignore[call-arg]  # nothing was traced
 model.forward(images.trace()).backward()  # type: ignore[call-arg]  # ten scores per row are no scalar
 model.train()  # type: ignore[attr-defined]  # there is no mode: the tape of the input says it
 model.eval()  # type: ignore[attr-defined]  # there is no mode

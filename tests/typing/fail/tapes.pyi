@@ -10,31 +10,34 @@ from tapetensor.typing import T
 from tests.typing.operands import m, mask, md, positions, s, si, v
 
 # backward() belongs to a traced scalar, or to anything traced with its cotangent.
-m.sum().backward()  # type: ignore[misc]  # no tape: nothing was recorded
-s.backward()  # type: ignore[misc]  # no tape: nothing was recorded
+m.sum().backward()  # type: ignore[call-arg]  # no tape: nothing was recorded
+s.backward()  # type: ignore[call-arg]  # no tape: nothing was recorded
 m.trace().backward()  # type: ignore[call-arg]  # no scalar: which cotangent?
 m.trace().exp().backward(wrt=m)  # type: ignore[call-arg]  # no scalar, with wrt
 v.trace().sum(axis=0, keepdims=True).backward()  # type: ignore[call-arg]  # (1,) is no scalar
-m.backward(m)  # type: ignore[misc]  # a cotangent and no tape
+m.backward(m)  # type: ignore[arg-type]  # a cotangent and no tape
 m.trace().backward(v)  # type: ignore[arg-type]  # a cotangent of another shape
 m.trace().backward(m.trace())  # type: ignore[arg-type]  # the cotangent is a plain value
 m.trace().backward(md)  # type: ignore[arg-type]  # the cotangent has another dtype
 m.trace().sum().backward(wrt=3)  # type: ignore[call-overload]  # wrt names tensors or a module
 si.trace().backward()  # type: ignore[misc]  # integers have no gradient
 
-# A tape is put on a plain tensor, once.
-m.trace().trace()  # type: ignore[misc]  # it owns a tape already
-m.trace().traced()  # type: ignore[misc]  # it owns a tape already
+# A tape is put on a plain tensor.
+m.trace().trace()  # type: ignore[misc]  # it has a tape already
+m.trace().traced()  # type: ignore[misc]  # it has a tape already
 (m + m.trace()).trace()  # type: ignore[misc]  # so does what was computed from a traced one
-m.trace().put_tape(m.trace().split_tape()[1])  # type: ignore[misc]  # it owns a tape already
+m.trace().put_tape(m.trace().split_tape()[1])  # type: ignore[misc]  # it has a tape already
 m.put_tape(m)  # type: ignore[type-var]  # a tensor is no tape
 m.trace(m)  # type: ignore[arg-type]  # carried gradients are Gradients
 m.retaped(np.float32)  # type: ignore[type-var]  # no tape type
 
-# As many handles as were asked for.
-m.trace().share(2)[2]  # type: ignore[misc]  # there is no third of two
-m.share(3).sum()  # type: ignore[attr-defined]  # several handles, not one
-m.trace().share("2")  # type: ignore[call-overload]  # a number of handles
+# Whether the history stays is a flag; a tensor may be used twice, so there is nothing to share.
+m.trace().sum().backward(retain="yes")  # type: ignore[call-overload]  # True or False
+m.sum().backward(retain=True)  # type: ignore[call-arg]  # no tape: nothing was recorded
+m.trace().backward(retain=True)  # type: ignore[call-arg]  # no scalar: which cotangent?
+m.trace().share()  # type: ignore[attr-defined]  # use the tensor itself
+m.put_tape(m.split_tape()[0])  # type: ignore[type-var]  # the value, and not the tape
+v.split_tape()[1].backward()  # type: ignore[attr-defined]  # a tape goes back from a tensor
 
 # The state is part of the type.
 def wants_plain(x: Tensor2D[L[2], L[3]]) -> None: ...
@@ -56,9 +59,9 @@ wants_plain(m.trace().sum(axis=-1).expand_dims(-1) + m)  # type: ignore[operator
 m.trace().numpy()  # type: ignore[call-arg]  # detach() it first
 
 # Only values can be copied.
-m.trace().__copy__()  # type: ignore[misc]  # a tape has exactly one owner
-m.trace().__deepcopy__({})  # type: ignore[misc]  # a tape has exactly one owner
-m.trace().clone()  # type: ignore[attr-defined]  # there is no clone: with_empty_tape() makes a second handle
+m.trace().__copy__()  # type: ignore[misc]  # a tape cannot be copied
+m.trace().__deepcopy__({})  # type: ignore[misc]  # a tape cannot be copied
+m.trace().clone()  # type: ignore[attr-defined]  # there is no clone: use the tensor itself
 
 # Index tensors, masks and targets are plain.
 tt.where(mask.trace(), m, m)  # type: ignore[arg-type]  # a mask with a tape
@@ -68,7 +71,7 @@ mask.trace() & mask  # type: ignore[misc]  # the logic of masks is not traced
 
 # Gradients belong to tensors and are plain.
 grads: Gradients
-wants_traced(grads[m])  # type: ignore[index]  # a gradient owns no tape
+wants_traced(grads[m])  # type: ignore[index]  # a gradient has no tape
 grads[0]  # type: ignore[index]  # looked up by tensor, not by number
 grads["w"]  # type: ignore[index]  # nor by name
 wants_plain(grads[v])  # type: ignore[index]  # it has the shape of v

@@ -33,8 +33,7 @@ class Block(nn.Module, Generic[N]):
     scale: Tensor1D[N] = nn.parameter(nn.init.ones)
 
     def forward(self, x: Tensor2D[B, N, T]) -> Tensor2D[B, N, T]:
-        y = x.with_empty_tape()
-        return x + self.widen.forward(self.narrow.forward(y).gelu()) * self.scale
+        return x + self.widen.forward(self.narrow.forward(x).gelu()) * self.scale
 
 
 class Tower(nn.Module, Generic[N, W]):

@@ -23,13 +23,13 @@ class Block(Generic[N, M]):
     narrow: Tensor2D[M, N]
 
     def forward(self, x: Tensor[tuple[*Ds, N], T]) -> Tensor[tuple[*Ds, N], T]:
-        hidden = (x.with_empty_tape() @ self.widen + self.shift).gelu()
+        hidden = (x @ self.widen + self.shift).gelu()
         return x + hidden @ self.narrow
 
 
 def normalize(x: Tensor[tuple[*Ds, N], T]) -> Tensor[tuple[*Ds, N], T]:
-    centered = x.with_empty_tape() - x.mean(axis=-1, keepdims=True)
-    variance = centered.with_empty_tape().square().mean(axis=-1, keepdims=True)
+    centered = x - x.mean(axis=-1, keepdims=True)
+    variance = centered.square().mean(axis=-1, keepdims=True)
     return centered / (variance + 1e-5).sqrt()
 
 

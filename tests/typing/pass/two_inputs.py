@@ -16,7 +16,7 @@ def distances(
 ) -> tuple[Tensor1D[B, T, F], Tensor1D[B, T, F]]:
     """Return the Euclidean and the largest distance between the rows of two matrices."""
     difference = x - y
-    euclidean = difference.with_empty_tape().square().sum(axis=-1).sqrt()
+    euclidean = difference.square().sum(axis=-1).sqrt()
     return euclidean, difference.abs().max(axis=-1)
 
 

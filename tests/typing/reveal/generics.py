@@ -15,7 +15,7 @@ from tests.typing.operands import m, md, mi, q, s, v, w, z
 
 # Any shape, any tape: the result has both.
 def residual(x: Tensor[S, T]) -> Tensor[S, T]:
-    return x.with_empty_tape() + x.relu() * 2.0
+    return x + x.relu() * 2.0
 
 
 check(assert_type(residual(m), Tensor2D[L[2], L[3]]), (2, 3))
@@ -30,7 +30,7 @@ def scaled(x: Tensor[S, T, F]) -> Tensor[S, T, F]:
 
 
 def doubled(x: Tensor[S, T, R]) -> Tensor[S, T, R]:
-    return x + x.with_empty_tape()
+    return x + x
 
 
 check(assert_type(scaled(m.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
@@ -53,8 +53,8 @@ check(assert_type(layer(q, w, b6).max(axis=-1), Tensor3D[L[5], L[4], L[2]]), (5,
 
 
 def normalized(x: Tensor[tuple[*Ds, N], T, F]) -> Tensor[tuple[*Ds, N], T, F]:
-    centred = x.with_empty_tape() - x.mean(axis=-1, keepdims=True)
-    return centred.with_empty_tape() / (centred.std(axis=-1, keepdims=True) + 1e-5)
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / (centred.std(axis=-1, keepdims=True) + 1e-5)
 
 
 check(assert_type(normalized(m), Tensor2D[L[2], L[3]]), (2, 3))
@@ -63,7 +63,7 @@ check(assert_type(normalized(md.trace()), Tensor2D[L[2], L[3], OwnedTape, np.flo
 
 # Named dims, in any order; the shape can be taken apart.
 def gram(x: Tensor2D[M, N, T]) -> Tensor2D[M, M, T]:
-    return x.with_empty_tape() @ x.transpose()
+    return x @ x.transpose()
 
 
 def like(x: Tensor2D[M, N, T, D]) -> Tensor2D[N, M]:
@@ -125,7 +125,7 @@ def column_vectors(weight: Tensor2D[M, N], x: Tensor2D[N, B, T]) -> Tensor2D[M, 
 
 
 def blended(x: Tensor[S, T, F], plain: Tensor[S, NoneTape, F]) -> Tensor[S, T, F]:
-    return plain - (x.with_empty_tape() / plain + plain / x)
+    return plain - (x / plain + plain / x)
 
 
 check(assert_type(affine(z.trace(), v, v), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))

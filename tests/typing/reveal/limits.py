@@ -80,12 +80,6 @@ check(assert_type(tt.einsum("ij->i", m), Tensor[Any]), (2,))
 with pytest.raises(tt.ShapeError):
     tt.einsum("ij,jk->ik", m, m)
 
-# A spent tensor keeps its type, so a second use is found at run time.
-spent = m.trace()
-check(assert_type(spent * 2.0, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-with pytest.raises(tt.MovedTensorError):
-    assert_type(spent * 2.0, Tensor2D[L[2], L[3], OwnedTape])
-
 # A gradient is looked up with its type, and inserted without one.
 grads = tt.Gradients()
 with pytest.raises(tt.ShapeError):

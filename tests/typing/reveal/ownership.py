@@ -7,7 +7,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Gradients, NoneTape, OwnedTape, Tensor2D
+from tapetensor import Gradients, NoneTape, OwnedTape, Tensor1D, Tensor2D
 from tests.typing.check import assert_type, check
 from tests.typing.operands import c, m, md, s, sd, si, v, w, wd
 
@@ -30,20 +30,17 @@ check(assert_type(plain, Tensor2D[L[2], L[3]]), (2, 3))
 assert_type(none, NoneTape)
 check(assert_type(plain.put_tape(none), Tensor2D[L[2], L[3]]), (2, 3))
 
-# As many handles as it says.
-first, second = m.trace().share(2)
-check(assert_type(first, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(second, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-(alone,) = m.share(1)
-check(assert_type(alone, Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(m.share(3)[2], Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(m.trace().share(4)[3], Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-for one in md.trace().share(len(m)):
-    check(assert_type(one, Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
-check(assert_type(m.share(), Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(m.trace().share(), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+# Both may be done twice, and with a tape of another tensor.
+check(assert_type(value.put_tape(tape), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+check(assert_type(v.put_tape(m.trace().split_tape()[1]), Tensor1D[L[3], OwnedTape]), (3,))
+check(assert_type(md.put_tape(tape), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
 
-# A second handle with an empty tape.
+# A traced tensor is used as often as one likes.
+t = m.trace()
+check(assert_type(t * t + t, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+check(assert_type(t * m + m * t, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+
+# A second handle.
 check(assert_type(m.with_empty_tape(), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(m.trace().with_empty_tape(), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(m.retaped(OwnedTape), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
@@ -56,7 +53,7 @@ check(assert_type(m.detach(), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(m.trace().detach(), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(md.trace().detach(), Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
 
-# What a tensor says of itself, and keeps saying when it is spent.
+# What a tensor says of itself, with a tape or without.
 rows, columns = m.shape
 assert_type(rows, L[2])
 assert_type(columns, L[3])
@@ -69,7 +66,7 @@ claimed: type[OwnedTape] = m.trace().tape_type
 assert claimed is OwnedTape
 dtype: np.dtype[np.float64] = md.dtype
 assert dtype == np.float64
-array: np.ndarray[tuple[L[2], L[3]], np.dtype[np.float32]] = m.trace().numpy()
+array: np.ndarray[tuple[L[2], L[3]], np.dtype[np.float32]] = m.trace().detach().numpy()
 assert array.shape == (2, 3)
 assert_type(s.item(), float)
 assert_type(sd.trace().item(), float)
@@ -86,6 +83,8 @@ assert_type(s.trace().backward(), Gradients)
 assert_type(m.trace().sum().backward(wrt=m), Gradients)
 assert_type(m.trace().sum().backward(wrt=[m, v]), Gradients)
 assert_type(m.trace().backward(m), Gradients)
+assert_type(s.trace().backward(retain=True), Gradients)
+assert_type(m.trace().backward(m, retain=True, wrt=m), Gradients)
 assert_type(md.trace().exp().backward(md, wrt=md), Gradients)
 
 # A gradient has the shape and the dtype of what it belongs to, and no tape.

@@ -1,19 +1,52 @@
-"""All contact with the inside of mypy's checker, which no interface for plugins promises."""
+"""The one place that reports, and all contact with the inside of mypy's checker.
+
+The error codes can each be silenced on its own; their causes and cures are in
+docs/error_catalogue.md, under their names. What no interface for plugins promises stands here, too,
+and `guarded` keeps an error inside the plugin from becoming the end of a user's mypy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from mypy.binder import CurrentType
-from mypy.errorcodes import ErrorCode
+from mypy.errorcodes import CALL_OVERLOAD, MISC, OPERATOR, ErrorCode
 from mypy.literals import literal_hash
 from mypy.nodes import Context, Expression, FuncItem, MypyFile, NameExpr, Var
 from mypy.types import ProperType, Type, get_proper_type
 
 from tapetensor.errors import explained_by
+
+# The parents of these are the codes that mypy alone gives such a line, so that one `type: ignore`
+# is right with the plugin and without it.
+SHAPE_MISMATCH: Final = ErrorCode(
+    "shape-mismatch", "Shapes do not fit an op", "Shape", sub_code_of=OPERATOR
+)
+AXIS_RANGE: Final = ErrorCode(
+    "axis-range", "An axis or an index is outside the shape", "Shape", sub_code_of=CALL_OVERLOAD
+)
+DTYPE_MISMATCH: Final = ErrorCode(
+    "dtype-mismatch", "Dtypes do not fit an op", "Shape", sub_code_of=MISC
+)
+ARGUMENT_KIND: Final = ErrorCode(
+    "argument-kind",
+    "An argument is missing or of the wrong kind",
+    "Call",
+    sub_code_of=CALL_OVERLOAD,
+)
+OPERAND_KIND: Final = ErrorCode(
+    "operand-kind", "An operand is of a wrong kind", "Call", sub_code_of=OPERATOR
+)
+MODULE_FORWARD: Final = ErrorCode("module-forward", "A module cannot be called", "Module")
+MODULE_NO_FORWARD: Final = ErrorCode(
+    "module-no-forward", "A module has neither forward() nor any other method", "Module"
+)
+MODULE_DIMS: Final = ErrorCode("module-dims", "The dims of a module cannot be built", "Module")
+MODULE_GRADIENT: Final = ErrorCode("module-gradient", "A gradient reaches no parameter", "Module")
 
 
 def is_heard(checker: Any) -> bool:
@@ -138,3 +171,50 @@ def _heard_by_all(checker: Any) -> Iterator[None]:
     finally:
         if watchers is not None:
             watchers[:] = kept
+
+
+ContextT = TypeVar("ContextT")
+ResultT = TypeVar("ResultT")
+
+_NOTE = (
+    "tapetensor.mypy_plugin: internal error in {name} ({error!r}); the check goes on without this "
+    "hint, please report it at the issue tracker of tapetensor"
+)
+# The plugin's own tests, and a bug report, set this to see the traceback instead.
+RAISE = "TAPETENSOR_PLUGIN_RAISE"
+
+
+def guarded(
+    hook: Callable[[ContextT], ResultT], default: Callable[[ContextT], ResultT]
+) -> Callable[[ContextT], ResultT]:
+    """Return `hook` with its exceptions turned into one note, and the default answer.
+
+    Args:
+        hook: what the plugin does at a call, a class, ...
+        default: what mypy would have done without the plugin.
+    """
+
+    def safe(context: ContextT) -> ResultT:
+        try:
+            return hook(context)
+        except Exception as error:
+            if os.environ.get(RAISE):
+                raise
+            _note(context, hook, error)
+            return default(context)
+
+    return safe
+
+
+_noted: set[str] = set()
+
+
+def _note(context: Any, hook: Callable[..., object], error: Exception) -> None:
+    """Tell of an internal error, once per hook and run, where the user can see it."""
+    name = hook.__name__
+    # The context of a class has it under another name.
+    where = getattr(context, "context", None) or getattr(context, "cls", None)
+    if name in _noted or where is None or not is_heard(context.api):
+        return
+    _noted.add(name)
+    note(context.api, _NOTE.format(name=name, error=error), where)

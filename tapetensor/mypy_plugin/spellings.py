@@ -14,9 +14,9 @@ from mypy.plugin import AttributeContext, ClassDefContext, FunctionContext
 from mypy.types import CallableType, Instance, Type
 
 from tapetensor.arguments.spellings import OF_PACKAGES, OF_TENSORS, missing_from
-from tapetensor.mypy_plugin import symbols
-from tapetensor.mypy_plugin.kinds import ANYTHING
+from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.names import TENSOR, TENSOR_ROOMS
+from tapetensor.mypy_plugin.reading import ANYTHING
 
 _MAIN = TENSOR_ROOMS.partition(".")[0]
 # A base of Tensor, and of no other class.
@@ -97,5 +97,5 @@ def _giving(result: Type, of_function: Instance) -> CallableType:
 
 def _some_tensor() -> Type:
     """Return a tensor of which nothing is known: mypy complains of functions that return `Any`."""
-    tensor = symbols.class_of(TENSOR)
+    tensor = names.class_named(TENSOR)
     return ANYTHING if tensor is None else Instance(tensor, [ANYTHING] * len(tensor.type_vars))

@@ -1,42 +1,101 @@
-"""Ops whose operands broadcast: arithmetic, comparisons, masks, maximum, where, ssm_scan."""
+"""Ops whose operands broadcast (arithmetic, masks, maximum, where, ssm_scan), and dtypes.
+
+Dtypes are refused where they are known: `Any` and what is abstract fit everything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from mypy import nodes
 from mypy.checker import TypeChecker
-from mypy.nodes import (
-    CallExpr,
-    ConditionalExpr,
-    Expression,
-    IndexExpr,
-    MemberExpr,
-    NameExpr,
-    OpExpr,
-    SliceExpr,
-    TupleExpr,
-    UnaryExpr,
-)
 from mypy.types import Instance, LiteralType, Type, get_proper_type
 
-from tapetensor.errors import ArgumentTypeError
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, type_of
-from tapetensor.mypy_plugin.shapes.dtypes import is_bool
-from tapetensor.mypy_plugin.shapes.reading import (
+from tapetensor.errors import ArgumentTypeError, DTypeError
+from tapetensor.mypy_plugin.reading import (
     Operand,
     common_dtype,
     is_plain,
     known,
     merged,
+    read_int,
     read_tensor,
 )
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, type_of
 from tapetensor.mypy_plugin.shapes.sizes import value_of
-from tapetensor.rules.broadcasting import (
-    broadcast,
-    check_coefficient,
-    check_ranks,
-    check_scanned,
-)
+from tapetensor.rules.broadcasting import broadcast, check_coefficient, check_ranks, check_scanned
+
+_KINDS: Final = {
+    "numpy.floating": "float",
+    "numpy.signedinteger": "int",
+    "numpy.unsignedinteger": "uint",
+}
+_ALONE: Final = {"numpy.float64": "float64", "numpy.bool": "bool", "numpy.bool_": "bool"}
+
+
+def check_same(op: str, operands: Sequence[Operand]) -> None:
+    """Raise DTypeError if the dtypes of operands differ."""
+    found = [dtype_name(one.dtype) for one in operands]
+    if len({one for one in found if one is not None}) > 1:
+        raise DTypeError(
+            f"{op}: dtypes differ: {' and '.join([one or '?' for one in found])}; "
+            "convert one with astype(...), nothing is promoted"
+        )
+
+
+def check_floating(op: str, operand: Operand) -> None:
+    """Raise DTypeError if an operand that must be floating is not."""
+    found = dtype_name(operand.dtype)
+    if found is not None and not found.startswith("float"):
+        raise DTypeError(
+            f"{op}: not defined for dtype {found}; convert first with x.astype(np.float32)"
+        )
+
+
+def check_number(op: str, operand: Operand, number: Type) -> None:
+    """Raise DTypeError if a number beside integers or truth values would make another dtype."""
+    dtype, found = dtype_name(operand.dtype), get_proper_type(number)
+    kind = found.type.name if isinstance(found, Instance) else ""
+    if dtype is None or dtype.startswith("float") or kind not in ("int", "float"):
+        return
+    cure = "convert first with x.astype(np.float32)"
+    exponent = read_int(number)
+    if op == "power" and (kind == "float" or (exponent is not None and exponent < 0)):
+        raise DTypeError(f"{op}: not defined for dtype {dtype}; {cure}")
+    if kind == "float" or op == "divide" or dtype == "bool":
+        result = "int64" if (kind, dtype) == ("int", "bool") and op != "divide" else "float64"
+        raise DTypeError(
+            f"{op}: not defined for dtype {dtype}, the result would be {result}; {cure}"
+        )
+
+
+def check_integers(
+    op: str, name: str, operand: Operand, cure: str = "", kind: str = "integers"
+) -> None:
+    """Raise DTypeError if an operand that must hold integers does not."""
+    found = dtype_name(operand.dtype)
+    if found is not None and found.startswith(("float", "bool")):
+        raise DTypeError(f"{op}: {name} must be {kind}, got {found}{cure}")
+
+
+def is_bool(operand: Operand) -> bool:
+    """Tell whether an operand is known to hold truth values."""
+    return dtype_name(operand.dtype) == "bool"
+
+
+def dtype_name(dtype: Type) -> str | None:
+    """Return what numpy calls a dtype; None for one that is not known, or abstract."""
+    found = get_proper_type(dtype)
+    if not isinstance(found, Instance):
+        return None
+    kind = _KINDS.get(found.type.fullname)
+    bits = get_proper_type(found.args[0]) if found.args else None
+    if kind is None or not isinstance(bits, Instance):
+        return _ALONE.get(found.type.fullname)
+    size = bits.type.name.removeprefix("_").removesuffix("Bit")
+    return f"{kind}{size}" if size.isdigit() else None
+
 
 _MAKING_AXES: Final = ("expand_dims", "reshape", "broadcast_to")
 
@@ -44,8 +103,20 @@ _MAKING_AXES: Final = ("expand_dims", "reshape", "broadcast_to")
 @of_all_shapes
 def elementwise(call: Call) -> Answer:
     """Return the result of an operator that has a result of the operands' dtype."""
+    other = call.argument(0)
+    if other is not None and read_tensor(other) is None:
+        check_number(call.op, call.receiver, other)
+        return None
     _check_ranks(call, call.owner, call.expression(0))
     return _merged(call, [call.receiver, call.operand(0)])
+
+
+def beside_number(call: Call) -> Answer:
+    """Refuse a number on the left of what is of integers, of whose result numpy makes floats."""
+    other = call.argument(0)
+    if other is not None:
+        check_number(call.op, call.receiver, other)
+    return None
 
 
 @of_all_shapes
@@ -115,7 +186,7 @@ def _merged(call: Call, tensors: list[Operand], mask: Operand | None = None) -> 
     return call.tensor(known(broadcast(call.op, shapes)), tape, dtype)
 
 
-def _check_ranks(call: Call, *operands: Expression | None) -> None:
+def _check_ranks(call: Call, *operands: nodes.Expression | None) -> None:
     """Raise ShapeError if operands of different rank meet each of a dim with each by accident.
 
     It is none where the program says so: the axis of 1 was made on purpose, or the result is to
@@ -137,23 +208,23 @@ def _check_ranks(call: Call, *operands: Expression | None) -> None:
         check_ranks(call.op, shapes)
 
 
-def _has_made_axis(found: Expression, api: TypeChecker, names: int = 10) -> bool:
+def _has_made_axis(found: nodes.Expression, api: TypeChecker, names: int = 10) -> bool:
     """Tell whether an axis of 1 is made on purpose: by `expand_dims`, `keepdims=True`, `None`, ...
 
     Elementwise ops and methods that follow keep it; functions and modules make what they like.
     """
     match found:
-        case OpExpr(op="+" | "-" | "*" | "/" | "**" | "//" | "%", left=left, right=right):
+        case nodes.OpExpr(op="+" | "-" | "*" | "/" | "**" | "//" | "%", left=left, right=right):
             return any(_has_made_axis(one, api, names) for one in (left, right))
-        case UnaryExpr(expr=inner):
+        case nodes.UnaryExpr(expr=inner):
             return _has_made_axis(inner, api, names)
-        case ConditionalExpr(if_expr=then, else_expr=otherwise):
+        case nodes.ConditionalExpr(if_expr=then, else_expr=otherwise):
             return any(_has_made_axis(one, api, names) for one in (then, otherwise))
-        case IndexExpr(base=base, index=index):
-            parts = index.items if isinstance(index, TupleExpr) else [index]
-            is_made = any(isinstance(one, SliceExpr) or _is_none(one) for one in parts)
+        case nodes.IndexExpr(base=base, index=index):
+            parts = index.items if isinstance(index, nodes.TupleExpr) else [index]
+            is_made = any(isinstance(one, nodes.SliceExpr) or _is_none(one) for one in parts)
             return is_made or _has_made_axis(base, api, names)
-        case CallExpr(callee=MemberExpr(name=name, expr=receiver)) if name != "forward":
+        case nodes.CallExpr(callee=nodes.MemberExpr(name=name, expr=receiver)) if name != "forward":
             is_made = name in _MAKING_AXES or "keepdims" in found.arg_names
             is_method = read_tensor(type_of(receiver, api)) is not None
             return is_method and (is_made or _has_made_axis(receiver, api, names))
@@ -161,8 +232,8 @@ def _has_made_axis(found: Expression, api: TypeChecker, names: int = 10) -> bool
     return value is not None and _has_made_axis(value, api, names - 1)
 
 
-def _is_none(found: Expression) -> bool:
-    return isinstance(found, NameExpr) and found.fullname == "builtins.None"
+def _is_none(found: nodes.Expression) -> bool:
+    return isinstance(found, nodes.NameExpr) and found.fullname == "builtins.None"
 
 
 def _is_mask(operand: Operand) -> bool:
