@@ -14,6 +14,7 @@ import random
 import sys
 import threading
 import types
+import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial, partialmethod
@@ -62,6 +63,8 @@ from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
 _REPLAY = vars(replaying)["replay"]
+# What tells whether an object has the members of a protocol.
+_OF_PROTOCOLS = type(typing.Protocol).__instancecheck__.__code__
 # What seeds a generator of numpy's or Python's that is given no seed.
 _SEEDS = {random.SystemRandom.getrandbits.__code__, random.SystemRandom.random.__code__}
 # What Python itself puts there, and keeps.
@@ -281,9 +284,19 @@ class Capture:
     def _note_abc(self) -> None:
         self._asks_for_abcs = True
 
-    def _enter(self, frame: types.FrameType) -> None:
-        """Walk what the code of a frame may read."""
+    def _enter(self, frame: types.FrameType) -> bool:
+        """Walk what the code of a frame may read; tell whether to be told of that code again."""
         code = frame.f_code
+        if code is _OF_PROTOCOLS:
+            # From Python 3.12 on it looks into objects, which their classes do not see.
+            self._walk.reads.give_up()
+            for name in sorted(getattr(frame.f_locals["cls"], "__protocol_attrs__", ())):
+                self._note_attribute(name)
+            return True
+        self._walk_code(frame, code)
+        return False
+
+    def _walk_code(self, frame: types.FrameType, code: types.CodeType) -> None:
         functions = self._walk.functions
         known = self._counts.get(id(code))
         if known is not None and len(functions.get(id(code), ())) == known:

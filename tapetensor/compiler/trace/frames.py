@@ -21,7 +21,7 @@ def watched(enter: Callable[[FrameType], object]) -> Iterator[None]:
     Debuggers, profilers and what measures coverage go on as before.
 
     Args:
-        enter: is given each of them.
+        enter: is given each of them, and tells whether it is to be given the next of its code.
     """
     before: Any = sys.getprofile()
 
@@ -57,9 +57,9 @@ if sys.version_info >= (3, 12):
         def on_start(code: CodeType, offset: int) -> Any:
             if get_ident() != thread:
                 return None
-            enter(sys._getframe(1))
+            is_asked_again = enter(sys._getframe(1))
             # Once is enough: what belongs to code that was entered is walked when it is found.
-            return _monitoring.DISABLE
+            return None if is_asked_again else _monitoring.DISABLE
 
         _monitoring.use_tool_id(free[0], _NAME)
         _taken.append(free[0])
