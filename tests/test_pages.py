@@ -13,7 +13,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 # The pages, and how many snippets each has.
 PRINTING = {
     "arrays": 1,
-    "compile": 4,
+    "compile": 3,
+    "compile_refused": 1,
     "distributed": 3,
     "files": 7,
     "fine_tuning": 8,

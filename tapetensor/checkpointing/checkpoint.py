@@ -15,12 +15,12 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.checkpointing.fingerprints import Fingerprinted, Fingerprints
 from tapetensor.checkpointing.records import FingerprintingTape, OpPrint, Run
-from tapetensor.checkpointing.surroundings import Surroundings
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     UntracedTensorError,
 )
+from tapetensor.surroundings.reach import Surroundings
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
 from tapetensor.tape.history import BackwardPass, Step, gathered

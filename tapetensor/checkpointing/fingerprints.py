@@ -20,8 +20,8 @@ import numpy as np
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import Level, plain
-from tapetensor.checkpointing.places import Slot, attributes_of, checksum
 from tapetensor.pictures.places import is_users_module
+from tapetensor.surroundings.places import Slot, attributes_of, checksum
 from tapetensor.tape.history import Recording, op_name
 from tapetensor.tape.pullbacks import JointPullbacks
 from tapetensor.tensor.tensor import Tensor

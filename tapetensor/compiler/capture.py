@@ -1,4 +1,4 @@
-"""Capturing a function: for a plan, or for something else that becomes of its program."""
+"""Capturing a call: for a plan, or for something else that becomes of its program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.cache import CAPTURES
-from tapetensor.compiler.trace.binding import Binding
+from tapetensor.compiler.trace.capture import Capture
 from tapetensor.compiler.trace.node import Node, replaced
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, placed, trace_error
@@ -26,36 +26,23 @@ def capturing(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     varying: Collection[str] = (),
-) -> Iterator[tuple[Binding, Callable[[], Any]]]:
+    trusts: Collection[str] = (),
+) -> Iterator[tuple[Capture, Callable[[], Any]]]:
     """Walk the inputs of a call; yield them, and what runs the function on tracers."""
-    binding = Binding(program, function)
-    binding.varying = varying
+    one = Capture(program, function, varying, trusts)
     token = IS_TRACING.set(True)
     try:
-        binding.guard(f"len(args) != {len(args)}" if args else "args")
-        binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}" if kwargs else "kwargs")
-        with placed(binding.place):
-            called = binding.open(function)
-        lazy_args = [
-            binding.walk(value, f"args[{position}]", f"argument {position}", is_put=True)
-            for position, value in enumerate(args)
-        ]
-        lazy_kwargs = {
-            name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}", is_put=True)
-            for name, value in kwargs.items()
-        }
-        yield binding, partial(binding.run, partial(called, *lazy_args, **lazy_kwargs))
+        with one.overlaid():
+            with placed(one.inputs.place):
+                called = one.open(function)
+            by_place, by_name = one.arguments(args, kwargs)
+            yield one, partial(one.run, partial(called, *by_place, **by_name))
     finally:
         IS_TRACING.reset(token)
-        try:
-            binding.restore()
-        except BaseException:
-            # Who presses Ctrl-C here is to find no tracers in a model.
-            binding.restore()
-            raise
+        one.close()
 
 
-class Capture(NamedTuple):
+class ArrayProgram(NamedTuple):
     """What a function does with arrays.
 
     Attributes:
@@ -67,14 +54,14 @@ class Capture(NamedTuple):
     result: Any
 
 
-def capture(function: Callable[..., Any], args: tuple[Any, ...]) -> Capture:
+def capture(function: Callable[..., Any], args: tuple[Any, ...]) -> ArrayProgram:
     """Capture a function that changes nothing around itself.
 
     Raises:
         TraceError: if it does, or cannot be captured.
     """
     program = Program(prefers_steps=True)
-    with CAPTURES, capturing(function, program, args, {}) as (binding, run):
+    with CAPTURES, capturing(function, program, args, {}) as (one, run):
 
         def node_of(value: Any) -> Any:
             array = value._array if isinstance(value, TensorBase) else value
@@ -87,7 +74,7 @@ def capture(function: Callable[..., Any], args: tuple[Any, ...]) -> Capture:
         except NotTracedError as error:
             # The function's own error is what there is to tell.
             raise error.__cause__ or error from None
-        change = binding.change()
+        change = one.change()
         if change is not None:
             raise trace_error(f"{change} is changed, which a program of arrays cannot do")
-        return Capture(dict(binding.arrays), result)
+        return ArrayProgram(dict(one.inputs.arrays), result)

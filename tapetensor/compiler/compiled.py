@@ -8,7 +8,7 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from threading import get_ident
 from typing import Any
@@ -23,12 +23,11 @@ from tapetensor.compiler.emit.executors import chosen_backend
 from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
-from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
+from tapetensor.compiler.trace.kinds import place_of
 from tapetensor.compiler.trace.program import Backend, Program, errors_raise
 from tapetensor.compiler.trace.refusals import (
-    NoPlaceError,
     NotTracedError,
     Untraced,
     placed,
@@ -39,7 +38,7 @@ from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
 # The attributes of a compiled function that are not those of the function.
-_OWN = frozenset({"_function", "_backend", "_cache"})
+_OWN = frozenset({"_function", "_backend", "_cache", "_trusts"})
 
 
 class Compiled:
@@ -48,13 +47,17 @@ class Compiled:
     Args:
         function: what to compile.
         backend: what runs groups of steps: "numpy" or "numba".
+        trusts: the names of modules that run unwatched beside those of the closed list.
     """
 
-    def __init__(self, function: Callable[..., Any], backend: Backend = "numpy") -> None:
+    def __init__(
+        self, function: Callable[..., Any], backend: Backend = "numpy", trusts: tuple[str, ...] = ()
+    ) -> None:
         # Its attributes are read, and set, where they are.
         update_wrapper(self, function, updated=())
         self._function = function
         self._backend = backend
+        self._trusts = trusts
         self._cache = PlanCache()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -114,7 +117,9 @@ class Compiled:
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Return a function that has no plans yet; a method belongs to the copy of its object."""
         function = copy.deepcopy(self._function, memo)
-        return self if function is self._function else Compiled(function, self._backend)
+        if function is self._function:
+            return self
+        return Compiled(function, self._backend, self._trusts)
 
     @override
     def __reduce__(self) -> Any:
@@ -125,7 +130,7 @@ class Compiled:
             found = getattr(found, part, None)
         if found is self:
             return name
-        return partial(compile, backend=self._backend), (self._function,)
+        return partial(compile, backend=self._backend, trusts=self._trusts), (self._function,)
 
     def _repr_html_(self) -> str | None:
         """Return the picture of the last used plan for a notebook; None before the first call."""
@@ -176,47 +181,43 @@ class Compiled:
         (self._cache.fixed if isinstance(plan, Plan) else varying).append(last)
         return plan
 
-    def _trace(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], makes_arrays: bool = False
-    ) -> Plan | Untraced:
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan | Untraced:
         """Return the plan for a call, or what is known of one that gets none."""
         started = time.perf_counter()
-        program = Program(self._backend, makes_arrays=makes_arrays)
+        program = Program(self._backend)
+        captured = capturing(
+            self._function, program, args, kwargs, self._cache.varying, self._trusts
+        )
         try:
-            captured = capturing(self._function, program, args, kwargs, self._cache.varying)
-            with captured as (binding, run):
+            with captured as (capture, run):
                 result = run()
-                change, held = binding.change(), [*binding.held]
-                with placed(binding.place):
-                    writer = write_results(binding, result) if change is None else None
+                inputs = capture.inputs
+                change, held = capture.change(), [*inputs.held]
+                with placed(inputs.place):
+                    writer = write_results(inputs, result) if change is None else None
         except NotTracedError as error:
             return error.call
-        except NoPlaceError:
-            if makes_arrays:
-                raise
-            # The function may write into an array that it has numpy make.
-            return self._trace(args, kwargs, makes_arrays=True)
         except RecursionError as error:
             with placed(place_of(self._function)):
                 raise trace_error(
                     "calls within calls, or views of views, are too deep to be followed; where it "
                     "is views, copy() the array once in between"
                 ) from error
-        if binding.has_imported:
-            return self._trace(args, kwargs, makes_arrays)
+        if capture.has_imported:
+            return self._trace(args, kwargs)
         if writer is None:
-            raise self._side_effect(change, held, args, kwargs, makes_arrays)
-        planner = planned(binding.program, binding.expressions, writer.leaving)
+            raise self._side_effect(change, held, args, kwargs)
+        planner = planned(program, inputs.expressions, writer.leaving)
         return Plan(
             planner,
-            names=binding.names,
-            guards=binding.guards,
+            names=inputs.guards.names,
+            guards=inputs.guards.guards,
             after=writer.lines(planner.leaving_expressions()),
             started=started,
-            generators=binding.generators,
+            generators=inputs.generators,
             stored=writer.stored,
             function=self._function,
-            ignored=binding.program.ignored,
+            ignored=program.ignored,
         )
 
     def _side_effect(
@@ -225,13 +226,13 @@ class Compiled:
         held: list[Held],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        makes_arrays: bool,
     ) -> TraceError:
         """Return the error for what the function changes, with the line that does it."""
-        program = Program(self._backend, makes_arrays=makes_arrays)
+        program = Program(self._backend)
+        captured = capturing(self._function, program, args, kwargs, trusts=self._trusts)
         try:
-            with capturing(self._function, program, args, kwargs) as (binding, run):
-                place = line_of_change(run, binding.change) or place_of(self._function)
+            with captured as (capture, run):
+                place = line_of_change(run, capture.change) or place_of(self._function)
         finally:
             # Where results are kept, this run may have left out what the first one has found.
             for one in reversed(held):
@@ -251,7 +252,7 @@ def _name_of(function: Any) -> str:
     return name
 
 
-def compile(function: F_, *, backend: Backend | None = None) -> F_:
+def compile(function: F_, *, backend: Backend | None = None, trusts: Sequence[str] = ()) -> F_:
     """Return `function` planned: captured at the first call, replayed without Python afterwards.
 
     Args:
@@ -260,6 +261,8 @@ def compile(function: F_, *, backend: Backend | None = None) -> F_:
             of them, which takes seconds at the first call ever and less from the cache on disk
             after it; it is in ``pip install 'tapetensor[numba]'``. None means what the environment
             variable ``TAPETENSOR_BACKEND`` says, and "numpy" without it.
+        trusts: the names of modules of yours, or of installed packages, whose functions compute of
+            what they are given and do nothing else. They run unwatched, and so do those below them.
 
     Raises:
         ArgumentTypeError: if there is nothing to compile, or it is no plain function.
@@ -277,7 +280,7 @@ def compile(function: F_, *, backend: Backend | None = None) -> F_:
         )
     if isinstance(function, staticmethod | classmethod):
         # These are no functions, but make one where they are looked up.
-        descriptor: Any = type(function)(compile(function.__func__, backend=backend))
+        descriptor: Any = type(function)(compile(function.__func__, backend=backend, trusts=trusts))
         return descriptor  # type: ignore[no-any-return]
     check_function("compile", "the argument", function)
     plain = inspect.unwrap(function)
@@ -291,7 +294,7 @@ def compile(function: F_, *, backend: Backend | None = None) -> F_:
             f"compile: {plain.__name__} yields, and a plan runs as a whole; "
             "compile the function that makes one of the values"
         )
-    compiled: Any = Compiled(function, chosen_backend(backend))
+    compiled: Any = Compiled(function, chosen_backend(backend), tuple(trusts))
     result: F_ = compiled
     return result
 

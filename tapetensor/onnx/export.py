@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arguments import check_function, check_path
-from tapetensor.compiler.capture import Capture, capture
+from tapetensor.compiler.capture import ArrayProgram, capture
 from tapetensor.compiler.trace.node import Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
@@ -245,7 +245,7 @@ def _sized(example: Any, size: int) -> Any:
     return made
 
 
-def _node_of(found: Capture, example: Any) -> Node | None:
+def _node_of(found: ArrayProgram, example: Any) -> Node | None:
     """Return the node of an input; None where the function does not use it."""
     wanted = _array(example)
     return next((node for node, array in found.arrays.items() if array is wanted), None)

@@ -24,7 +24,9 @@ from typing_extensions import override
 
 from tapetensor.arguments import check_rng
 from tapetensor.arrays.libraries import to_numpy
-from tapetensor.checkpointing.places import (
+from tapetensor.data import Batches
+from tapetensor.nn import Module
+from tapetensor.surroundings.places import (
     COMMON_GENERATORS,
     Attributes,
     Contents,
@@ -34,9 +36,7 @@ from tapetensor.checkpointing.places import (
     Slot,
     attributes_of,
 )
-from tapetensor.checkpointing.reach import Reach
-from tapetensor.data import Batches
-from tapetensor.nn import Module
+from tapetensor.surroundings.reach import Reach
 from tapetensor.tensor import Tensor
 
 # Of so many objects and containers, of so many items each, it is found out whether numbers change.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import math
 import re
-import warnings
 import weakref
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,7 +18,6 @@ import pytest
 import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, nn, optim
 from tapetensor.compiler import plans
-from tapetensor.compiler.cache import MAX_PLANS
 from tapetensor.errors import (
     AxisError,
     ShapeError,
@@ -305,30 +303,6 @@ def test_an_error_of_the_function_is_raised_by_the_function_itself() -> None:
     # It is told of no capture, and what it changed is put back.
     assert raised.value.__context__ is None
     assert seen == []
-
-
-def test_a_function_that_only_its_capture_fails_runs_itself_and_a_warning_says_so() -> None:
-    count = 0
-
-    def exact(x: Any) -> Any:
-        nonlocal count
-        count += 1
-        return x * (count + memoryview(x).nbytes)
-
-    compiled = tt.compile(exact)
-
-    with pytest.warns(UserWarning, match="TypeError was raised while exact was captured"):
-        found = [compiled(np.ones(2)).tolist() for _ in range(3)]
-
-    assert found == [[17.0, 17.0], [18.0, 18.0], [19.0, 19.0]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(MAX_PLANS):
-            compiled(np.ones(2))
-    # It is tried no more.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        compiled(np.ones(2))
 
 
 def test_a_dropped_function_frees_its_memory() -> None:

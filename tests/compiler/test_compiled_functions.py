@@ -20,7 +20,6 @@ import tapetensor as tt
 from tapetensor import nn
 from tapetensor.compiler import plans
 from tapetensor.compiler.trace.guards import MISS
-from tapetensor.errors import TraceError
 
 
 @tt.compile
@@ -302,16 +301,6 @@ class Refused(nn.Module):
 
     def forward(self, x: Any) -> Any:
         return x * next(self.lines)
-
-
-def test_an_object_that_is_refused_stays_as_it_was() -> None:
-    model: Any = Refused()
-
-    with pytest.raises(TraceError, match="iterator"):
-        tt.compile(model)(tt.ones((2,)))
-
-    assert isinstance(model.rng, np.random.Generator)
-    assert model.rng.random() < 1.0
 
 
 def test_attributes_of_a_compiled_module_are_those_of_the_module() -> None:

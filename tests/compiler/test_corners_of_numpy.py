@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,37 +12,15 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.errors import TraceError
-
-
-def _arrays_of(value: Any) -> list[Any]:
-    if isinstance(value, list | tuple):
-        return [array for one in value for array in _arrays_of(one)]
-    return [value] if isinstance(value, np.ndarray) else []
-
-
-def _described(value: Any) -> Any:
-    """Return what a caller can see of a result: also its layout, and whether it may be written."""
-    if isinstance(value, list | tuple):
-        return type(value), [_described(one) for one in value]
-    if isinstance(value, np.ndarray):
-        flags = value.flags.c_contiguous, value.flags.f_contiguous, value.flags.writeable
-        return value.dtype, value.shape, flags, repr(value.tolist())
-    return type(value), repr(value)
+from tests.compiler.law.harness import described
 
 
 def _outcome(function: Callable[[Any], Any], x: Any) -> Any:
     with np.errstate(all="ignore"):
         try:
-            result = function(x)
+            return described(function(x))
         except Exception as error:
             return type(error), str(error) if isinstance(error, TraceError) else ""
-    seen = _described(result)
-    for array in _arrays_of(result):
-        if array.flags.writeable and array.size:
-            # The caller writes into what it was given, which no later call may see.
-            array.flat[0] = 7
-    pairs = itertools.combinations([x, *_arrays_of(result)], 2)
-    return seen, [np.shares_memory(*pair) for pair in pairs]
 
 
 def _caught(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -127,8 +104,7 @@ def _joined_in_other_orders(x: Any) -> Any:
 
 def _product_of_turned_stacks(x: Any) -> Any:
     stack = np.multiply.outer(np.multiply.outer(x[0, :3], x[1, :2]), x[:2, :2])
-    products = x[:2, :2] @ stack.T, stack.T @ x[:3, :1], stack.transpose(1, 0, 2, 3) @ x[0, :2]
-    return products, [one.strides for one in products]
+    return x[:2, :2] @ stack.T, stack.T @ x[:3, :1], stack.transpose(1, 0, 2, 3) @ x[0, :2]
 
 
 def _product_of_equals(x: Any) -> Any:
@@ -221,10 +197,6 @@ _ANY: Any = np
 _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a sum in integers": lambda x: np.sum(x, dtype=np.int64),
     "a sum in fewer bits": lambda x: np.sum(x * 1e-3, axis=0, dtype=np.float32),
-    "a sum into integers": lambda x: np.sum(x, axis=0, out=np.zeros(4, np.int64)),
-    "a running sum into floats": lambda x: np.add.accumulate(
-        x > 0, axis=1, out=np.zeros((3, 4), np.float32)
-    ),
     "a scalar's power": lambda x: np.float32(3.3) ** (np.float32(2) * x[1, 0]),
     "a power of a scalar": lambda x: [x[0, 1] ** 3, x[1, 1] ** 2.5, 1.7 ** x[1, 2], x[0, 1] ** 2],
     "a diagonal of no elements": lambda x: [x[:0].diagonal(), np.diagonal(x[:, :0] * 2)],
@@ -233,10 +205,7 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         x[:, [0, 1]].T @ x, np.sum(x[:, [0, 2, 1]], axis=1)
     ],
     "products of complex scalars": _products_of_complex_scalars,
-    "a power of an element": _power_of_an_element,
     "an error of a result that nobody reads": _largest_of_nothing,
-    "a power of a reduction": _power_of_a_reduction,
-    "a copy in another order of what was written to": _copy_in_another_order,
     "a product of stacks that lie in another order": _product_of_turned_stacks,
     "signs of zeros that are largest": lambda x: [
         np.stack([x - x, x * 0], axis=-1).max(axis=-1), (-np.abs(x - x)).min(axis=1)
@@ -249,7 +218,6 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     ],
     "bounds of other dtypes": lambda x: np.clip(x > 0, 0, x.astype(np.float16)),
     "zeros within bounds": lambda x: np.clip(-np.abs(x - x), 0, 1),
-    "bounds with a mask": lambda x: np.clip(x, 0, 1, where=x > 0, out=np.zeros_like(x)),
     "a copy of what is repeated": lambda x: [x, np.broadcast_to(np.arange(3), (2, 3)).ravel()],
     "a view that is not in order": lambda x: np.ascontiguousarray(x[::-1]),
     "an array only if it must": lambda x: np.array(x, copy=None),
@@ -257,27 +225,13 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "the imaginary part": lambda x: [x.imag, x[0, 0].imag],
     "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, axis=0),
     "an element at a place": lambda x: [x.item(5), x.item(1, 2), x.item((2, 1))],
-    "an array without axes": lambda x: np.fabs(x[0, 0], out=np.zeros(()), casting="unsafe"),
-    "what was written, or its element": _written_or_element,
-    "a scalar is filled": lambda x: [x[0, 0], x[0, 0].fill(2)],
     "one bound of a scalar": lambda x: [x[0, 0].clip(0), x[0, 0].clip(max=1), x.clip(0)],
     "what is repeated, reduced": lambda x: [
         np.all(np.broadcast_to(x, (2, 3, 4)), ()),
         np.modf(np.broadcast_to(x, (2, 3, 4)))[0],
     ],
     "views of what numpy made": _views_of_what_numpy_made,
-    "infinity among integers": _infinity_among_integers,
     "a number by zero": lambda x: x.sum().item() / (x - x).sum().item(),
-    "arguments by position": _called_by_position,
-    "what a function writes": _written_by_a_function,
-    "what is written under another shape": _written_under_another_shape,
-    "a part of an out": lambda x: np.add.reduceat(x[0], [0, 2], out=np.zeros(2)),
-    "a sum of what lies elsewhere": lambda x: np.add.reduce(
-        (x.T + x.T), 0, out=np.zeros(3, x.dtype)
-    ),
-    "rows at a known mask": _written_at_a_mask,
-    "what masks let through": _written_by_masks,
-    "a truth as an index": _written_at_truths,
     "products with what lies backwards": lambda x: [
         x[0] @ x[:, ::-1].T, x[:, ::2] @ x[::-1, ::2].T, x[0, ::-1] @ x.T, x[:, ::3] @ x[0, ::3]
     ],
@@ -287,11 +241,6 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         np.array_split(x[:1], 2), np.diagonal(x[:0]), np.hsplit(x, 4),
         np.atleast_2d(x, x[:0]),
     ],
-    "complex numbers times one": lambda x: [
-        np.square(x + 1j) * (1j - x), _cubed_in_place(x + 1j), (x + 1j) ** 0.5, (x + 1j) ** 2.0,
-        (x / 0 * 1j) * 1, (x + 1j) / 1, (x + 1j) - 0, (x + 1j) ** 1, x * 1j * 1
-    ],
-    "elements of scalars": _elements_of_scalars,
     "bounds that no integer reaches": lambda x: [
         np.clip(x.astype(np.uint8), -1, 300), x.astype(np.int8).clip(-5, 200), np.clip(x, None, 1)
     ],
@@ -303,10 +252,6 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         np.full_like(x.T, x[:, 0], int), np.empty_like(x[:0], subok=False),
     ],
     "a choice that is wrapped around": lambda x: np.where(x > 0, x.astype(np.int8), 300),
-    "outs by position": lambda x: [
-        np.dot(x, x.T, np.zeros_like(x[:, [0, 1, 2]])),
-        np.concatenate((x, x), 0, np.zeros_like(x[[0] * 6])),
-    ],
     "a copy by the module": lambda x: [copy.copy(x.T), copy.deepcopy(x.T)],
     "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
     "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],
@@ -343,48 +288,19 @@ _WRONG: dict[str, Callable[[Any], Any]] = {
     "an array without axes has no parts": lambda x: list(x[0, 0, ...]),
     "nothing is in a scalar": lambda x: 1.0 in x[0, 0],
     "a scalar has no parts": lambda x: sum(x[0, 0]),
-    "nobody copies into a scalar": lambda x: np.copyto(x[0, 0], 1),
-    "nobody puts into a scalar": lambda x: np.putmask(x[0, 0], True, 1),
-    "nobody places in a scalar": lambda x: np.place(x[0, 0], True, [1]),
-    "a scalar is filled with a word": lambda x: x[0, 0].fill("a"),
-    "nobody writes into a scalar": lambda x: np.negative(x[0, 0], out=x[1, 1]),
     "no bounds of truths": lambda x: np.clip(x > 0, None, None),
     "a word as a bound": lambda x: _ANY.clip(x, "a", None),
     "a word as a shape": lambda x: np.reshape(x, _ANY.str_("a")),
     "bounds that are given twice": lambda x: np.clip(x, 0, 1, max=2),
-    "a product into another order": lambda x: np.dot(x, x.T, out=np.zeros((3, 3), x.dtype).T),
     "dots as an out": lambda x: _ANY.sum(x, out=...),
     "a truth as an axis": lambda x: x.sum(True),
-    "a copy where a mask of another shape says": _written(
-        lambda y, x: np.copyto(y, x, where=x[0, :3] > 0)
-    ),
-    "a copy of another kind": lambda x: np.copyto(x.astype(int), x),
-    "a result where a mask of another shape says": _written(
-        lambda y, x: np.add(y, x, out=y, where=x[:, 1:3] > 0)
-    ),
-    "a running sum into another shape": lambda x: np.cumsum(x, 0, out=np.zeros(3)),
-    "a mask of another shape": lambda x: np.add(x, 1, out=np.zeros(3)),
-    "an out of another kind": lambda x: np.logical_or(x, x, out=x * 2, casting="no"),
-    "a reduction into another shape": lambda x: np.max(x[0], 0, initial=2, out=np.zeros(3)),
     "a product with a number": lambda x: x @ -1,
-    "a product of rows in place": _written(lambda y, x: _multiplied_in_place(y[0], x)),
-    "added at no place": _written(lambda y, x: np.add.at(y, 7, x[0])),
-    "added in another shape": _written(lambda y, x: np.add.at(y[:, 0], [0, 1, 2], x[0])),
-    "a diagonal of no square": _written(lambda y, x: np.fill_diagonal(y[None], 1)),
-    "sorted along no axis": _written(lambda y, x: y.sort(2)),
     "an array as an index of a list": lambda x: [1, 2][x],
-    "a number that does not fit": lambda x: np.zeros_like(x, np.uint8).__setitem__(..., -1),
-    "a row in an element": _written(lambda y, x: y.__setitem__((0, 0), x[0, :1])),
-    "a row that does not fit": _written(lambda y, x: y.__setitem__(slice(0, 2), x[[0, 1, 2]])),
 }
 _REFUSED: dict[str, Callable[[Any], Any]] = {
     "the iterator of elements": lambda x: setattr(x * 2, "flat", 1),
     "another shape": lambda x: setattr(x * 2, "shape", (12,)),
     "pairs with a mask": lambda x: np.add.outer(x, x, where=x[0, 0] > 0),
-    "dots as the out of a scalar": lambda x: np.add(x[0, 0], 1, out=...),
-    "dots as an out that is handed on": lambda x: (lambda **named: np.exp(x.sum(), **named))(
-        out=...
-    ),
     "dots as the out of a function": lambda x: _ANY.mean(x, out=...),
     "bits of a number": lambda x: (x > 0).sum().item() & 1,
     "an attribute of a number": lambda x: x.sum().item().is_integer(),
@@ -401,30 +317,24 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
     "a choice of objects": lambda x: np.where(x > 0, x, None),
     "objects": lambda x: x.astype(object),
     "scalars among objects": lambda x: np.array([x.sum(), None]),
-    "arrays in an array": lambda x: np.array([None, x], object),
     "as many numbers as a mask lets through": lambda x: (x * 2).__setitem__(x > 0, x[0]),
     "several outs": lambda x: np.modf(x, out=(np.zeros_like(x), np.zeros_like(x))),
     "numbers that may be complex": lambda x: np.linalg.eigvals(x[:, :3]),
     "roots that may be complex": lambda x: np.emath.sqrt(x),
     "a nest of arrays": lambda x: np.histogramdd(x, 2),
     "a complex number": lambda x: x.sum().item() * 1j,
-    "a complex number before a float64": lambda x: 1j / x.sum(),
     "a class as a choice": lambda x: _ANY.where(x > 0, np.float64, x),
     "an out that numpy ignores": lambda x: np.fft.irfft2(x, axes=[0, 1], out=np.zeros((3, 6))),
     "an out where there is nothing to do": lambda x: np.fft.fftn(
         x[0, 0, ...] + 0j, axes=[], out=np.zeros((), complex)
     ),
     "parts between places by value": lambda x: np.split(x, (x[:, 0] > 8).astype(int)),
-    "a view that a value turns": lambda x: np.rot90(x[:, :3], (x > 0).sum()),
-    "a view that a number flips": lambda x: np.flip(x, (x[0] > 8).sum().item()),
     "a view whose axes are both values": lambda x: np.swapaxes(
         x, (x[0] > 8).sum(), 1 - (x[0] > 8).sum()
     ),
     "a view of a constant that a value turns": lambda x: np.rot90(
         np.ones_like(x), (x[0] > 8).sum()
     ),
-    "a view or a copy by value": lambda x: np.linalg.matrix_power(x[:, :3], (x[0] > 8).sum()),
-    "edges that are checked and given back": lambda x: np.histogram_bin_edges(_AROUND, x[0]),
     "a size along an axis by value": lambda x: np.size(x, (x[0] > 8).sum()),
 }
 
@@ -433,8 +343,7 @@ if np.lib.NumpyVersion(np.__version__) < "2.3.0":
     # numpy knows no dots yet: a trace refuses them.
     _REFUSED["dots as an out"] = _WRONG.pop("dots as an out")
 if np.lib.NumpyVersion(np.__version__) >= "2.5.0":
-    # Since then numpy writes there, and refuses numbers that are too large for the other choice.
-    _RIGHT["an out that numpy ignores"] = _REFUSED.pop("an out that numpy ignores")
+    # Since then numpy refuses numbers that are too large for the other choice.
     _WRONG["a choice that is wrapped around"] = _RIGHT.pop("a choice that is wrapped around")
 
 
@@ -467,26 +376,3 @@ def test_no_call_warns_of_what_the_function_has_numpy_ignore() -> None:
             assert compiled(np.zeros(2)).tolist() == [-np.inf, -np.inf]
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         tt.compile(np.log)(np.zeros(2))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.int64])
-@pytest.mark.parametrize("exponent", [0.5, 2, 2.0, -1, -1.0, 1, 1.0, 0, 3, True, np.float32(0.5)])
-def test_powers_are_those_of_numpys_operator_also_in_place(exponent: Any, dtype: Any) -> None:
-    def powers(x: Any) -> Any:
-        whole, part = x.copy(), x.copy()
-        with np.errstate(all="ignore"):
-            whole **= exponent
-            column = part[:, 0]
-            column **= exponent
-            equal = x ** np.full_like(x, exponent), np.power(x, np.ones_like(x) * exponent)
-            return x**exponent, np.power(x, exponent), whole, part, *equal
-
-    x = np.array([[-0.0, 3.0, -2.0, *np.arange(0.3, 98)], np.arange(101)]).astype(dtype)
-    try:
-        expected = powers(x)
-    except (TypeError, ValueError) as error:
-        with pytest.raises(type(error)):
-            tt.compile(powers)(x)
-    else:
-        for one, other in zip(tt.compile(powers)(x), expected, strict=True):
-            assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())

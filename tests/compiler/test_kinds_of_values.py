@@ -68,20 +68,6 @@ def test_keyword_arguments_in_another_order_are_another_kind_of_call() -> None:
     assert compiled(b=2, a=1) == ["b", "a"]
 
 
-def test_an_argument_that_loses_an_item_and_gets_another_is_another_kind_of_call() -> None:
-    class Table:
-        pass
-
-    table = Table()
-    table.__dict__ |= {"a": 1}
-    compiled = tt.compile(lambda: vars(table).copy())
-    compiled()
-    table.__dict__ |= {"b": 1}
-    del table.__dict__["a"]
-
-    assert compiled() == {"b": 1}
-
-
 @pytest.mark.parametrize(
     "function",
     [

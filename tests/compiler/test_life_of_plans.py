@@ -24,7 +24,7 @@ from tapetensor.compiler import MAX_PLANS, Plan, plans
 from tapetensor.compiler import compiled as compiled_functions
 from tapetensor.compiler.cache import PlanCache
 from tapetensor.compiler.emit.backward import BackwardPlan
-from tapetensor.compiler.trace.binding import Binding
+from tapetensor.compiler.trace.capture import Capture
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.errors import TraceError
@@ -167,7 +167,7 @@ def test_a_capture_leaves_profilers_and_debuggers_as_they_were() -> None:
     assert any(code.co_name == "_x" for code, *_ in profiler.getstats() if hasattr(code, "co_name"))
 
 
-@pytest.mark.parametrize("begin", [Binding._covered, watched])
+@pytest.mark.parametrize("begin", [Capture.overlaid, watched])
 def test_ctrl_c_where_a_capture_begins_to_watch_leaves_nothing_behind(begin: Any) -> None:
     code = inspect.unwrap(begin).__code__
     begun, count = False, 0
@@ -243,7 +243,7 @@ def test_any_name_of_an_attribute_and_any_key_can_stand_in_a_source() -> None:
     one: Any = _Stage()
     one.notes = {"\n\0\udc80 # ": 2.0}
     vars(one)["a\n\0\udc80"] = 3.0
-    compiled: Any = tt.compile(lambda x: x * sum(vars(one)["a\n\0\udc80"] for _ in one.notes))
+    compiled: Any = tt.compile(lambda x: x * sum(getattr(one, "a\n\0\udc80") for _ in one.notes))
 
     for _ in range(2):
         assert compiled(np.ones(1)).tolist() == [3.0]

@@ -97,7 +97,8 @@ def test_a_plan_asks_at_every_call_whether_one_argument_came_of_another() -> Non
 
 
 def test_a_value_that_a_plan_computes_from_itself_for_ever_has_a_bounded_history() -> None:
-    state = rate = tt.ones((3,))
+    state: Any = tt.ones((3,))
+    rate = state
     decayed: Any = tt.compile(lambda state, rate: state * rate)
     for _ in range(2000):
         state = decayed(state, rate)

@@ -17,7 +17,6 @@ from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.sums import adds_in_pairs
 
 
 def _titles(function: Any) -> list[str]:
@@ -186,9 +185,8 @@ def test_a_sum_over_large_arrays_keeps_no_array_of_that_size() -> None:
 
     np.testing.assert_allclose(value.numpy(), expected.numpy(), rtol=1e-6)
     np.testing.assert_allclose(gradient.numpy(), expected_gradient.numpy(), rtol=1e-6)
-    if adds_in_pairs():
-        # Each of up to four threads has scratch of its own.
-        assert plans(compiled)[0].arena_bytes < x.numpy().nbytes / 3
+    # Each of up to four threads has scratch of its own.
+    assert plans(compiled)[0].arena_bytes < x.numpy().nbytes / 3
     assert any(title.startswith("group of") for title in _titles(compiled))
 
 
@@ -283,45 +281,40 @@ def test_totals_of_all_rows_are_folded_into_the_group_that_computes_the_rows(
     compiled = tt.compile(run)
     for rows in (x, x[::-1]):
         for found, expected in zip(compiled(rows), run(rows), strict=True):
-            np.testing.assert_array_equal(found, expected, strict=True)
+            np.testing.assert_allclose(found, expected, rtol=1e-6, strict=True)
     groups = "".join([title for title in _titles(compiled) if title.startswith("group of")])
-    # Of blocks of a few numbers with a point, sums would have other last digits.
-    is_whole = ufunc in (np.add, np.multiply) and dtype in (np.float32, np.float64)
-    assert groups.count(f"{ufunc.__name__}.reduce") == (0 if is_whole else 2)
+    assert groups.count(f"{ufunc.__name__}.reduce") >= 2
 
 
 @pytest.mark.parametrize(
-    ("shape", "is_folded"),
-    [
-        ((1 << 19,), True), ((512, 1024), True), ((300000,), True), ((64, 128, 64), True),
-        ((999, 801), False), ((300001,), False),
-    ],
-)  # fmt: skip
+    "shape", [(1 << 19,), (512, 1024), (300000,), (64, 128, 64), (999, 801), (300001,)]
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize("cores", [1, 2])
-def test_totals_of_large_arrays_have_the_digits_of_numpys_and_are_folded_in_where_they_can(
-    shape: tuple[int, ...],
-    is_folded: bool,
-    dtype: Any,
-    cores: int,
-    monkeypatch: pytest.MonkeyPatch,
+def test_totals_of_large_arrays_are_numpys_to_rounding_and_have_the_same_bits_on_any_cores(
+    shape: tuple[int, ...], dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "count", lambda: cores)
-
     def run(x: Any) -> Any:
         y = np.tanh(x) + x
         norm = np.sqrt(np.add.reduce(y * y, axis=None))
-        return y.mean(), y.sum(axis=0), np.var(y), y / norm, y.sum(dtype=np.float64), x.sum()
+        return y.mean(), y.sum(axis=0), np.var(y), y / norm, y.sum(dtype=np.float64), (x * x).sum()
 
-    compiled = tt.compile(run)
+    compiled = [tt.compile(run) for _ in range(2)]
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    rounding = {np.float16: 1e-2, np.float32: 1e-5, np.float64: 1e-12}[dtype]
     for array in (x, x[::-1], x.T):
+        results = []
+        for cores, one in enumerate(compiled, 1):
+            monkeypatch.setattr(threads, "count", lambda cores=cores: cores)
+            with np.errstate(over="ignore"):
+                results.append(one(array))
         with np.errstate(over="ignore"):
-            for found, expected in zip(compiled(array), run(array), strict=True):
-                assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
-    groups = "".join([title for title in _titles(compiled) if title.startswith("group of")])
-    is_folded &= dtype is not np.float16 and adds_in_pairs()
-    assert ("add.reduce" in groups) is is_folded
+            expected = run(array)
+        for found, again, wanted in zip(*results, expected, strict=True):
+            assert (found.dtype, found.tobytes()) == (wanted.dtype, again.tobytes())
+            # Sums that nearly cancel are right to the last digits of what was summed.
+            np.testing.assert_allclose(found, wanted, rtol=rounding, atol=rounding * 1e3)
+    groups = "".join([title for title in _titles(compiled[0]) if title.startswith("group of")])
+    assert "add.reduce" in groups
 
 
 def test_rows_of_a_broken_layout_are_read_right() -> None:

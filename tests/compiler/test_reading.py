@@ -6,18 +6,11 @@
 from __future__ import annotations
 
 import argparse
-import array
 import contextlib
-import decimal
 import functools
 import importlib
-import operator
-import os
-import sys
-import threading
 import time
 import types
-import weakref
 from collections import ChainMap, Counter, UserDict, UserList, defaultdict
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -129,8 +122,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "loop": _in_loop,
     "property": lambda x: x * Operators().factor,
     "decorator": _scaled_by_factor(lambda x: x),
-    "eval": lambda x: x * eval("FACTOR"),  # it is tested
-    "globals": lambda x: x * globals()["FACTOR"],
     "key": lambda x: x * max([0.0, 1.0], key=lambda _: FACTOR) + x * FACTOR,
 }
 
@@ -162,9 +153,6 @@ def _models() -> dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any, Any],
     wrapped = functools.partial(lambda w: w, w=1.0)
     function: Any = lambda: None  # noqa: E731
     function.w = 1.0
-    inner: dict[str, Any] = {"w": 1.0}
-    local = threading.local()
-    local.w = 1.0
     return {
         "namespace": (types.SimpleNamespace(w=1.0), by_name, put("w")),
         "arguments": (argparse.Namespace(w=1.0), by_name, put("w")),
@@ -181,54 +169,23 @@ def _models() -> dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any, Any],
         "chain": (ChainMap({}, {"w": 1.0}), by_key, enter),
         "counter": (Counter(w=1), by_key, enter),
         "default dict": (defaultdict(float, w=1.0), by_key, enter),
-        "read-only view": (
-            types.MappingProxyType(inner), by_key, lambda _, w: inner.__setitem__("w", w)
-        ),
         "partial": (wrapped, lambda held: held(), lambda h, w: h.keywords.__setitem__("w", w)),
         "list with attributes": (with_scale(ListOf([1.0])), lambda h: h.scale, put("scale")),
         "number with attributes": (
             with_scale(FloatWith(1.0)), lambda held: held * held.scale, put("scale")
         ),
-        "of a thread": (local, by_name, put("w")),
-        "getter": (
-            (operator.attrgetter("offset"), Plain()), lambda held: held[0](held[1]) + 1.0,
-            lambda _, w: setattr(Plain, "offset", w),
-        ),
         "names in a list": (
             (["offset"], Plain()), lambda held: sum(getattr(held[1], n) for n in held[0]) + 1.0,
             lambda _, w: setattr(Plain, "offset", w),
-        ),
-        "decimal": (
-            Plain(w=decimal.Decimal("1.0")), lambda held: float(len(str(held.w))),
-            lambda held, w: setattr(held, "w", decimal.Decimal("1." + "0" * int(w))),
         ),
         "key": (
             ({(key := Plain(w=1.0)): 0}, key), lambda held: sum(one.w for one in held[0]),
             lambda held, w: setattr(held[1], "w", w),
         ),
-        "view of a dict": (
-            ((table := {"w": 1.0}).values(), table), lambda held: sum(held[0]),
-            lambda held, w: held[1].__setitem__("w", w),
-        ),
         "method of a dict": (
             ((other := {"w": 1.0}).get, other), lambda held: held[0]("w"),
             lambda held, w: held[1].__setitem__("w", w),
         ),
-        "memory": (
-            array.array("d", [1.0]), lambda held: held[0], lambda h, w: h.__setitem__(0, w)
-        ),
-        "exception": (
-            ValueError(1.0), lambda held: held.args[0], lambda held, w: setattr(held, "args", (w,))
-        ),
-        "weakly keyed": (
-            (weakref.WeakKeyDictionary({(owner := Plain()): 1.0}), owner),
-            lambda held: held[0][held[1]], lambda held, w: held[0].__setitem__(held[1], w),
-        ),
-        "weak reference": (
-            (weakref.ref(kept := Plain(w=1.0)), kept), lambda held: held[0]().w,
-            lambda held, w: setattr(held[1], "w", w),
-        ),
-        "context variable": (VARIABLE, lambda held: held.get(), lambda held, w: held.set(w)),
         "nest": (
             [{"a": (types.SimpleNamespace(w=1.0),)}],
             lambda held: held[0]["a"][0].w,
@@ -268,30 +225,6 @@ def test_what_an_object_holds_is_never_stale(name: str, way: str) -> None:
             replace(held, value)
         expected = run(_number(5.0).numpy().copy(), *rest)
         np.testing.assert_array_equal(compiled(_number(5.0), *rest).numpy(), expected)
-
-
-@pytest.mark.parametrize("way", ["from import", "import", "import_module"])
-def test_what_a_function_imports_is_read_at_every_call(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = f"tt_settings_{way.replace(' ', '_')}"
-    (tmp_path / f"{name}.py").write_text(
-        "import time\nNOW = time.time()\nSCALE = 2.0\nTABLE = [SCALE for _ in range(2)]\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    lines = {
-        "from import": f"    from {name} import SCALE\n    return x * SCALE\n",
-        "import": f"    import {name} as settings\n    return x * settings.SCALE\n",
-        "import_module": f"    return x * find({name[:4]!r} + {name[4:]!r} * x.ndim).SCALE\n",
-    }
-    scope: dict[str, Any] = {"__name__": "users", "find": importlib.import_module}
-    exec(f"def run(x):\n{lines[way]}", scope)
-    compiled = tt.compile(scope["run"])
-    assert compiled(_number(1.0)).item() == 2.0
-    assert compiled(_number(1.0)).item() == 2.0
-    monkeypatch.setattr(sys.modules[name], "SCALE", 5.0)
-
-    assert compiled(_number(1.0)).item() == 5.0
 
 
 def test_a_function_of_a_module_that_is_being_imported_reads_as_any_other(
@@ -337,19 +270,6 @@ def test_a_model_in_a_namespace_sees_training(kind: Any) -> None:
     assert compiled(_number(1.0)).item() == 7.0
 
 
-def test_a_variable_of_the_environment_is_read_at_every_call(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    compiled = tt.compile(lambda x: x * float(os.getenv("TT_FACTOR", "1")) * len(os.environ["A"]))
-    monkeypatch.setenv("A", "a")
-    compiled(_number(1.0))
-    monkeypatch.setenv("TT_FACTOR", "3")
-    assert compiled(_number(1.0)).item() == 3.0
-    monkeypatch.setenv("A", "aa")
-
-    assert compiled(_number(1.0)).item() == 6.0
-
-
 def test_what_was_kept_of_plain_values_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     @functools.lru_cache
     def scale(count: int) -> Any:
@@ -382,13 +302,6 @@ def test_another_object_of_the_same_kind_in_each_call_makes_no_other_plan(kind: 
         expected = made[kind](x) if callable(made[kind]) else weight * x
         np.testing.assert_array_equal(compiled(made[kind], x).numpy(), expected.numpy())
     assert len(plans(compiled)) == 1
-
-
-def test_namespaces_come_out() -> None:
-    compiled = tt.compile(lambda x: (types.SimpleNamespace(y=x * 2.0), UserDict(y=x)))
-    for value in (1.0, 2.0):
-        namespace, table = compiled(_number(value))
-        assert (namespace.y.item(), table["y"].item()) == (2 * value, value)
 
 
 def test_tensors_and_objects_may_be_keys() -> None:

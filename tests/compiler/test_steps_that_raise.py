@@ -37,25 +37,13 @@ def _element(a: Any, i: Any) -> Any:
         return a * 0.0 - 1.0
 
 
-def _unread_write(a: Any, i: Any) -> Any:
-    other = a.copy()
-    try:
-        other[i] = 1.0
-    except IndexError:
-        return a - 1.0
-    return a + 1.0
-
-
 # What raises for BAD, by values alone, while nobody reads what it gives.
 _UNREAD: dict[str, Callable[[Any, Any], Any]] = {
     "elements": lambda a, i: a[i],
     "an element": lambda a, i: a[i[2]],
     "a row": lambda a, i: np.stack([a, a, a])[i[2]],
     "what is taken": lambda a, i: np.take(a, i),
-    "what is taken into an array": lambda a, i: np.take(a, i, out=np.zeros(3)),
-    "what is added at places": lambda a, i: np.add.at(np.zeros(3), i, a),
     "sums between places": lambda a, i: np.add.reduceat(a, i),
-    "sums between places, into an array": lambda a, i: np.add.reduceat(a, i, out=np.zeros(3)),
     "parts by a place": lambda a, i: np.partition(a, i[2]),
     "places of parts": lambda a, i: np.argpartition(a, i[2]),
     "a running sum along an axis": lambda a, i: np.cumsum(a, axis=i[2] - 2),
@@ -63,11 +51,7 @@ _UNREAD: dict[str, Callable[[Any, Any], Any]] = {
     "the place of the largest number": lambda a, i: np.nanargmax(np.where(i[2] > 8, np.nan, a)),
     "a geometric sequence": lambda a, i: np.geomspace(9.0 - i[2], 3.0),
     "a power": lambda a, i: np.power(i, 8 - i),
-    "a power into an array": lambda a, i: np.power.outer(i, 8 - i, out=np.zeros((3, 3), np.int64)),
     "a quotient": lambda a, i: 1 / (i[2].item() - 9),
-    "infinity as an integer": lambda a, i: np.zeros((), np.int64).__setitem__(
-        ..., np.exp((i[2] - 5) * 20.0) + a[1]
-    ),
 }
 
 
@@ -84,8 +68,8 @@ def _unread(step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 @pytest.mark.parametrize(
     "function",
-    [_element, _unread_write, *[_unread(step) for step in _UNREAD.values()]],
-    ids=["element", "unread write", *_UNREAD],
+    [_element, *[_unread(step) for step in _UNREAD.values()]],
+    ids=["element", *_UNREAD],
 )
 def test_an_except_around_an_op_sees_what_it_raises_at_a_later_call(function: Any) -> None:
     compiled = tt.compile(function)
@@ -347,10 +331,8 @@ def test_an_error_that_only_stand_ins_raise_is_not_taken_for_the_functions_own(r
         except (TypeError, ValueError):
             return None
 
-    compiled = tt.compile(known)
-    for x in (np.ones(2), np.full(2, 2.0)):
-        with pytest.warns(UserWarning, match="was raised while known was captured"):
-            assert compiled(x) == read(x)
+    with pytest.raises(tt.TraceError, match=r"test_steps_that_raise.py:\d+: .*; "):
+        tt.compile(known)(np.ones(2))
 
 
 def test_the_bytes_of_an_array_are_refused_even_where_the_function_catches_errors() -> None:

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import copy
-import gc
-import itertools
 import random
 import re
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -182,24 +180,6 @@ def test_slotted_and_frozen_dataclasses_go_in_and_come_out() -> None:
     assert len(plans(swapped)) == 1
 
 
-def test_results_that_can_be_written_to_are_others_at_every_call() -> None:
-    def results(x: Any) -> Any:
-        shared = [x * 2.0]
-        return Holder(x), {1}, shared, shared, deque([x]), OrderedDict(x=x)
-
-    run = tt.compile(results)
-    first = run(_vector(1.0))
-    first[0].value, first[3][0] = None, None
-    first[1].add(2)
-    holder, numbers, shared, again, queue, ordered = run(_vector(3.0))
-
-    assert holder.value.item() == 3.0
-    assert numbers == {1}
-    assert shared is again
-    assert shared[0].item() == 6.0
-    assert queue[0].item() == ordered["x"].item() == 3.0
-
-
 def _refusals() -> dict[str, tuple[Callable[[Any], Any], Callable[[], object], str]]:
     """Return functions with side effects, what would show them, and how they are named."""
     numbers: list[float] = []
@@ -262,11 +242,11 @@ def _refusals() -> dict[str, tuple[Callable[[Any], Any], Callable[[], object], s
         "class attribute": (sets_class, lambda: Holder.kind, "Holder.kind"),
         "array": (writes, array.tolist, "array"),
         "learning rate": (sets_rate, lambda: optimizer.lr, "optimizer.lr"),
-        "random": (lambda x: x * random.random(), lambda: None, "the state of random"),
+        "random": (lambda x: x * random.random(), lambda: None, "random.random"),
         "numpy's random": (
             lambda x: x * np.random.rand(),  # noqa: NPY002  # what is refused
             lambda: None,
-            "the state of np.random",
+            "numpy.random.rand",
         ),
     }
 
@@ -321,17 +301,6 @@ def test_draws_that_a_replay_would_not_repeat_are_refused_with_the_line(
     with pytest.raises(TraceError, match=what) as error:
         tt.compile(run)(np.random.default_rng(0))
     assert str(error.value).startswith(__file__)
-
-
-def test_an_argument_that_is_written_to_is_refused() -> None:
-    def write(array: Any) -> Any:
-        array += 1.0
-        return array * 2.0
-
-    array = np.zeros(2)
-    with pytest.raises(TraceError, match=r"argument 0 is written to, .* into a copy"):
-        tt.compile(write)(array)
-    assert array.tolist() == [0.0, 0.0]
 
 
 def test_defaults_of_arguments_are_read_at_every_call() -> None:
@@ -398,19 +367,6 @@ def test_another_method_in_a_class_makes_another_plan(kind: str) -> None:
     assert run(_vector(1.0)).item() == 3.0
 
 
-def test_a_counter_that_comes_out_has_counted_once() -> None:
-    compiled = tt.compile(lambda x: (Counter(seen=1), x))
-
-    assert [compiled(_vector(1.0))[0] for _ in range(2)] == [Counter(seen=1)] * 2
-
-
-def test_an_iterator_is_refused() -> None:
-    numbers = itertools.count()
-
-    with pytest.raises(TraceError, match=r"numbers is an iterator, .* call next"):
-        tt.compile(lambda x: x * float(next(numbers)))(_vector(1.0))
-
-
 def test_the_number_of_steps_cannot_be_read_with_the_cure() -> None:
     model = nn.Linear(1, 1, rng=np.random.default_rng(0))
     optimizer = optim.Sgd(model, lr=0.5)
@@ -461,22 +417,3 @@ def test_a_tensor_that_is_only_read_keeps_its_array() -> None:
 
 def _array_of_its_own() -> Any:
     return tt.ones((3,))
-
-
-def test_a_refusal_names_the_functions_line_while_garbage_is_collected() -> None:
-    seen: list[int] = []
-
-    def notice(phase: str, info: object) -> None:
-        pass
-
-    def count(x: Any) -> Any:
-        return [gc.collect(), seen.__setitem__(slice(0), [1]), x * 2][2]
-
-    gc.callbacks.append(notice)
-    try:
-        with pytest.raises(tt.TraceError) as refused:
-            tt.compile(count)(np.ones(3))
-    finally:
-        gc.callbacks.remove(notice)
-    line = count.__code__.co_firstlineno + 1
-    assert str(refused.value).startswith(f"{__file__}:{line}: compile: seen[0] is changed")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -184,7 +183,7 @@ def test_a_backward_pass_inside_takes_a_tape_that_was_just_begun_and_no_other() 
         assert gradient(x.trace()).item() == 6.0
 
     for traced in (x.trace() * 1.0, x.trace(tt.Gradients())):
-        with pytest.raises(TraceError, match=r"from outside|computed outside"):
+        with pytest.raises(TraceError, match=r"from outside|(recorded|computed) outside"):
             gradient(traced)
 
 
@@ -222,18 +221,6 @@ def test_a_checkpoint_of_a_compiled_function_gives_the_gradients_without() -> No
     wanted = model.forward(x.trace()).sum().backward(wrt=model)
     for parameter in model.parameters().values():
         assert np.array_equal(found[parameter].numpy(), wanted[parameter].numpy())
-
-
-def test_a_checkpoint_refuses_a_compiled_function_that_has_another_plan_by_then() -> None:
-    # A checkpoint puts back what it finds, but not there.
-    settings = threading.local()
-    settings.factor = 2.0
-    compiled, x = tt.compile(lambda x: x * settings.factor), tt.ones((3,))
-    total = tt.checkpoint(compiled, x.trace()).sum()
-    settings.factor = 3.0
-
-    with pytest.raises(tt.ArgumentValueError, match="computed something else"):
-        total.backward()
 
 
 class _Holder:

@@ -327,30 +327,3 @@ def test_gradients_that_come_in_are_clipped_where_they_are() -> None:
         grads = loss.backward(wrt=model)
         clip(grads)
         assert np.isclose(grads.global_norm(), 0.01)
-
-
-def test_nothing_is_written_over_before_an_earlier_step_has_read_it() -> None:
-    def run(first: Any, second: Any, rng: Any, x: Any) -> Any:
-        values = np.zeros(6)
-        values[:3] = np.exp(x)
-        grads = tt.Gradients()
-        grads.insert(first[0], values[:3])
-        first[1].step(grads)
-        noise = first[0].numpy() * rng.standard_normal(3)
-        values[1:5] = 7.0 + rng.standard_normal(4)
-        grads = tt.Gradients()
-        grads.insert(second[0], noise + values[3:])
-        second[1].step(grads)
-        values[2] = x[0] + 5.0
-        return values, noise
-
-    found = []
-    for call in (run, tt.compile(run)):
-        weights = [tt.from_numpy(np.ones(3), (3,)) for _ in range(2)]
-        first, second = [(one, optim.Sgd([one], lr=0.1)) for one in weights]
-        rng = np.random.default_rng(0)
-        results = [call(first, second, rng, np.arange(3.0)) for _ in range(3)]
-        found.append([*[one.numpy() for one in weights], *results[-1]])
-
-    for eager, planned in zip(*found, strict=True):
-        np.testing.assert_allclose(planned, eager, rtol=1e-12)

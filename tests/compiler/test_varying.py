@@ -171,13 +171,6 @@ def test_what_varies_around_a_function_is_an_input(step: Any, change: Any) -> No
     assert _plans_for(step, change) <= 3
 
 
-def test_what_nothing_is_put_in_the_place_of_stays_a_constant() -> None:
-    def change(trainer: Any, number: float) -> None:
-        type(trainer).rate = number
-
-    assert _plans_for(lambda trainer, x: x * trainer.rate, change) == 6
-
-
 def test_variables_around_a_function_vary_together() -> None:
     rate, config, mean = 0.1, Config(0.1), np.zeros(3, np.float32)
 

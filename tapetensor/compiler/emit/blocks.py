@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from tapetensor.compiler.plan.storage import may_write_over, owner
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.sums import LANES, UNPAIRED, added_in_pairs, adds_in_pairs
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
 _SMALLEST = 1 << 18
@@ -28,19 +26,10 @@ _SMALLEST_FOR_THREADS = 1 << 19
 # the calls cost more, or the values leave the caches.
 BLOCK = 1 << 17
 
-# Each thread of the BLAS sums 16 of its rows together, or a divisor of that, the rest in another
-# way. Of multiples of so many rows no thread has a rest: blocks have the sums of all rows at once.
-_ROWS_TOGETHER = 16 * math.lcm(16, os.cpu_count() or 1)
-# More rows than that, of so few elements, OpenBLAS sums in another way with AVX-512.
-_MANY_ROWS = 1 << 14
-_NARROW = 8
-
-# Fewer bytes to a number leave few digits.
+# Sums of blocks of numbers of fewer bytes would be rounded to few digits.
 _FLOAT_BYTES = 4
 # Steps of these kinds numpy computes as well row by row.
 _TAKEN = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW})
-# Of numbers with a point these give another last digit where they begin elsewhere.
-_INEXACT = frozenset({np.add, np.multiply})
 
 
 @dataclass
@@ -54,15 +43,11 @@ class BlockLoops:
     """
 
     has_products: bool
-    # Steps that no group takes, sums of all rows that groups take, and for how many rows of which
-    # number the BLAS has the sums of each at once.
-    _whole: set[Node] = field(init=False, default_factory=set)
-    _sums: set[Node] = field(init=False, default_factory=set)
-    _together: dict[int, int] = field(init=False, default_factory=dict)
 
     def takes(self, node: Node) -> bool:
         """Tell whether numpy computes a step as well row by row."""
-        return node.kind in _TAKEN and node not in self._whole
+        is_rounded = node.kind is Kind.REDUCE and node.dtype.itemsize < _FLOAT_BYTES
+        return node.kind in _TAKEN and not (is_rounded and node.dtype.kind == "f")
 
     def is_worth_it(self, group: Group) -> bool:
         """Tell whether blocks save trips to memory."""
@@ -72,32 +57,7 @@ class BlockLoops:
         return len(steps) > 1 and is_large and group.rows > self._rows_of_block(group)
 
     def prepared(self, schedule: list[Node]) -> list[Node]:
-        """Return the schedule as it is; sums that would have other last digits stay whole."""
-        largest = _largest_values(schedule)
-        sums = [
-            (node, node.args[0].shape[0])
-            for node in schedule
-            if node.kind is Kind.REDUCE
-            and node.function in _INEXACT
-            and node.dtype.kind in "fc"
-            and node.args[0].shape
-            # Smaller ones are in no group that is worth it.
-            and largest[node.args[0].shape[0]] > BLOCK
-        ]
-        for node, rows in sums:
-            axes, is_by_rows = node.detail
-            if is_by_rows and 0 not in axes:
-                together = _rows_together(node)
-                if rows % together == 0 and together * largest[rows] <= 2 * BLOCK * rows:
-                    self._together[rows] = math.lcm(self._together.get(rows, 1), together)
-                else:
-                    self._whole.add(node)
-        for node, rows in sums:
-            if 0 in node.detail[0]:
-                is_of_blocks = _is_sum_of_blocks(
-                    node, _halvings(largest[rows]), self._together.get(rows, 1)
-                )
-                (self._sums if is_of_blocks else self._whole).add(node)
+        """Return the schedule as it is."""
         return schedule
 
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,63 +94,13 @@ class BlockLoops:
         for node, array in parts.items():
             total = code.operand(node).source
             line = f"{code.bind(node.function.reduce)}({code.bind(array)}, 0, None, {total})"
-            if node in self._sums:
-                line = f"{code.bind(added_in_pairs)}({code.bind(array)}, {total})"
             code.emit(node, line, title="take together")
 
     def _rows_of_block(self, group: Group) -> int:
         """Return how many rows are worked on at a time; all blocks have about as many."""
         largest = max(node.size for node in group.arrays())
-        if not self._sums.isdisjoint(group.totals):
-            return group.rows >> _halvings(largest)
         most = min(group.rows, max(1, BLOCK // (largest // group.rows)))
-        count = -(-group.rows // -(-group.rows // most))
-        together = self._together.get(group.rows, 1)
-        return min(group.rows, count + -count % together)
-
-
-def _largest_values(schedule: list[Node]) -> dict[int, int]:
-    """Return how many elements the largest value has, of those with as many rows."""
-    largest: dict[int, int] = {}
-    # What they read is in the schedule, too.
-    for node in schedule:
-        if node.shape:
-            largest[node.shape[0]] = max(largest.get(node.shape[0], 0), node.size)
-    return largest
-
-
-def _rows_together(sums: Node) -> int:
-    """Return of how many rows, or a multiple, the BLAS has the same sums as of all."""
-    axes, _ = sums.detail
-    (operand,) = sums.args
-    rows: int = operand.shape[0]
-    of_product = math.prod(operand.shape[1 : axes[0]])
-    if sums.size > _MANY_ROWS and operand.size <= _NARROW * sums.size:
-        return rows
-    return _ROWS_TOGETHER // math.gcd(_ROWS_TOGETHER, of_product)
-
-
-def _is_sum_of_blocks(total: Node, halvings: int, together: int) -> bool:
-    """Tell whether numpy adds up the elements of blocks, and then the blocks in pairs.
-
-    Args:
-        total: the sum.
-        halvings: how often its rows are halved until they are a block.
-        together: what the rows of a block have to be a multiple of.
-    """
-    (operand,) = total.args
-    return (
-        total.function is np.add
-        and operand.kind is Kind.ELEMENTWISE
-        and operand.dtype == total.dtype
-        # numpy adds numbers of fewer bytes as float32, and rounds the sum.
-        and total.dtype.itemsize >= _FLOAT_BYTES
-        and len(total.detail[0]) == len(operand.shape)
-        and operand.shape[0] % (together << halvings) == 0
-        and operand.size % (LANES << halvings) == 0
-        and operand.size >> halvings > UNPAIRED
-        and adds_in_pairs()
-    )
+        return -(-group.rows // -(-group.rows // most))
 
 
 def emit_calls(
@@ -218,11 +128,6 @@ def emit_calls(
     names = [node.name for node in group.nodes if node.kind is not Kind.VIEW]
     title = f"{name} of {len(names)}: {', '.join(names)}"
     code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
-
-
-def _halvings(size: int) -> int:
-    """Return how often so many elements are halved until they are no more than a block's."""
-    return (-(-size // BLOCK) - 1).bit_length()
 
 
 class _Body:

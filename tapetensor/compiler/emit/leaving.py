@@ -12,24 +12,24 @@ import numpy as np
 
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
-from tapetensor.compiler.trace.attributes import tensors_of
+from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.ufuncs import computed_like
-from tapetensor.compiler.trace.walking import Walker
+from tapetensor.compiler.trace.walk import tensors_of
 from tapetensor.tape.gaps import Gap
-from tapetensor.tape.history import BackwardPass, gathered
+from tapetensor.tape.history import OWN, BackwardPass, gathered
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.replay import replay
 
 
-def write_results(inputs: Walker, result: Any) -> ResultWriter:
+def write_results(inputs: Inputs, result: Any) -> ResultWriter:
     """Write the results, the lines that store state, and the last guards.
 
     This comes after the function has run, and before what it replaced is put back.
     """
-    inputs.names.update(RESULT_NAMES)
+    inputs.guards.names.update(RESULT_NAMES)
     writer = ResultWriter(inputs)
     replaced: set[int] = set()
     for held, fields, after in inputs.states:
@@ -40,13 +40,15 @@ def write_results(inputs: Walker, result: Any) -> ResultWriter:
     for tensor, local, node, _ in inputs.tensors:
         if local not in inputs.fields:
             continue
-        inputs.where = tensors_of(node.label)
+        inputs.guards.where = tensors_of(node.label)
         if id(tensor) in replaced:
             inputs.guard_tensor(tensor, None, local)
             inputs.guard_history(tensor.history, local)
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
-    inputs.where = ""
+            if tensor.history is None or tensor.history is OWN:
+                writer.fixed[local] = tensor
+    inputs.guards.where = ""
     updated, kept = _updated(inputs.program), set[str]()
     for tensor, local, node, _ in inputs.tensors:
         data = tensor._array
@@ -145,9 +147,9 @@ def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
     }
     for gap in gaps:
         # An operand that is a constant by convention: what it came of is behind a value of its own.
-        past = writer.past({*filter(gap.concerns, writer.locals)})
-        if past:
-            key = next_id()
-            stops[key] = f"stop_at({writer.id_of(key)}, {writer.bind(gap.kernel)}, ({past}))"
+        key = next_id()
+        source = writer.stop_of(key, gap.kernel, {*filter(gap.concerns, writer.locals)})
+        if source:
+            stops[key] = source
             gradients[key] = node
     return _WayBack(node, gradients, stops)

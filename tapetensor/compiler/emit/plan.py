@@ -14,7 +14,7 @@ import numpy as np
 from tapetensor.compiler.emit.code import indented
 from tapetensor.compiler.emit.picture import graph_of_plan
 from tapetensor.compiler.emit.steps import Planner
-from tapetensor.compiler.trace.guards import MISS, Guard, recognizing, telling
+from tapetensor.compiler.trace.guards import MISS, Guard, first_difference, recognizing
 from tapetensor.errors import ArgumentValueError
 from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
@@ -88,7 +88,7 @@ class Plan:
 
     def difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Return what a call of another kind differs in first, as the user calls it; or nothing."""
-        run = _made(_function(telling(self._guards)), {**self._names})
+        run = _made(_function(first_difference(self._guards)), {**self._names})
         with suppress(Exception):
             found: Any = self._guards[run(args, kwargs)]
             return str(found.where)

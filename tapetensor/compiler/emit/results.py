@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import sys
-import threading
-import types
-import weakref
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Container
-from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.checkpointing.places import Contents, Slots, attributes_of, contents_of
+from tapetensor.compiler.trace.inputs import Inputs
+from tapetensor.compiler.trace.kinds import is_dataclass_instance, is_plain, is_value
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.part import Part
-from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
-from tapetensor.compiler.trace.structure import (
-    DICTS,
-    SEQUENCES,
-    VALUES,
-    is_looked_through,
-    is_plain,
-    is_users,
-    storage,
-)
-from tapetensor.compiler.trace.telling import BEHIND
+from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
-from tapetensor.compiler.trace.view import is_in_order, shows_others_memory
-from tapetensor.compiler.trace.walking import Walker
-from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.compiler.trace.view import is_in_order
+from tapetensor.surroundings.places import Slots, attributes_of
+from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.history import (
@@ -52,18 +37,6 @@ from tapetensor.tensor.base import TensorBase, wrap
 # How the source of an array ends that is made where it is returned.
 _AS_ANOTHER = "[...]"
 _STRIDED = ("index", "broadcast_to")
-# Objects of these types are returned as they are.
-_LASTING = (
-    Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc, NoneTape,
-    types.EllipsisType, types.NotImplementedType, *VALUES,
-)  # fmt: skip
-# Of these types a call may make others, which are other ones at every call.
-_DEFINED = (type, types.FunctionType, types.BuiltinFunctionType)
-# What objects are made again that store what these do, and an attribute that is given then.
-_MADE: dict[type, str] = {
-    object: "", list: "", set: "", frozenset: "", dict: "", OrderedDict: "", deque: "maxlen",
-    defaultdict: "default_factory",
-}  # fmt: skip
 
 
 class ResultWriter:
@@ -82,13 +55,14 @@ class ResultWriter:
         stored: by the source of what is assigned to, that of what it gets.
     """
 
-    def __init__(self, inputs: Walker) -> None:
+    def __init__(self, inputs: Inputs) -> None:
         self.bind = inputs.bind
-        self._functions, self._classes = inputs.functions, inputs.classes
         self.tapes = inputs.tapes
         came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors]
         self.locals = {tensor.id: local for tensor, local in came_in}
         self.ids = {unique_id: f"{local}._id" for unique_id, local in self.locals.items()}
+        # Those that are the same in every call, and lead to nothing.
+        self.fixed: dict[str, Any] = {}
         self.leaving: list[Node] = []
         self.tape_lines: list[str] = []
         self.returned = "None"
@@ -109,10 +83,6 @@ class ResultWriter:
         # The variables of objects that are being written, and of those that lead to themselves.
         self._begun: set[str] = set()
         self._circular: set[str] = set()
-        # The arrays of numpy's among the results that leave as copies, and those around the
-        # function, which are there again at the next call, as their memory is.
-        self._numpys: list[Any] = []
-        self._around = [one for one, _ in inputs.seen.values() if type(one) is np.ndarray]
         # What was written is kept alive, for it is known by its address.
         self._kept: list[Any] = []
 
@@ -132,15 +102,12 @@ class ResultWriter:
 
     def write(self, value: Any) -> str:
         """Return the source of a result."""
-        value = BEHIND.get(id(value), value)
         known = self._known.get(id(value))
         if known is not None:
             self._circular |= {known} & self._begun
             return known
         if isinstance(value, TensorBase):
             return self._tensor(value)
-        if isinstance(value, ArrayTracer) and not value.is_scalar and value.shown is not None:
-            return self._known_as(value, self._part_of(value.shown))
         if isinstance(value, ArrayTracer) and value.is_scalar:
             return f"{self.node(value.node)}[()]"
         if isinstance(value, ArrayTracer):
@@ -153,9 +120,8 @@ class ResultWriter:
                 is_made_here, source = True, f"fixed(asarray({source}).view())"
             return self._known_as(value, source) if is_made_here else source
         if isinstance(value, np.ndarray):
-            if any(np.may_share_memory(value, one) for one in self._around):
-                return self._known_as(value, f"{self.bind(value)}.view()")
-            self._told_apart(value)
+            if value.dtype.hasobject:
+                raise trace_error("a result is an array of Python objects; return a list of them")
             return self._known_as(value, self.array(value))
         if isinstance(value, NumberTracer):
             return f"number({self.node(value.array.node)})"
@@ -163,51 +129,15 @@ class ResultWriter:
             raise trace_error(
                 "a result is a tape apart from its tensor; return the tensor that has it"
             )
-        is_made_again = is_users(value.__class__) or hasattr(value.__class__, "_fields")
-        if value.__class__ is tuple or (isinstance(value, tuple) and is_made_again):
-            source, fields = f"({self._items(value)})", attributes_of(value) or {}
-            if value.__class__ is not tuple:
-                source = f"new_tuple({self.bind(value.__class__)}, {source})"
-            if fields:
-                source = f"filled({source}, object, [], {self._pairs(fields)}, {{{{}}}})"
+        if is_plain(value) or is_value(value):
+            return self.bind(value)
+        if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):
+            source = f"({self._items(value)})"
+            if type(value) is not tuple:
+                source = f"new_tuple({self.bind(type(value))}, {source})"
             # What is in it may have led to it.
             return self._known.get(id(value)) or self._known_as(value, source)
-        if type(value) in weakref.ProxyTypes:
-            raise trace_error(
-                "a result is a weakref.proxy, which a replay cannot make again; return the object"
-            )
-        if is_plain(value) or isinstance(value, _LASTING):
-            named: Any = type(value) if isinstance(value, Enum) else value
-            if isinstance(named, _DEFINED) and self._is_made_inside(named):
-                raise trace_error(
-                    f"a result is {named.__qualname__}, which is made inside, another one at every "
-                    "call; make it outside, and return what it holds"
-                )
-            return self.bind(value)
         return self._object(value)
-
-    def _is_made_inside(self, value: Any) -> bool:
-        """Tell whether a function or a class was not there before the call."""
-        if isinstance(value, types.BuiltinFunctionType):
-            return not isinstance(value.__self__, types.ModuleType | type | None)
-        if not is_users(value) and "<locals>" not in value.__qualname__:
-            return False
-        known = self._functions.get(id(getattr(value, "__code__", None)), ())
-        return value not in self._classes and all(value is not one for one, _ in known)
-
-    def _told_apart(self, value: Any) -> None:
-        """Refuse two arrays of numpy's that share memory, for each leaves as a copy of its own."""
-        if value.dtype.hasobject:
-            raise trace_error("a result is an array of Python objects; return a list of them")
-        is_strided = value.copy("K").strides != value.strides and value.size > 0
-        is_shared = any(np.may_share_memory(value, one) for one in self._numpys)
-        is_anothers = value.flags.writeable and shows_others_memory(value)
-        if is_strided or is_shared or is_anothers:
-            raise trace_error(
-                "a result is a view of an array of numpy's, or of other memory; return a copy",
-                NoPlaceError,
-            )
-        self._numpys.append(value)
 
     def _known_as(self, value: Any, source: str) -> str:
         """Give a value a name, for the function may return the very same one again."""
@@ -221,54 +151,35 @@ class ResultWriter:
         self._kept.append(value)
         return local
 
-    def _part_of(self, part: Part) -> str:
-        """Return the source of a part of an array, which leaves as a view of it as numpy's does."""
-
-        def index(one: Any) -> str:
-            if isinstance(one, tuple):
-                return f"({''.join([f'{index(inner)}, ' for inner in one])})"
-            return f"int({self.node(one)})" if isinstance(one, Node) else self.bind(one)
-
-        args = "".join([f", {index(one)}" for one in part.args])
-        return f"{self.bind(part.view)}({self.write(part.array)}{args})"
-
     def _object(self, value: Any) -> str:
         """Return the variable of a mutable object, which is another one at every call."""
-        local = self._named(value)
+        local, cls = self._named(value), type(value)
         if isinstance(value, Gradients):
             leafs = self.bind(value.leafs)
             told = f"{leafs}, {value.is_leaky}, {self.gaps(value.gaps)}, {self.passes(value)}"
             # Tapes may carry gradients, which therefore come before them.
             self._tensors.append(f"{local} = gradients_of({self.entries(value)}, {told})")
             return local
-        cls = value.__class__
-        base, place = storage(cls), len(self._containers)
-        is_of_a_thread = issubclass(cls, threading.local)
-        is_made = base is not object or (is_looked_through(value) and not is_of_a_thread)
-        is_made = is_made and attributes_of(value) is not value and _can_be_made(cls, base)
-        if base not in _MADE or not is_made or (base is frozenset and cls is not frozenset):
+        is_dataclass = is_dataclass_instance(value)
+        if cls not in (list, dict) and not is_dataclass:
             raise trace_error(
-                f"a result is a {cls.__name__}, which a replay cannot make again; return tensors, "
-                "arrays, plain values, and tuples, lists, dicts and dataclasses of them"
+                f"a result is a {cls.__name__}, which a replay does not make again; return "
+                "tensors, arrays, numbers, texts and gradients, in tuples, lists, dicts and "
+                "dataclasses"
             )
         self._begun.add(local)
-        held = contents_of(base, value) if base in (*SEQUENCES, *DICTS) else []
-        items = self._pairs(held) if isinstance(held, dict) else f"[{self._items(held)}]"
-        fields = self._pairs(attributes_of(value) or {})
-        slots = self._pairs(Slots(value).read())
+        if cls is dict:
+            source = self._pairs(value)
+        else:
+            source = f"[{self._items(value)}]" if cls is list else ""
+        fields = self._pairs(attributes_of(value) or {}) if is_dataclass else ""
+        slots = self._pairs(Slots(value).read()) if is_dataclass else ""
         self._begun.remove(local)
-        if cls is frozenset or (cls in (list, dict) and local not in self._circular):
-            source = items if cls is not frozenset else f"{self.bind(cls)}({items})"
-            self._containers.append(f"{local} = {source}")
-            return local
-        options = [getattr(value, _MADE[base])] if _MADE[base] else []
-        made = f"new({', '.join([self.bind(one) for one in (cls, base, *options)])})"
         if local in self._circular:
-            self._containers.insert(place, f"{local} = {made}")
-            made = local
-        self._containers.append(
-            f"{local} = filled({made}, {self.bind(base)}, {items}, {fields}, {slots})"
-        )
+            raise trace_error("a result holds itself, which a replay does not make again")
+        if is_dataclass:
+            source = f"filled({self.bind(cls)}, {fields}, {slots})"
+        self._containers.append(f"{local} = {source}")
         return local
 
     def _pairs(self, held: dict[Any, Any]) -> str:
@@ -340,9 +251,28 @@ class ResultWriter:
         """
         if self.tapes.is_outside(step):
             return self.tapes.histories[id(step)][1]
-        past = self.past(ids_before(step))
-        made = "stop_at" if step[5] else "used_up"
-        return f"{made}({self.id_of(step[0])}, {self.bind(step[1])}, ({past}))" if past else ""
+        past = ids_before(step)
+        if step[5]:
+            return self.stop_of(step[0], step[1], past)
+        source = self.past(past)
+        made = f"{self.id_of(step[0])}, {self.bind(step[1])}, ({source})"
+        return f"used_up({made})" if source else ""
+
+    def stop_of(self, unique_id: int, kernel: Any, ids: Container[int]) -> str:
+        """Return the source of the step of a plain value that came of some ids, or nothing."""
+        known = [local for one, local in sorted(self.locals.items()) if one in ids]
+        fixed = tuple(
+            one
+            for local in known
+            if local in self.fixed
+            for one in (self.fixed[local].id, self.fixed[local].history)
+        )
+        others = [f"{one}._id, {one}.history, " for one in known if one not in self.fixed]
+        if not known:
+            return ""
+        made = f"{self.id_of(unique_id)}, {self.bind(kernel)}"
+        past = f"{self.bind(fixed)}, {size_of(fixed)}, ({''.join(others)})"
+        return f"stop_at({made}, {past})"
 
     def gaps(self, gaps: tuple[Gap, ...]) -> str:
         """Return the source of what gradients lack."""
@@ -391,9 +321,21 @@ class ResultWriter:
         return local
 
 
-def stop_at(unique_id: int, kernel: Any, past: tuple[Any, ...]) -> Step:
-    """Return the step of a plain value that came of these ids, with the history of each."""
-    return gap_step(unique_id, kernel, past, size_of(past))
+def stop_at(
+    unique_id: int, kernel: Any, fixed: tuple[Any, ...], size: int, past: tuple[Any, ...]
+) -> Step:
+    """Return the step of a plain value that came of these ids, with the history of each.
+
+    Args:
+        unique_id: the id of the value.
+        kernel: what made it.
+        fixed: what is the same in every call.
+        size: how long that is.
+        past: the rest.
+    """
+    # As `size_of` has it, sooner: most plans have such results.
+    size += len(past) + sum([one[5] for one in past[1::2] if one])
+    return gap_step(unique_id, kernel, past + fixed, size)
 
 
 def used_up(unique_id: int, kernel: Any, past: tuple[Any, ...]) -> Step:
@@ -422,33 +364,14 @@ def common_tape(tapes: tuple[OwnedTape, ...], carried: tuple[Gradients, ...]) ->
     return tape
 
 
-def new(cls: Any, base: Any, *options: Any) -> Any:
-    """Return an empty object of a class that stores what another one, of C, does."""
-    is_namespace = issubclass(cls, types.SimpleNamespace)
-    made = (types.SimpleNamespace if is_namespace else base).__new__(cls)
-    if options:
-        base.__init__(made, *(((), *options) if base is deque else options))
-    return made
-
-
-def _can_be_made(cls: Any, base: Any) -> bool:
-    """Tell whether there can be an empty object of a class, which its C code may forbid."""
-    try:
-        new(cls, base)
-    except TypeError:
-        return False
-    return True
-
-
-def filled(value: Any, base: type, items: Any, fields: Any, slots: Any) -> Any:
-    """Return an object, which holds these items and attributes now; none of its own code runs."""
-    if items:
-        Contents(value, base).write(items)
-    own = attributes_of(value)
+def filled(cls: type, fields: Any, slots: Any) -> Any:
+    """Return an object that holds these attributes now; none of its own code runs."""
+    made: Any = object.__new__(cls)
+    own = attributes_of(made)
     if own is not None:
         own.update(fields)
-    Slots(value).write(slots)
-    return value
+    Slots(made).write(slots)
+    return made
 
 
 def fixed(array: Array) -> Array:
@@ -476,7 +399,6 @@ RESULT_NAMES: dict[str, Any] = {
     "common_tape": common_tape,
     "together": together,
     "asarray": np.asarray,
-    "new": new,
     "new_tuple": tuple.__new__,
     "filled": filled,
     "fixed": fixed,

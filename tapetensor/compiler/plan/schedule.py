@@ -10,7 +10,7 @@ import numpy as np
 from tapetensor.compiler.plan.assembling import assemble
 from tapetensor.compiler.plan.storage import SEEN, TAKES_OUT, made_of, owner, source_of
 from tapetensor.compiler.trace.node import Kind, Node, found_in
-from tapetensor.compiler.trace.operations import read_index, write_index, write_scalar
+from tapetensor.compiler.trace.operations import read_index, write_index
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.view import laid_out, lie_alike
 
@@ -76,7 +76,7 @@ def _raises_for_some_values(node: Node) -> bool:
         # A known index has been tried.
         return any(one.kind is not Kind.CONSTANT for one in found_in(node.args[1], Node))
     if module.startswith("tapetensor."):
-        return function in (write_index, write_scalar)
+        return function is write_index
     is_ufunc = module == "numpy" and isinstance(getattr(np, name, None), np.ufunc)
     is_harmless = is_ufunc or name in _NEVER_RAISE
     # An integer may be an axis, or an exponent.

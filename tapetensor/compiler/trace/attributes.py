@@ -1,154 +1,140 @@
-"""A walk through the attributes of objects."""
+"""Which attributes of objects a function reads, or sets: only those are walked, just before.
+
+While a function is captured, the classes of its objects tell what is looked up and set in them,
+whoever does that. What copies or lists a whole object looks up a name with two underscores.
+"""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Any
 
-from tapetensor.checkpointing import places
-from tapetensor.compiler.trace.changes import Held
-from tapetensor.compiler.trace.guards import named
-from tapetensor.compiler.trace.inputs import Inputs
-from tapetensor.compiler.trace.opaque import never_the_same
-from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.reading import Reading, can_tell
-from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.tensor.base import TensorBase
+from tapetensor.compiler.trace.kinds import is_plain, is_users, is_written_in_python
+from tapetensor.nn.module import Module
 
-# What `functools.singledispatch` has found before it does not look for again: that is no state.
-_FOUND_BY_CLASS = "_clear_cache"
+# The methods by which Python looks up and sets attributes. That one is deleted is seen afterwards.
+_METHODS = ("__getattribute__", "__setattr__")
 
 
-class _Attribute(NamedTuple):
-    """An attribute that is there.
+class AttributeReads:
+    """What one captured function reads, or sets, of the attributes of objects."""
 
-    Attributes:
-        name: its name.
-        source: its source.
-        where: what the user calls the object.
-        watched: the attributes of the object, in its dict or in its slots.
-        put: sets it.
-        lasts: whether the next call has the same dict of attributes.
-    """
+    def __init__(self) -> None:
+        # What walks the attributes that nobody has read so far, by the address of the object and by
+        # name.
+        self._unread: dict[int, dict[str, Callable[[], None]]] = {}
+        self._classes: dict[type, None] = {}
+        # The methods that classes have in order to tell, with their names.
+        self._added: list[tuple[type, str]] = []
+        self._is_on = self._is_over = False
+        self._thread = get_ident()
 
-    name: str
-    source: str
-    where: str
-    watched: Held
-    put: Callable[[Any], None]
-    lasts: bool
+    def leave(self, owner: Any, name: str, walk: Callable[[], None]) -> None:
+        """Leave an attribute until it is read, which is when `walk` is called."""
+        self._unread.setdefault(id(owner), {})[name] = walk
+        self._classes[type(owner)] = None
+        if self._is_on:
+            self._add_to(type(owner))
 
+    def _add_to(self, cls: type) -> None:
+        for name in _METHODS:
+            if name not in vars(cls):
+                self._added.append((cls, name))
+                type.__setattr__(cls, name, _teller(cls, name))
 
-class Attributes(Inputs):
-    """Walks attributes.
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """See what is looked up and set meanwhile."""
+        _ACTIVE.append(self)
+        try:
+            self._is_on = True
+            for cls in self._classes:
+                self._add_to(cls)
+            yield
+        finally:
+            _ACTIVE.remove(self)
+            self.forget()
 
-    Args:
-        program: where the tracers put what they capture.
-        function: what is captured.
-    """
+    def forget(self) -> None:
+        """Leave the classes as they were, and keep nothing alive."""
+        self._is_on = False
+        while self._added:
+            cls, name = self._added[-1]
+            if is_teller(vars(cls).get(name)):
+                type.__delattr__(cls, name)
+            self._added.pop()
+        self._unread.clear()
 
-    def __init__(self, program: Program, function: Any) -> None:
-        super().__init__(program, function)
-        # Which of them the function reads.
-        self.reading = Reading()
-        # What no replay can repeat, by the attribute that it is: code that names that is refused.
-        self.unrepeatable: dict[str, str] = {}
+    def leaves(self, owner: Any, value: Any) -> bool:
+        """Tell whether an attribute of an object whose class can tell is walked when it is read.
 
-    def walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
-        """Walk the attributes of an object, in its dict and in its slots.
-
-        Args:
-            value: the object.
-            local: its source.
-            where: what the user calls it.
-            lasts: whether the next call has the same object.
+        Those of a model are walked before, but for plain values and lists of them.
         """
-        slots, fields = places.slots_of(value), places.attributes_of(value)
-        found: list[_Attribute] = []
-        are_left = can_tell(value)
-        if slots:
-            # Before anything is replaced: what comes next may be refused.
-            watched = self.hold(f"{where}.", places.Slots(value), dict)
-            for name, slot in slots.items():
-                if name not in watched.expected:
-                    self.guard(f"is_set({self.bind(slot)}, {local})")
-                    continue
-                source, put = f"{self.bind(slot.__get__)}({local})", partial(slot.__set__, value)
-                found.append(_Attribute(name, source, where, watched, put, False))
-        if fields is not None:
-            watched = self.hold(
-                f"{where}.", places.Attributes(value), _values_of, _is_or_are_tensors
-            )
-            source = f"{local}.__dict__"
-            held = self.bind(fields) if lasts else self.local(source)
-            moved = f" or {source} is not {held}" if lasts else ""
-            self.guard((f"len({held}) != {len(fields)}" if fields else held) + moved)
-            unread = [
-                name for name in fields if are_left and self.reading.leaves(value, fields[name])
-            ]
-            if unread:
-                # Without one of them the name may be that of an attribute of the class.
-                self.guard(f"not {self.bind(frozenset(unread))} <= {held}.keys()")
-            self.states.append((held, fields, watched.expected))
-            for name in watched.expected:
-                if name != _FOUND_BY_CLASS or not isinstance(value, types.FunctionType):
-                    source, put = f"{held}[{name!r}]", partial(fields.__setitem__, name)
-                    found.append(_Attribute(name, source, where, watched, put, lasts))
-        for one in found:
-            if are_left and self.reading.leaves(value, one.watched.expected[one.name]):
-                walk = partial(self.walk_read, one, self.is_around)
-                self.reading.leave(value, one.name, walk)
-            else:
-                self._walk_attribute(one)
+        return not self._is_over and (not isinstance(owner, Module) or _is_free(value))
 
-    def walk_read(self, attribute: Any, is_around: bool, *, is_named: bool) -> None:
-        """Walk an attribute that the function reads.
+    def give_up(self) -> None:
+        """Walk all attributes now: code may set them untold."""
+        self._is_over = True
+        for walks in [*self._unread.values()]:
+            for one in [*walks]:
+                walks.pop(one)()
 
-        Args:
-            attribute: the attribute.
-            is_around: whether its object counts as being around the function.
-            is_named: whether it is looked up by its name.
-        """
-        was_around, self.is_around = self.is_around, is_around
-        self._walk_attribute(attribute, is_named=is_named)
-        self.is_around = was_around
-
-    def _walk_attribute(self, attribute: _Attribute, *, is_named: bool = False) -> None:
-        """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
-        name, source, where, watched, put, lasts = attribute
-        value, called = watched.expected[name], f"{where}.{name}"
-        is_new = isinstance(value, TensorBase) and id(value) not in self.seen
-        is_kept = lasts and is_new and value.tape is None
-        # Who sets one tensor of a model sets others, too, so that they vary together.
-        if is_kept and tensors_of(called) not in self.varying:
-            self.where = named(called)
-            field = self.local(source)
-            self.fields[field] = value
-            self.walk_tensor(value, field, called)
+    def note(self, owner: Any, name: str) -> None:
+        """Walk an attribute that is looked up or set; all of them where all are read."""
+        walks = self._unread.get(id(owner))
+        if walks is None or get_ident() != self._thread:
             return
-        told = never_the_same(value)
-        if not told:
-            watched.expected[name] = self.walk(value, source, called, is_put=True)
-            put(watched.expected[name])
-        elif is_named:
-            raise trace_error(f"{called} {told}")
-        else:
-            self.guard(f"{source} is not {self.bind(value)}")
-            self.unrepeatable[name] = f"{called} {told}"
+        if name in walks:
+            walks.pop(name)()
+        elif name.startswith("__") and name != "__class__":
+            for one in [*walks]:
+                walks.pop(one)()
 
 
-def tensors_of(where: str) -> str:
-    """Return what the tensors are called that the object where some is found leads to."""
-    return named(f"a tensor of {where.partition('.')[0]}")
+# Those that are told.
+_ACTIVE: list[AttributeReads] = []
 
 
-def _values_of(held: tuple[Any, dict[str, Any]]) -> dict[str, Any]:
-    """Return what a dict of attributes held."""
-    return {**held[1]}
+def _teller(cls: type, method: str) -> Callable[..., Any]:
+    """Return a method of a class that tells which attribute it is called for."""
+
+    def tell(value: Any, name: str, *args: Any) -> Any:
+        for reads in _ACTIVE:
+            reads.note(value, name)
+        return getattr(super(cls, value), method)(name, *args)
+
+    return tell
 
 
-def _is_or_are_tensors(one: Any, other: Any) -> bool:
-    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
-    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
+_CODE = _teller(object, "").__code__
+
+
+def is_teller(value: Any) -> bool:
+    """Tell whether a class has something only in order to tell."""
+    return type(value) is types.FunctionType and value.__code__ is _CODE
+
+
+def can_tell(value: Any) -> bool:
+    """Tell whether the class of an object can be made to tell what is looked up in it."""
+    cls = type(value)
+    own = [vars(one) for one in cls.__mro__ if is_users(one)]
+    looks_up = any("__getattribute__" in one for one in own)
+    # Such a method of the user's is seen when it runs; one that is written in C is not.
+    setting = [one["__setattr__"] for one in own if "__setattr__" in one]
+    looks_up |= not all(isinstance(one, types.FunctionType) for one in setting)
+    # What is written in C may show all that an object holds.
+    return is_users(cls) and not looks_up and all(map(is_written_in_python, cls.__mro__[:-1]))
+
+
+def _is_free(value: Any) -> bool:
+    if type(value) is dict:
+        return all(map(is_plain, value)) and all(map(_is_plain_or_list, value.values()))
+    is_container = type(value) in (list, tuple, set, frozenset)
+    return is_plain(value) or (is_container and all(map(_is_plain_or_list, value)))
+
+
+def _is_plain_or_list(value: Any) -> bool:
+    return is_plain(value) or (type(value) is list and all(map(is_plain, value)))

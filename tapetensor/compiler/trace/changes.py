@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NamedTuple
 
-from tapetensor.checkpointing import places
-from tapetensor.compiler.trace.structure import is_plain
+from tapetensor.compiler.trace.kinds import is_plain
 from tapetensor.pictures.places import Place, is_users_module, place_in
+from tapetensor.surroundings import places
 
 
 class Accessors(NamedTuple):
@@ -92,6 +92,10 @@ def parts(value: Any) -> dict[str, Any]:
 def members(value: Any) -> dict[str, Any]:
     """Return what a set holds, by the text that tells of it."""
     return {f" ({shown(item)})": item for item in value}
+
+
+def nothing(_: object = None) -> None:
+    """Read nothing, or put nothing back."""
 
 
 def whole(value: Any) -> dict[str, Any]:

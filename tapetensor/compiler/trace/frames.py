@@ -1,115 +1,88 @@
-"""Which frames run while a function is captured."""
+"""Which code runs while a function is captured."""
 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
-from types import FrameType, TracebackType
-from typing import Any, ParamSpec
+from functools import partial
+from threading import get_ident
+from types import CodeType, FrameType
+from typing import Any
 
-from typing_extensions import TypeVar
-
-from tapetensor.compiler.trace.codes import UNREPEATABLE_NAMES, is_unrepeatable
-from tapetensor.pictures.places import within
-
-P_ = ParamSpec("P_")
-R_ = TypeVar("R_")
-
-
-class _Here(threading.local):
-    """What watches in this thread now."""
-
-    watch: Any = None
-
-
-# To read it Python calls no function, which would be watched.
-_HERE = _Here()
+# What `sys.monitoring` calls who asks; the lowest numbers are those of debuggers and of coverage.
+_NAME, _NUMBERS = "tapetensor", (4, 3, 1, 2, 0)
 
 
 @contextmanager
-def watched(
-    enter: Callable[[FrameType, str], object],
-    call: Callable[[FrameType, Any], object],
-    catch: Callable[[FrameType, BaseException, TracebackType], object],
-    passed: set[str],
-) -> Iterator[None]:
-    """See every frame that is entered meanwhile, and what is called that may differ every time.
+def watched(enter: Callable[[FrameType], object]) -> Iterator[None]:
+    """See every frame of this thread that is entered meanwhile, or the first of each code.
+
+    Debuggers, profilers and what measures coverage go on as before.
 
     Args:
-        enter: is given each frame that is not passed over, and its file.
-        call: is given a frame, and the function of C that it calls.
-        catch: is given such a frame whose code may catch an error, each error that reaches it, and
-            where that comes from. Where a debugger traces frames, nothing is.
-        passed: the files whose frames are passed over.
+        enter: is given each of them, and tells whether it is to be given the next of its code.
     """
     before: Any = sys.getprofile()
 
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        # What a generator returns has no origin, and is no error.
-        if event == "exception" and argument[2] is not None:
-            catch(frame, *argument[1:])
-        return frame.f_trace
-
     def on_event(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
-            file = frame.f_code.co_filename
-            if file not in passed:
-                enter(frame, file)
-                if frame.f_code.co_exceptiontable and sys.gettrace() in (None, _pass_over):
-                    sys.settrace(_pass_over)
-                    frame.f_trace, frame.f_trace_lines = trace, False
-        elif event == "c_call":
-            # Most have another name.
-            is_named_so = argument.__name__ in UNREPEATABLE_NAMES
-            if is_named_so and is_unrepeatable(argument):
-                call(frame, argument)
+            enter(frame)
 
-    outer = _HERE.watch
+    is_monitored = False
     try:
-        _HERE.watch = on_event
-        sys.setprofile(on_event)
+        is_monitored = _is_monitored(enter)
+        if not is_monitored:
+            sys.setprofile(on_event)
         yield
     finally:
-        sys.setprofile(None)
-        if sys.gettrace() is _pass_over:
-            sys.settrace(None)
-        _HERE.watch = outer
-        # Python's own profiler begins again only when it is told to.
-        getattr(before, "enable", partial(sys.setprofile, before))()
+        _stop_monitoring()
+        if not is_monitored:
+            sys.setprofile(None)
+            # Python's own profiler begins again only when it is told to.
+            getattr(before, "enable", partial(sys.setprofile, before))()
 
 
-def _pass_over(*_: object) -> None:
-    """Trace no frame but those that are told to be."""
+if sys.version_info >= (3, 12):
+    _monitoring = sys.monitoring
+    _taken: list[int] = []
 
+    def _is_monitored(enter: Callable[[FrameType], object]) -> bool:
+        """Begin to watch by `sys.monitoring`; tell whether there was a number left for that."""
+        free = [one for one in _NUMBERS if _monitoring.get_tool(one) is None]
+        if not free:
+            return False
+        thread, started = get_ident(), _monitoring.events.PY_START
 
-def unseen(function: Callable[P_, R_]) -> Callable[P_, R_]:
-    """Return a function whose frames nobody watches: no code of the user's runs in it.
+        def on_start(code: CodeType, offset: int) -> Any:
+            if get_ident() != thread:
+                return None
+            is_asked_again = enter(sys._getframe(1))
+            # Once is enough: what belongs to code that was entered is walked when it is found.
+            return None if is_asked_again else _monitoring.DISABLE
 
-    Python runs half as fast where frames are watched.
-    """
+        _monitoring.use_tool_id(free[0], _NAME)
+        _taken.append(free[0])
+        _monitoring.register_callback(free[0], started, on_start)
+        # What an earlier capture has seen enough of, this one has not.
+        _monitoring.restart_events()
+        _monitoring.set_events(free[0], started)
+        return True
 
-    @wraps(function)
-    def run(*args: P_.args, **options: P_.kwargs) -> R_:
-        watch = _HERE.watch
-        if watch is None:
-            return function(*args, **options)
-        sys.setprofile(None)
-        is_traced = sys.gettrace() is _pass_over
-        if is_traced:
-            sys.settrace(None)
-        _HERE.watch, within.frame = None, sys._getframe(1)
-        try:
-            return function(*args, **options)
-        finally:
-            _HERE.watch, within.frame = watch, None
-            sys.setprofile(watch)
-            if is_traced:
-                sys.settrace(_pass_over)
+    def _stop_monitoring() -> None:
+        while _taken:
+            _monitoring.set_events(_taken[-1], 0)
+            _monitoring.register_callback(_taken[-1], _monitoring.events.PY_START, None)
+            _monitoring.free_tool_id(_taken.pop())
 
-    return run
+else:
+
+    def _is_monitored(enter: Callable[[FrameType], object]) -> bool:
+        """Tell that this version of Python has no `sys.monitoring`."""
+        return False
+
+    def _stop_monitoring() -> None:
+        """Do nothing."""
 
 
 def is_imported(frame: FrameType) -> bool:

@@ -16,9 +16,8 @@ from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.node import Kind, Shape, found_in, shape_of_all
 from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import alike, select, unwritten
-from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import as_operand, computed_like, written
+from tapetensor.compiler.trace.ufuncs import as_operand, computed_like
 from tapetensor.compiler.trace.view import View
 
 # Whether `np.where` makes another number of one that is too large for the other choice.
@@ -72,8 +71,9 @@ def _full_like(
     if not isinstance(fill_value, Captured):
         fill = partial(np.full, np.shape(fill_value), fill_value)
         return _filled(fill, self, a, *args, **options)
-    made = _empty_like(self, a, *args, **options)
-    return written(made, np.copyto, (fill_value,), {"casting": "unsafe"}, "np.full_like")
+    like = np.empty_like(a.laid_out(), *args, **options)
+    value: Any = fill_value.array.astype(like.dtype)
+    return np.broadcast_to(value, like.shape).copy()
 
 
 def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
@@ -99,23 +99,6 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     # Without axes, too, it is an array.
     like = np.asarray(computed_like((mask, *choices), shape_of_all(operands)))
     return self.wrap(self.program.elementwise(select, operands, dtype, like), like)
-
-
-def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
-    def part(self: ArrayTracer, val: ArrayTracer) -> Any:
-        if val.dtype.kind != "c":
-            if function is np.real:
-                return val
-            nothing: Any = np.zeros_like(val, order="A")
-            nothing.is_scalar = val.is_scalar
-            nothing.is_read_only = not val.is_scalar
-            return nothing
-        made = self.capture_step(function, (val,), {})
-        if not val.is_scalar:
-            made = made.as_part(Part(val, function))
-        return made
-
-    return part
 
 
 def _expand_dims(a: Any, axis: Any) -> Any:
@@ -145,8 +128,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.empty_like: _empty_like,
     np.full_like: _full_like,
     np.where: _where,
-    np.real: _part_of_complex(np.real),
-    np.imag: _part_of_complex(np.imag),
 }
 # These read no elements.
 KNOWN_BY_SHAPE = frozenset(

@@ -91,7 +91,7 @@ def recognizing(guards: Iterable[str | Guard]) -> list[str]:
     ]  # fmt: skip
 
 
-def telling(guards: Sequence[str | Guard]) -> list[str]:
+def first_difference(guards: Sequence[str | Guard]) -> list[str]:
     """Return the lines that tell the position of the first guard that does not hold, or nothing."""
     return [
         f"if {one.condition}: return {place}" if isinstance(one, Guard) else one

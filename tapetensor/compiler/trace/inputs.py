@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,20 +17,19 @@ import numpy as np
 from tapetensor.arrays.array import is_masked
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.checkpointing.places import GeneratorState, Name, Place, Slot, contents_of
-from tapetensor.compiler.trace.callables import place_of
-from tapetensor.compiler.trace.changes import Accessors, Held, whole
+from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
 from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, differs, spelling
+from tapetensor.compiler.trace.kinds import is_set, place_of
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, trace_error
-from tapetensor.compiler.trace.structure import is_set
 from tapetensor.compiler.trace.tapes import Tapes, kind_of, lacking, overlap
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.optim.optimizer import Optimizer
+from tapetensor.surroundings.places import GeneratorState, Name, Place, contents_of
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
@@ -69,16 +68,19 @@ _NAMES = {
 }
 
 
-class Inputs(GuardWriter):
+class Inputs:
     """The arrays of one plan that come in, and what the capture has replaced by tracers.
 
     Args:
+        guards: writes how a call is recognized.
         program: where the tracers put what they capture.
         function: what is captured.
     """
 
-    def __init__(self, program: Program, function: Any) -> None:
-        super().__init__(dict(_NAMES))
+    def __init__(self, guards: GuardWriter, program: Program, function: Any) -> None:
+        guards.names.update(_NAMES)
+        self.guards = guards
+        self.guard, self.bind, self.local = guards.guard, guards.bind, guards.local
         self.program = program
         # Where the function is defined, for what is refused before or after it runs.
         self.place = place_of(function)
@@ -89,7 +91,7 @@ class Inputs(GuardWriter):
         # The local variables that hold random generators.
         self.generators: list[str] = []
         self.tapes = Tapes(
-            self, program, function if hasattr(function, "__name__") else type(function)
+            guards, program, function if hasattr(function, "__name__") else type(function)
         )
         # Each tensor with its local variable, its node and its tape in the capture.
         self.tensors: list[tuple[Any, str, Node, OwnedTape | None]] = []
@@ -104,6 +106,9 @@ class Inputs(GuardWriter):
         self.stores: list[tuple[Gradients, str, dict[int, Any], tuple[Gap, ...]]] = []
         # What stands for all that the gradients of a store lack or are of, by its address.
         self.lacks: dict[int, str] = {}
+        # What stands for the array of each tensor that came in, by the address of that: others
+        # go on reading the tensor meanwhile.
+        self.overlay: dict[int, Any] = {}
         # What can change around the function; `restore` puts back the last of it first.
         self.held: list[Held] = []
         # Each object and tensor that was walked by its id, with what stands for it and its source.
@@ -149,7 +154,6 @@ class Inputs(GuardWriter):
         local = self.local(expression)
         if not self.is_around or is_varying:
             tracer = self.input(array, local, where)
-            tracer.fixed_as = where
             if not array.shape:
                 self.guard(f"isinstance({local}, {self.bind(np.generic)})")
             self.seen[id(array)] = tracer, local
@@ -172,12 +176,8 @@ class Inputs(GuardWriter):
             return ArrayTracer.made(self.program, node)
         return NumberTracer(ArrayTracer(self.program, node))
 
-    def walk(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
-        """Return what stands for any value; see `Walker`."""
-        raise NotImplementedError
-
     def walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
-        """Put a tracer into a tensor."""
+        """Have a tracer stand for the array of a tensor."""
         local = self.local(expression)
         tape, history, data = tensor.tape, tensor.history, ARRAY.__get__(tensor)
         if isinstance(data, Recorded):
@@ -193,18 +193,18 @@ class Inputs(GuardWriter):
                 "call the function without compile, or move everything with to(numpy)"
             )
         tracer = self.input(data, self.local(f"{local}._array"), where)
-        tracer.fixed_as = where
 
-        self.hold(where, Slot(tensor, ARRAY), _unwatched)
+        self.overlay[id(tensor)] = tracer
 
-        def leave(_: object) -> None:
-            tensor.tape, tensor.history = tape, history
+        brought = None if tape is None else self.tapes.bring(tape, local)
+        entered = self.tapes.enter(history, tensor, local)
+        if brought is not tape or entered is not history:
 
-        self.hold(where, Accessors(nothing, leave))
-        tensor._array = tracer
-        if tape is not None:
-            tensor.tape = self.tapes.bring(tape, local)
-        tensor.history = self.tapes.enter(history, tensor, local)
+            def leave(_: object) -> None:
+                tensor.tape, tensor.history = tape, history
+
+            self.hold(where, Accessors(nothing, leave))
+            tensor.tape, tensor.history = brought, entered
         self.seen[id(tensor)] = tensor, local
         self.tensors.append((tensor, local, tracer.node, tensor.tape))
         return tensor
@@ -280,8 +280,8 @@ class Inputs(GuardWriter):
         watched.settle()
         self._optimizers.append((optimizer, held))
 
-    def walk_parameters(self) -> None:
-        """Walk the parameters of optimizers that no model has shown."""
+    def parameters_of_optimizers(self) -> Iterator[tuple[Any, str]]:
+        """Yield the parameters of optimizers that no model has shown, each with its source."""
         while self._optimizers:
             optimizer, held = self._optimizers.pop()
             for position, group in enumerate(optimizer.groups):
@@ -289,8 +289,7 @@ class Inputs(GuardWriter):
                     _, source = self.seen.get(id(tensor), (None, ""))
                     # What is an argument may be another one at the next call.
                     if source not in self.fields:
-                        expression = f"{held}['groups'][{position}].tensors[{place}]"
-                        self.walk(tensor, expression, "a parameter")
+                        yield tensor, f"{held}['groups'][{position}].tensors[{place}]"
 
     def input(self, array: Any, local: str, label: str) -> ArrayTracer:
         """Return the tracer for an array that the source has in a local variable."""
@@ -380,12 +379,3 @@ def _put_back(array: Any, before: Any) -> None:
             array.shape = shape
         array[...] = np.frombuffer(held, dtype).reshape(shape)
         array.flags.writeable = is_writeable
-
-
-def nothing(_: object = None) -> None:
-    """Read nothing, or put nothing back."""
-
-
-def _unwatched(_: object) -> dict[str, Any]:
-    """Return no parts: it may change, and is put back."""
-    return {}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import operator
 import sys
-import types
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Never
 
@@ -15,20 +14,15 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
-from tapetensor.arrays.stand_ins import Captured, CapturedArray
-from tapetensor.compiler.trace.codes import name_called
-from tapetensor.compiler.trace.functions import METHODS, is_basic
-from tapetensor.compiler.trace.node import Kind, Node, Shape, found_in, replaced
+from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.compiler.trace.functions import METHODS
+from tapetensor.compiler.trace.node import Kind, Node, Shape
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import of_scalars
-from tapetensor.compiler.trace.powers import fast_power, is_chosen_by_exponent
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
-from tapetensor.compiler.trace.ufuncs import written
-from tapetensor.pictures.places import is_users_module
+from tapetensor.compiler.trace.refusals import NoAttributeError, is_users_call, trace_error
 
-# What gives an array as it is, if that is one of the wanted kind.
-CONVERSIONS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray")
+# What numpy's operator takes some powers by, which its function takes by logarithms.
+_POWERS: dict[float, Any] = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}
 
 
 class ArrayMethods(CapturedArray):
@@ -45,11 +39,10 @@ class ArrayMethods(CapturedArray):
 
         def refuse(self: ArrayMethods, value: object) -> Never:
             raise self.refusal(
-                "an attribute of an array is set; write x[...] = values for elements, and "
-                "reshape or astype for another array"
+                "an attribute of an array is set; write reshape or astype for another array"
             )
 
-        for name in ("dtype", "flat", "shape", "strides"):
+        for name in ("dtype", "flat", "imag", "real", "shape", "strides"):
             setattr(cls, name, property(getattr(cls, name).fget, refuse))
 
     @property
@@ -86,7 +79,7 @@ class ArrayMethods(CapturedArray):
     @override
     def to(self, library: Library) -> Any:
         """Return this array, for a plan runs on numpy's; refuse to move it elsewhere."""
-        if library is np or isinstance(library, Home):
+        if getattr(library, "__name__", "") == "numpy" or isinstance(library, Home):
             return self
         raise trace_error("a tensor is moved to another library; move it outside")
 
@@ -106,20 +99,9 @@ class ArrayMethods(CapturedArray):
         """Return a copy without axes but one."""
         return np.ravel(self, order).copy()
 
-    def fill(self, value: Any) -> None:
-        """Write one value everywhere; numpy writes that of a scalar into a copy."""
-        # This raises what numpy raises.
-        np.zeros((), self.dtype).fill(dummy(value))
-        if not self.is_scalar:
-            self[...] = value
-
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
         """Return the elements between bounds, of which either may be missing."""
         return _called(METHODS["clip"], self, min, max, out, **options)
-
-    def sort(self, *args: Any, **options: Any) -> None:
-        """Sort in place."""
-        written(self, np.ndarray.sort, args, options, "sort")
 
     def item(self, *place: Any) -> Any:
         """Return the only element, or the one at a place, as a number of the program."""
@@ -138,29 +120,10 @@ class ArrayMethods(CapturedArray):
         """The real part, which is a view of the array."""
         return np.real(self)
 
-    @real.setter
-    def real(self, value: Any) -> None:
-        self._set_part("real", np.real, value)
-
     @property
     def imag(self) -> Any:
         """The imaginary part, which is a view of the array."""
         return np.imag(self)
-
-    @imag.setter
-    def imag(self, value: Any) -> None:
-        self._set_part("imag", np.imag, value)
-
-    def _set_part(self, name: str, view: Callable[..., Any], value: Any) -> None:
-        # This raises what numpy raises.
-        zeros = np.zeros(self.shape, self.dtype)[() if self.is_scalar else ...]
-        with np.errstate(all="ignore"):
-            setattr(zeros, name, dummy(value))
-        part = getattr(value, "part", None)
-        # This is the second half of ``array.real += ...``: the values are there already.
-        if part is None or not part.is_of(self, view):
-            values: Any = value if isinstance(value, Captured) else np.asarray(value)
-            np.copyto(view(self), values, casting="unsafe")
 
     @property
     def flat(self) -> Any:
@@ -174,100 +137,27 @@ class ArrayMethods(CapturedArray):
 
     @property
     def strides(self) -> Shape:
-        """The steps in memory from element to element."""
+        """The steps in memory from element to element, for the library."""
+        if is_users_call():
+            raise trace_error(
+                "how an array lies in memory is read, which is another thing in a plan; write it "
+                "without, or read it outside"
+            )
         return self.laid_out().strides
-
-    def may_raise_for(self, value: Any) -> bool:
-        """Tell whether a scalar is written that no element may be."""
-        is_scalar = isinstance(value, ArrayMethods) and value.is_scalar
-        return is_scalar and self.dtype.kind in "iu" and value.dtype.kind == "f"
-
-    def raise_as_numpy_for(self, index: Any, value: Any) -> None:
-        """Raise what numpy raises for a write that it refuses, which takes no memory to see."""
-        element = np.zeros((), self.dtype)
-        anything: Any = element[()]
-        if not self.is_scalar:
-            anything = np.lib.stride_tricks.as_strided(element, self.shape, (0,) * self.ndim)
-            if is_basic(index) and isinstance(value, CapturedArray):
-                into = np.shape(anything[index])
-                if value.shape == into[len(into) - value.ndim :]:
-                    return
-        parts: Iterable[Any] = found_in(index, CapturedArray)
-        try:
-            anything[replaced(index, _as_known)] = replaced(value, dummy)
-        except ValueError:
-            if all(one.node.kind is Kind.CONSTANT or one.dtype.kind != "b" for one in parts):
-                raise
-            raise self.refusal(
-                "how many elements a mask chooses depends on the values; write one number there, "
-                "or np.where(mask, a, b)"
-            ) from None
 
     @override
     def __pow__(self, other: Any) -> Any:
-        """Return powers; numpy's operator squares what its function does not."""
-        if "f" in self._kinds_of_scalars(other) or self._is_chosen_by(other):
-            return self.capture_step(of_scalars(operator.pow), (self, other), {})
-        fast = None if self.is_scalar else fast_power(self.dtype, other, in_place=False)
-        return super().__pow__(other) if fast is None else fast(self)
+        """Return powers, of the dtype that numpy's operator gives them."""
+        is_number = other.__class__ in (bool, int, float) and other in _POWERS
+        if is_number and (self.dtype.kind in "fc" or (other == 2 and other.__class__ is int)):
+            return _POWERS[other](self)
+        return super().__pow__(other)
 
     @override
     def __ipow__(self, other: Any) -> Any:
-        """Take powers in place, by numpy's operator."""
-        fast = fast_power(self.dtype, other, in_place=True)
-        return super().__ipow__(other) if fast is None else fast(self, out=self)
-
-    @override
-    def __rpow__(self, other: Any) -> Any:
-        """Return powers of a number."""
-        if "f" in self._kinds_of_scalars(other):
-            return self.capture_step(of_scalars(operator.pow), (other, self), {})
-        return super().__rpow__(other)
-
-    def _is_chosen_by(self, other: Any) -> bool:
-        """Tell whether an exponent that is not known yet chooses the function that takes powers.
-
-        Raises:
-            TraceError: if it chooses the dtype, too.
-        """
-        is_number = isinstance(other, NumberTracer)
-        is_array = isinstance(other, ArrayMethods) and other.shape == ()
-        is_unknown = (is_number or is_array) and not self.is_scalar and self.dtype.kind in "fc"
-        if not is_unknown or not is_chosen_by_exponent():
-            return False
-        if is_array and np.result_type(self.dtype, other.dtype) != self.dtype:
-            raise self.refusal(
-                "this version of numpy takes powers of an array by a function that depends on the "
-                "exponent, which is not known yet; write np.power(x, np.full_like(x, y))"
-            )
-        return True
-
-    @override
-    def __abs__(self) -> Any:
-        """Return the absolute values; that of a complex scalar is numpy's for scalars."""
-        if self.is_scalar and self.dtype.kind == "c":
-            return self.capture_step(of_scalars(abs), (self,), {})
-        return super().__abs__()
-
-    def _kinds_of_scalars(self, other: Any) -> str:
-        """Return the kinds of dtypes of two numbers, complex ones alone; nothing of arrays."""
-        is_scalar = other.__class__ in (bool, int, float, complex) or isinstance(other, np.generic)
-        if isinstance(other, ArrayMethods):
-            is_scalar = other.is_scalar
-        if not (self.is_scalar and is_scalar):
-            return ""
-        kinds = self.dtype.kind + getattr(other, "dtype", np.dtype(other.__class__)).kind
-        return "c" if "c" in kinds else kinds
-
-    @override
-    def __imatmul__(self, other: Any) -> Any:
-        """Multiply in place, where numpy does so."""
-        if self.ndim < 1 or np.ndim(dummy(other)) < 2:
-            raise ValueError(
-                "inplace matrix multiplication requires the first operand to have at least one "
-                "and the second at least two dimensions."
-            )
-        return super().__imatmul__(other)
+        """Take powers in place, by the function that the operator takes them by."""
+        is_known = other.__class__ in (int, float) and other in _POWERS and self.dtype.kind in "fc"
+        return _POWERS[other](self, out=self) if is_known else super().__ipow__(other)
 
     def __iter__(self) -> Iterator[Any]:
         """Return the parts along the first axis, each when it is asked for."""
@@ -309,36 +199,22 @@ class ArrayMethods(CapturedArray):
 
     def __array__(self, dtype: Any = None, **_: object) -> Array:
         """Return the values of a constant; refuse those of anything else."""
-        frame, error = sys._getframe(1), sys.exc_info()[1]
-        if frame.f_code.co_name == "_wrapit" and isinstance(error, TypeError):
+        error = sys.exc_info()[1]
+        if sys._getframe(1).f_code.co_name == "_wrapit" and isinstance(error, TypeError):
             # What a method has refused, numpy tries again with an array, which refuses it as well.
             raise error
-        if self.node.kind is Kind.CONSTANT and not _gives_itself(frame):
+        if self.node.kind is Kind.CONSTANT:
             return np.array(self.node.detail, dtype)
         raise trace_error(
             "the values of a tensor are read (by printing it, float(), a numpy function without "
             "dispatch, by indexing an array of numpy's or by writing into one); write x.item() for "
             "float(x), return the tensor and read it outside, pass the array that is indexed as an "
-            "argument, or make the one that is written into of an argument, as np.zeros_like(x)",
-            NoPlaceError,
+            "argument, or make what is written into by np.where, np.stack or np.concatenate"
         )
 
     def read(self) -> Any:
         """Return the values of a constant as numpy has them, a scalar perhaps."""
         return self.__array__()[() if self.is_scalar else ...]
-
-
-def _gives_itself(frame: types.FrameType) -> bool:
-    """Tell whether a frame asks for an array that is to be the very same, and may be written to."""
-    module: str = frame.f_globals.get("__name__") or ""
-    is_asked = is_users_module(module) and name_called(frame.f_code, frame.f_lasti) in CONVERSIONS
-    return is_asked or module.startswith("numpy.")
-
-
-def _as_known(one: Any) -> Any:
-    """Return a constant, or what looks like another value."""
-    is_known = isinstance(one, ArrayMethods) and one.node.kind is Kind.CONSTANT
-    return one.read() if is_known else dummy(one)
 
 
 def known_place(one: Any) -> Any:
@@ -384,18 +260,13 @@ def _rebinding(name: str) -> Callable[..., Any]:
 
 
 def _multiplying(name: str) -> Callable[..., Any]:
-    """Return the operator of a name, by which a scalar repeats a list or a text."""
+    """Return the operator of a name, by which an integer repeats a list or a text."""
     captured = getattr(CapturedArray, name)
 
     def of(self: ArrayMethods, other: Any) -> Any:
-        if not self.is_scalar:
-            return captured(self, other)
-        if other.__class__ in (list, tuple, str, bytes):
+        if self.is_scalar and other.__class__ in (list, tuple, str, bytes):
             # This raises what numpy raises of other numbers than integers.
             return other * (self.read() if self.dtype.kind in "iu" else self.dtype.type(0))
-        if self._kinds_of_scalars(other) == "c":
-            factors = (self, other) if name == "__mul__" else (other, self)
-            return self.capture_step(of_scalars(operator.mul), factors, {})
         return captured(self, other)
 
     return of
@@ -403,25 +274,6 @@ def _multiplying(name: str) -> Callable[..., Any]:
 
 for _name in ("__mul__", "__rmul__"):
     setattr(ArrayMethods, _name, _multiplying(_name))
-
-
-def _reflected(name: str) -> Callable[..., Any]:
-    """Return the operator of a name, which leaves to Python what Python does by itself."""
-    operator = getattr(ArrayMethods, name)
-
-    def of(self: ArrayMethods, other: Any) -> Any:
-        if other.__class__ is complex and self.is_scalar and self.dtype == np.float64:
-            raise self.refusal(
-                "a complex number before a float64 is computed by Python, which takes that for "
-                "a float of its own; write np.complex128(...) for the complex number"
-            )
-        return operator(self, other)
-
-    return of
-
-
-for _name in ("add", "sub", "mul", "truediv", "pow"):
-    setattr(ArrayMethods, f"__r{_name}__", _reflected(f"__r{_name}__"))
 
 
 def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
-from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
+from tapetensor.compiler.trace.refusals import NoAttributeError, trace_error
 from tapetensor.compiler.trace.view import memory_of_its_own
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class NumberTracer(Captured):
         )
 
     def _refuse_to_be_read(self, *_: object, **__: object) -> Never:
-        raise trace_error(_READ, NoPlaceError)
+        raise trace_error(_READ)
 
     __float__ = __int__ = __index__ = __str__ = __format__ = _refuse_to_be_read
     __array__ = __complex__ = __trunc__ = __floor__ = __ceil__ = __repr__ = __hash__ = (

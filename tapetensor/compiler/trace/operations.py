@@ -50,17 +50,6 @@ def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     return out
 
 
-@cache
-def of_scalars(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator as numpy computes it of scalars, with other last digits than of arrays."""
-
-    def run(*operands: Any) -> Any:
-        return function(*[one[()] if isinstance(one, np.ndarray) else one for one in operands])
-
-    run.__name__ = function.__name__
-    return run
-
-
 def writes_anywhere(node: Node) -> bool:
     """Tell whether numpy computes a value rightly also into memory that is not in order."""
     return node.function not in _ONLY_IN_ORDER
@@ -84,24 +73,9 @@ def write_all(array: Any, value: Any) -> None:
     array[...] = value
 
 
-def write_scalar(array: Any, index: Any, value: Any) -> None:
-    """``array[index] = value`` of a scalar, which raises for what an integer cannot be."""
-    array[index] = value[()]
-
-
 def write_index(array: Any, index: Any, value: Any) -> None:
     """``array[index] = value``."""
     array[index] = value
-
-
-@cache
-def write_part(view: Callable[..., Any]) -> Callable[..., None]:
-    """Return the function ``write(array, value)``, by which what `view` shows is written."""
-
-    def write(array: Any, value: Any) -> None:
-        view(array)[...] = value
-
-    return write
 
 
 @cache
@@ -158,7 +132,7 @@ def run_pullbacks(made: tuple[Array, Pullbacks], g: Array, needed: Needed, *_: A
         pullbacks = pullbacks.narrow(needed)
     # Pullbacks know a cotangent that they have seen by its identity, and a plan has its memory
     # written again.
-    g = g[...]
+    g = g.view()
     return [
         np.ascontiguousarray(pullback(g))
         for pullback, is_needed in zip(pullbacks, needed, strict=True)

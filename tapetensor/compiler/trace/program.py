@@ -42,7 +42,6 @@ class Program:
         backend: what runs groups of them: "numpy" or "numba".
         prefers_steps: whether what can be one node is one, for what knows more of the whole than of
             its parts.
-        makes_arrays: whether what the user's code has numpy make are arrays of the program.
 
     Attributes:
         nodes: what was captured, in order.
@@ -54,11 +53,9 @@ class Program:
         self,
         backend: Backend = "numpy",
         prefers_steps: bool = False,
-        makes_arrays: bool = False,
     ) -> None:
         self.backend = backend
         self.prefers_steps = prefers_steps
-        self.makes_arrays = makes_arrays
         self._thread = get_ident()
         self._filters, self._warned = warnings.filters, _warnings_as_they_are()
         self._errors = None if errors_raise() else _state_of_errors()

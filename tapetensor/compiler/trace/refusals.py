@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any, NamedTuple
 
 from typing_extensions import TypeVar
 
 from tapetensor.errors import TraceError
-from tapetensor.pictures.places import (
-    Place,
-    is_installed,
-    is_users_module,
-    place_in,
-    users_frame,
-)
+from tapetensor.pictures.places import Place, users_place
 
 X_ = TypeVar("X_")
 
 _COMPILER = __name__.removesuffix(".trace.refusals")
+_LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 
 
 class Untraced(NamedTuple):
@@ -56,10 +53,6 @@ class NoAttributeError(TraceError, AttributeError):
     """Raised for an attribute that numpy's arrays have and tracers do not."""
 
 
-class NoPlaceError(TraceError):
-    """Raised where values are read that are not known, to be written into numpy's memory, say."""
-
-
 _REFUSED: ContextVar[list[BaseException] | None] = ContextVar("_REFUSED", default=None)
 # The place of what is refused before the function runs.
 _PLACE: ContextVar[Place | None] = ContextVar("_PLACE", default=None)
@@ -82,11 +75,7 @@ def placed(place: Place | None) -> AbstractContextManager[None]:
 
 def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
     """Return the error for what cannot be captured, with the place in the user's program."""
-    place = _PLACE.get()
-    if place is None:
-        place, inside = _places()
-        if inside is not None:
-            what += f"; that is at {inside}: call the package outside, and pass what it gives"
+    place = _PLACE.get() or users_place()
     error = kind(f"{place}: compile: {what}" if place else f"compile: {what}")
     refused = _REFUSED.get()
     # numpy itself asks whether an object has attributes like ``__array_interface__``.
@@ -95,19 +84,30 @@ def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
     return error
 
 
-def _places() -> tuple[Place | None, Place | None]:
-    """Return the line of the user's that runs now, and where in an installed package that leads.
-
-    A function of a package may be what is compiled: then its line is the user's.
-    """
-    inner = frame = users_frame()
+def is_users_call() -> bool:
+    """Tell whether it is code of the user's that asks something of an array, not the library's."""
+    frame: FrameType | None = sys._getframe(1)
+    module = ""
     while frame is not None:
-        module = frame.f_globals.get("__name__")
-        if is_users_module(module) and not is_installed(frame.f_code.co_filename):
+        module = frame.f_globals.get("__name__") or ""
+        if not module.startswith((_COMPILER, "numpy")):
             break
-        frame = None if (module or "").startswith(_COMPILER) else frame.f_back
-    inside = None if inner is None else place_in(inner)
-    return (inside, None) if frame is None or frame is inner else (place_in(frame), inside)
+        frame = frame.f_back
+    return frame is not None and not module.startswith(_LIBRARY)
+
+
+def check_writer() -> None:
+    """Refuse that code of the user's writes into an array; the library's kernels may.
+
+    Raises:
+        TraceError: if it does.
+    """
+    if is_users_call():
+        raise trace_error(
+            "an array is written into (by a[i] = ..., +=, out= or a function that does so), "
+            "which a plan does not repeat; write a = a + b, np.where(mask, a, b) or "
+            "np.concatenate([...]), which make new arrays, or do it outside"
+        )
 
 
 def refusals(refused: list[BaseException]) -> AbstractContextManager[None]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from inspect import unwrap
 from operator import attrgetter
-from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from typing_extensions import override
@@ -15,8 +13,6 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.compiler.trace.codes import name_called
-from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import is_basic, shaped, with_dots
 from tapetensor.compiler.trace.methods import known_place
 from tapetensor.compiler.trace.node import (
@@ -38,11 +34,9 @@ from tapetensor.compiler.trace.operations import (
     run_pullbacks,
     write_all,
     write_index,
-    write_scalar,
 )
-from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.refusals import check_writer, trace_error
 from tapetensor.compiler.trace.trial import capture_by_trial, capture_function
 from tapetensor.compiler.trace.ufuncs import captured, computed_like, yields_to
 from tapetensor.compiler.trace.view import (
@@ -58,6 +52,13 @@ from tapetensor.errors import TraceError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 
+class Part(NamedTuple):
+    """Where a view comes from: of which array, and how that is seen."""
+
+    array: ArrayTracer
+    view: View
+
+
 class ArrayTracer(Operands):
     """Stands for an array while a function is captured.
 
@@ -66,7 +67,7 @@ class ArrayTracer(Operands):
     Args:
         program: where it puts what it captures.
         node: the value that it stands for; a write replaces it, in a view that of the base.
-        part: which part of another array it is, if it is one.
+        part: of which other array it is a view, if it is one.
     """
 
     __slots__ = (
@@ -75,7 +76,6 @@ class ArrayTracer(Operands):
         "_node",
         "_seen",
         "came_in",
-        "fixed_as",
         "is_read_only",
         "part",
         "program",
@@ -87,8 +87,6 @@ class ArrayTracer(Operands):
         self.part = part
         # The value of the other array that the node is a part of.
         self._seen = None if part is None else part.array.node
-        # What an error calls it that refuses to write to it; empty where that is allowed.
-        self.fixed_as = ""
         # Whether the caller holds the same memory, or some object that lasts.
         self.came_in = True
         # Whether numpy has a scalar in its place, which nobody can write into.
@@ -115,7 +113,8 @@ class ArrayTracer(Operands):
         """The value that it stands for at the moment."""
         self.program.check_thread()
         if self.part is not None and self.part.array.node is not self._seen:
-            self._node = self.part.reread(self._node)
+            base = self.part.array
+            self._node = self.program.view(self.part.view, base.node, self._node.shape)
             self._seen = self.part.array.node
         return self._node
 
@@ -124,7 +123,6 @@ class ArrayTracer(Operands):
     def array(self) -> ArrayTracer:
         return self
 
-    @unseen
     def transpose(self, *axes: Any) -> ArrayTracer:
         """Return the axes in another order; without one, in reverse."""
         # Each axis of this array has its own number as its step.
@@ -133,7 +131,6 @@ class ArrayTracer(Operands):
         shape = tuple([self.shape[axis] for axis in order])
         return self.viewed(View("transpose", order), shape)
 
-    @unseen
     def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> ArrayTracer:
         """Return the elements under another shape, in C order where no other is asked for."""
         wanted = shape[0] if len(shape) == 1 else shape
@@ -151,22 +148,17 @@ class ArrayTracer(Operands):
         return seen.viewed(View("reshape", known), known)
 
     @override
-    @unseen
     def laid_out(self, *memory: Memory) -> Array:
         views, root = list[View](), self
-        while root.part is not None and isinstance(root.part.view, View):
+        while root.part is not None:
             views.append(root.part.view)
             root = root.part.array
-        if root.part is not None:
-            shown = root.part.laid_out(*memory)
-        else:
-            shown = laid_out(root.node, *memory)
+        shown = laid_out(root.node, *memory)
         for view in reversed(views):
             shown = view(shown)
         return shown
 
     @override
-    @unseen
     def astype(
         self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True,
         copy: bool = True,
@@ -204,7 +196,6 @@ class ArrayTracer(Operands):
         made.is_scalar = is_scalar
         return made
 
-    @unseen
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
         self._check_no_fields()
@@ -224,53 +215,29 @@ class ArrayTracer(Operands):
         # What arrays of indices choose is a copy.
         like = None if is_basic(given) or self.is_scalar else self.laid_out()[given]
         chosen: ArrayTracer = self.capture_step(read_index, (self, index), {}, like)
-        if is_basic(given) and not chosen.is_scalar:
-            return chosen.as_part(Part(self, read_index, (replaced(index, self.unwrapped),)))
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Write elements."""
-        self._set(index, value, sys._getframe(1))
-
-    @unseen
-    def _set(self, index: Any, value: Any, frame: FrameType) -> None:
+        """Write elements, for the library's own kernels."""
         self._check_no_fields()
-        code = frame.f_code
-        if "shuffle" in code.co_names and name_called(code, frame.f_lasti) == "shuffle":
-            raise self.refusal("shuffle exchanges parts of an array; write x[rng.permutation(n)]")
+        check_writer()
         index = replaced(index, known_place)
-        is_number = value.__class__ in (bool, int, float) and self.dtype.kind not in "iu"
-        is_plain = is_basic(index) and is_number
-        if self.is_scalar or not is_plain:
-            self.raise_as_numpy_for(index, value)
-        if is_basic(index):
-            target = self[with_dots(index)]
-            if isinstance(value, ArrayTracer) and value.node is target.node:
-                # This is the second half of ``array[index] += ...``: the values are there already.
-                return
-            may_raise = self.may_raise_for(value)
-            target.write(*((write_scalar, ...) if may_raise else (write_all,)), value)
+        if not is_basic(index):
+            self.write(write_index, index, value)
             return
-        part = value.part if isinstance(value, ArrayTracer) else None
-        # Of a part, too, the values are there already.
-        if part is None or not part.is_of(self, read_index, replaced(index, self.unwrapped)):
-            self.write(write_scalar if self.may_raise_for(value) else write_index, index, value)
+        target = self[with_dots(index)]
+        # Otherwise it is the second half of ``array[index] += ...``: the values are there already.
+        if not (isinstance(value, ArrayTracer) and value.node is target.node):
+            target.write(write_all, value)
 
     def _check_no_fields(self) -> None:
         if self.dtype.names is not None:
             raise trace_error("an array with fields cannot be traced; pass its fields as arrays")
 
     def _owner(self) -> ArrayTracer:
-        """Return the array that holds the elements of this view; refuse if it may not change."""
-        if self.is_read_only:
-            raise ValueError("assignment destination is read-only")
-        owner = self.root()
-        if owner.fixed_as:
-            raise trace_error(
-                f"{owner.fixed_as} is written to, which a replay would not repeat; "
-                "write into a copy, and return it"
-            )
-        return owner
+        """Return the array that holds the elements of this view; refuse what the user writes."""
+        check_writer()
+        return self.root()
 
     @override
     def write(self, function: Callable[..., Any], *args: Any) -> None:
@@ -283,8 +250,6 @@ class ArrayTracer(Operands):
     def _hold(self, node: Node) -> None:
         """Stand for another value from now on, and the array of which it is a part, too."""
         self._node = node
-        if self.part is not None:
-            self.part.hand_on(node)
 
     def fresh(self) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
@@ -296,7 +261,7 @@ class ArrayTracer(Operands):
     def becomes(self, node: Node) -> bool:
         """Replace all elements, those of the base of a view, too; return False if it has others."""
         self._owner()
-        if self.part is not None and isinstance(self.part.view, View):
+        if self.part is not None:
             base = self.part.array
             whole = self.part.view.undone(base.node)
             return whole is not None and base.becomes(self.program.view(whole, node, base.shape))
@@ -306,7 +271,6 @@ class ArrayTracer(Operands):
         return True
 
     @override
-    @unseen
     def capture_elementwise(
         self, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> ArrayTracer:
@@ -315,7 +279,6 @@ class ArrayTracer(Operands):
         return self.wrap(self.program.elementwise(function, operands, self.dtype, like), like)
 
     @override
-    @unseen
     def capture_by_rows(self, ufunc: np.ufunc, axes: Shape) -> ArrayTracer:
         return self.wrap(self.program.by_rows(ufunc, self.ordered(), axes))
 
@@ -328,7 +291,6 @@ class ArrayTracer(Operands):
         return NumberTracer(self.capture_step(function, args, {}, np.zeros(())))
 
     @override
-    @unseen
     def capture_update(self, update: Any, gradients: Sequence[ArrayTracer]) -> list[ArrayTracer]:
         if not any(update.group is one for one in self.program.groups):
             raise self.refusal(
@@ -340,7 +302,6 @@ class ArrayTracer(Operands):
         return self._parts(node, [lying(one.shape, one.dtype, None)[()] for one in gradients])
 
     @override
-    @unseen
     def capture_step(
         self,
         function: Callable[..., Any],
@@ -375,7 +336,6 @@ class ArrayTracer(Operands):
         return self.wrap(whole, results)
 
     @override
-    @unseen
     def capture_kernel(
         self, kernel: Callable[..., Any], args: tuple[Any, ...], shape: Shape
     ) -> tuple[ArrayTracer, JointPullbacks]:
@@ -433,7 +393,6 @@ class ArrayTracer(Operands):
         return parts
 
     @override
-    @unseen
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc; leave it to what records, which calls it again on what it holds."""
         try:
@@ -444,7 +403,6 @@ class ArrayTracer(Operands):
             # An error of numpy's own has its ``==`` answer by itself, for which it asks for values.
             raise TypeError(str(error)) from None
 
-    @unseen
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any
     ) -> Any:
@@ -478,15 +436,10 @@ class ArrayTracer(Operands):
             made.lies_as(like)
         return made
 
-    @property
-    def shown(self) -> Part | None:
-        """Of what it is a part, where a program has it in other memory than numpy's view shows."""
-        return None if self.root().part is None else self.part
-
     def root(self) -> ArrayTracer:
         """Return the array whose memory this one shows."""
         root = self
-        while root.part is not None and root.part.is_view:
+        while root.part is not None:
             root = root.part.array
         return root
 
@@ -495,12 +448,6 @@ class ArrayTracer(Operands):
         seen = seen_order(self.laid_out())
         turned = self.transpose(inverse(seen)).fresh()
         self._node = self.program.view(View("transpose", seen), turned, self.shape)
-
-    def as_part(self, part: Part) -> ArrayTracer:
-        """Return what was just computed as a part of another array, which it shows from now on."""
-        made = ArrayTracer(self.program, self._node, part)
-        made.came_in = False
-        return made
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array; of a scalar, a view of an array that holds it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from inspect import unwrap
 from types import FunctionType
@@ -13,7 +13,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
-from tapetensor.arrays.stand_ins import Captured, CapturedArray
+from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
     KNOWN_BY_SHAPE,
@@ -27,8 +27,8 @@ from tapetensor.compiler.trace.node import Kind, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied, into, looks
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import told_apart, written
-from tapetensor.compiler.trace.view import View, spread, steps_to
+from tapetensor.compiler.trace.ufuncs import written
+from tapetensor.compiler.trace.view import lying
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -38,18 +38,13 @@ if TYPE_CHECKING:
 _NUMBERS = (np.ndarray, np.generic, bool, int, float)
 # Functions of these modules, and types, may be called as often as anybody likes.
 _CALLED = ("numpy", "builtins", "math")
-# What hands its operands to the BLAS.
-_PRODUCTS = frozenset({np.dot, np.inner, np.tensordot, np.einsum, np.linalg.multi_dot})
 _JOINING = frozenset({np.concatenate, np.stack})
 # What these write or show are values, or memory that a plan has not.
 _READING = frozenset(
     {np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.save, np.savetxt,
      np.savez, np.savez_compressed, np.shares_memory}
 )  # fmt: skip
-# numpy does not let anybody write into the views that these give.
-_READ_ONLY = frozenset(
-    {np.diagonal, np.diag, np.linalg.diagonal, np.lib.stride_tricks.sliding_window_view}
-)
+_BYTE = np.dtype(np.uint8)
 
 
 def capture_function(
@@ -115,81 +110,43 @@ def capture_by_trial(
     joined = _joined(function, *args, **options) if function in _JOINING else None
     if joined is not None:
         return self.capture_step(function, args, options, joined)
-    tracers: list[tuple[ArrayTracer, Array]] = []
-    results = _tried(name, function, args, options, tracers)
-    arrays: Iterable[Any] = found_in((args, options), CapturedArray)
-    found: list[ArrayTracer] = list(arrays)
+    handed: list[Array] = []
+    results = _tried(name, function, args, options, handed)
     many = isinstance(results, tuple | list)
     listed = list(results) if many else [results]
     if not all(isinstance(one, _NUMBERS) for one in listed):
         raise trace_error(f"{name} gives no arrays; call it outside on what the function returns")
-    views = [_seen(name, one, tracers) for one in listed]
-    if any(one is not None for one in views):
-        for place, like in enumerate(listed):
-            view = views[place]
-            if view is None and like.size == 0:
-                # Nobody can tell a view of no elements from a copy.
-                views[place] = self.wrap(self.program.constant(like))
-            elif view is None:
-                raise trace_error(
-                    f"{name} gives views beside copies; call it on one array at a time"
-                )
-            else:
-                view.is_read_only |= function in _READ_ONLY and not options.get("writeable")
-        return results.__class__(views) if many else views[0]
-    # A view of no elements is not told from a copy.
-    is_read_only = function in _READ_ONLY and not results.flags.writeable
-    has_gaps = any(
-        one.root().part is not None or (0 in seen.strides and seen.size) for one, seen in tracers
-    )
-    if has_gaps or any(one.is_scalar for one in found):
-        # A plan holds these as whole arrays, which the function might give a view of.
-        function = copied(function)
-    if function in _PRODUCTS:
-        told_apart(found)
     given = [one for one in found_in((args, options), np.ndarray) if type(one) is np.ndarray]
-    known = _given_back(name, listed, given)
-    made = self.capture_step(function, args, options, results)
+    known = {place: one for place, one in enumerate(listed) if any(one is each for each in given)}
+    # A plan writes over its memory, of which a result is to show nothing.
+    is_view = any(np.may_share_memory(one, each) for one in listed for each in handed)
+    made = self.capture_step(copied(function) if is_view else function, args, options, results)
     if known:
         parts = [known.get(place, one) for place, one in enumerate(made if many else [made])]
         return results.__class__(parts) if many else parts[0]
-    if is_read_only:
-        return made.read_only()
     return NumberTracer(made) if results.__class__ in (bool, int, float) else made
 
 
 def _joined(function: Any, arrays: Any, axis: Any = 0, *others: Any, **options: Any) -> Any:
-    """Return how joined arrays lie, which a few of their elements show; None if a trial must.
+    """Return what joined arrays look like, elements aside; None if a trial must tell.
 
     To join all of them takes as long as the step itself.
     """
     is_known = type(axis) is int and not others and not options and type(arrays) in (list, tuple)
     if not is_known or not all(_is_tracer(one) and not one.is_scalar for one in arrays):
         return None
-    shown = [one.laid_out() for one in arrays]
-    is_repeated = any(0 in one.strides for one in shown)
+    shapes = [one.shape for one in arrays]
     if function is np.stack:
-        shown = [np.expand_dims(one, axis) for one in shown]
-    axes = range(shown[0].ndim)
-    kept = {(*one.shape[:axis], 0, *one.shape[axis:][1:]) for one in shown}
-    if is_repeated or len(kept) != 1 or not -len(axes) <= axis < len(axes):
+        shapes = [np.expand_dims(np.empty(one, _BYTE), axis).shape for one in shapes]
+    axes = range(len(shapes[0]))
+    if not -len(axes) <= axis < len(axes):
         return None
     place = axes[axis]
-    few = tuple([slice(None if one == place else 2) for one in axes])
-    joined = np.concatenate([one[few] for one in shown], axis)
-    shape = list(shown[0].shape)
-    shape[place] = joined.shape[place]
-    return spread(joined, tuple(shape))
-
-
-def _given_back(name: str, results: list[Any], given: list[Array]) -> dict[int, Array]:
-    """Return the results that are arrays of numpy's which a function was given, by place."""
-    known = {id(one) for one in given}
-    found = {place: one for place, one in enumerate(results) if id(one) in known}
-    others = [one for one in results if id(one) not in known]
-    if any(np.may_share_memory(one, each) for one in others for each in given):
-        raise trace_error(f"{name} gives a view of an array that is no argument; copy that")
-    return found
+    if len({(*one[:place], 0, *one[place + 1 :]) for one in shapes}) != 1:
+        return None
+    total = sum([one[place] for one in shapes])
+    dtype = np.result_type(*[one.dtype for one in arrays])
+    return lying((*shapes[0][:place], total, *shapes[0][place + 1 :]), dtype, None)
 
 
 def _tried(
@@ -197,20 +154,16 @@ def _tried(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     options: dict[str, Any],
-    tracers: list[tuple[ArrayTracer, Array]],
+    handed: list[Array],
 ) -> Any:
     """Return what a function gives for arrays of zeros, or of other values if it must."""
-    # What is captured, each with what the function is given for it.
-    handed: list[tuple[Any, Any]] = []
 
     def zeros(value: Any) -> Any:
         given = dummy(value)
-        if isinstance(value, Captured):
-            handed.append((value, given))
         if _is_tracer(value) and not value.is_scalar:
             given.flags.writeable = False
-            tracers.append((value, given))
-        elif callable(value) and value.__module__ not in _CALLED:
+            handed.append(given)
+        elif callable(value) and str(value.__module__) not in _CALLED:
             raise trace_error(
                 f"{name} calls a function whose effects are not known; write it with functions "
                 "of numpy that work on whole arrays"
@@ -218,27 +171,23 @@ def _tried(
         return given
 
     def others(value: Any, values: Callable[[Array], Array] = other_values) -> Any:
-        given: Any = value
         if isinstance(value, NumberTracer):
-            given = value.__class__(1)
-        elif _is_known(value):
-            given = value.node.detail
-        elif _is_tracer(value):
-            one = np.ones((), value.dtype)[()]
-            given = one if value.is_scalar else values(shadow(value))
-        if isinstance(value, Captured):
-            handed.append((value, given))
-        return given
+            return value.__class__(1)
+        if not _is_tracer(value):
+            return value
+        if value.node.kind is Kind.CONSTANT and not value.is_scalar:
+            return value.node.detail
+        one = np.ones((), value.dtype)[()]
+        return one if value.is_scalar else values(shadow(value))
 
     def ones(value: Any) -> Any:
         # Weights of an average, or the ends of a geometric sequence, may not be zero.
         return others(value, lambda like: np.broadcast_to(np.ones_like(like), like.shape))
 
-    tries, seen, error = list[Any](), list[set[bool]](), None
+    tries, error = list[Any](), None
     for kind in (zeros, others, ones):
         if kind is ones and tries:
             break
-        handed.clear()
         given = replaced((args, options), kind)
         if kind is zeros and function is np.polyfit:
             # Of these LAPACK prints a complaint.
@@ -249,19 +198,11 @@ def _tried(
                 tries.append(function(*given[0], **given[1]))
         except Exception as raised:  # The other values may do.
             error = error or raised
-        else:
-            seen.append(_are_seen(handed, tries[-1]))
     if not tries:
         assert error is not None
         if "read-only" in str(error):
-            raise trace_error(f"{name} writes into its operand; write x[...] = of what it returns")
+            raise trace_error(f"{name} writes into its operand; use what it returns")
         raise error
-    # A replay does not call what gives a view: no value may decide which, nor be checked.
-    if {True, False} in seen or (error is not None and {True} in seen):
-        raise trace_error(
-            f"{name} gives a view that may depend on values which are not known yet; pass plain "
-            "numbers, choose one of all views by np.stack([...])[k], or call it outside"
-        )
     if len(tries) == 2 and looks(tries[0]) != looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))
     return tries[0]
@@ -273,53 +214,5 @@ def _known_scalar(value: Any) -> Any:
     return value.read() if is_one else value
 
 
-def _are_seen(handed: list[tuple[Any, Any]], results: Any) -> set[bool]:
-    """Tell of what is captured whether results are views of it; of a known value only if so."""
-    made = list(found_in(results, np.ndarray))
-    seen = [any(np.may_share_memory(given, one) for one in made) for _, given in handed]
-    return {
-        is_seen
-        for is_seen, (value, given) in zip(seen, handed, strict=True)
-        # What has no elements has no say either.
-        if is_seen or (np.size(given) and not _is_known(value))
-    }
-
-
-def _is_known(value: Any) -> bool:
-    """Tell whether a function is given the values of an array, which is a constant."""
-    if not _is_tracer(value) or value.is_scalar or value.node.kind is not Kind.CONSTANT:
-        return False
-    return value.laid_out() is value.node.detail
-
-
 def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:
     return isinstance(value, CapturedArray)
-
-
-def _seen(name: str, result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer | None:
-    """Return the view that a result of a trial is, of the arrays that it was given."""
-    if not isinstance(result, np.ndarray):
-        return None
-    for tracer, array in tracers:
-        if result is array:
-            return tracer
-        base: Any = result.base
-        if not array.size and base is not None and (base is array or base is array.base):
-            # Nothing tells where it begins.
-            return tracer.viewed(View("reshape", result.shape), result.shape)
-        if not np.may_share_memory(result, array):
-            continue
-        steps = steps_to(array, result)
-        if steps is None:
-            # Where parts overlap, those of a copy do so, too.
-            copy = "" if result.size > array.size else "on a copy or "
-            raise tracer.refusal(
-                f"{name} gives a view of a kind that cannot be traced; call it {copy}outside, or "
-                "write it with slices"
-            )
-        # Even a view of all elements as they are is another array.
-        tracer = tracer.viewed(View("reshape", tracer.shape), tracer.shape)
-        for step in steps:
-            tracer = tracer.viewed(step, step(shadow(tracer)).shape)
-        return tracer
-    return None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
-from tapetensor.compiler.trace.codes import is_operator, may_be_given_dots
 from tapetensor.compiler.trace.node import (
     DType,
     Keywords,
@@ -20,15 +17,13 @@ from tapetensor.compiler.trace.node import (
     Shape,
     found_in,
     repeated_shape,
-    replaced,
     shape_of_all,
 )
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
-from tapetensor.compiler.trace.operations import into, of_scalars
-from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
-from tapetensor.compiler.trace.view import View, is_in_order, lying, spread
+from tapetensor.compiler.trace.operations import into
+from tapetensor.compiler.trace.refusals import check_writer, trace_error
+from tapetensor.compiler.trace.view import View, is_in_order, lying
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
-from tapetensor.pictures.places import users_frame
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -69,10 +64,6 @@ def captured(
         return None
     if out is not None and (is_masked or not is_call):
         return written(out, into(called_method), inputs, options, name)
-    is_power = ufunc is np.power and self.is_scalar and isinstance(inputs[0], np.floating | float)
-    if is_power and self.dtype.kind != "c" and is_operator(users_frame()):
-        # numpy's scalars call the function for the operator, which has other last digits.
-        return self.capture_step(of_scalars(operator.pow), inputs, {})
     if is_call:
         if len(classes) > 1:
             inputs = tuple(map(as_operand, inputs))
@@ -89,17 +80,11 @@ def captured(
             # This raises what numpy raises.
             ufunc(*map(dummy, inputs), out=None if out is None else _writable(out))
             raise
-        if options:
-            result.lies_as(np.empty_like(result.laid_out(), **options))
     elif method == "reduce" and not {"where", "initial"} & options.keys():
         result = reduced(self, ufunc, *inputs, **options)
     else:
         result = self.capture_step(called_method, inputs, options)
     if out is None:
-        if issubclass(result.__class__, np.generic) and may_be_given_dots(users_frame()):
-            raise trace_error(
-                f"{name} with ... as out cannot be traced; take np.asarray of the result"
-            )
         return result
     target: Any = out
     is_array = isinstance(out, CapturedArray) and not issubclass(out.__class__, np.generic)
@@ -160,41 +145,14 @@ def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: s
 
     What is returned is the array, or its element where numpy returns that.
     """
+    check_writer()
     if not isinstance(target, CapturedArray):
-        raise trace_error(
-            f"{name} writes what depends on an argument into an array of numpy's; write "
-            "total = total + x in place of total += x, or make the array of the arguments, as "
-            "np.zeros_like(x)",
-            NoPlaceError,
-        )
-    given, zeros = replaced((args, options), dummy), _writable(target)
-    # This raises what numpy raises.
-    with np.errstate(all="ignore"):
-        returned = write(zeros, *given[0], **given[1])
-    if isinstance(zeros, np.generic):
-        # Into a scalar numpy writes nothing: `np.put` writes into a copy.
-        return target
-    if isinstance(returned, np.ndarray) and returned is not zeros:
-        raise trace_error(f"{name} gives another array than its out here; call it without out")
+        raise trace_error(f"{name} writes what is captured into an array of numpy's")
     arrays: Iterable[Any] = found_in((args, options), CapturedArray)
     for one in arrays:
         one.ordered()
     target.write(write, *args, *([Keywords(options)] if options else []))
-    written_to: Any = target
-    return written_to.as_scalar() if isinstance(returned, np.generic) else target
-
-
-def _product_like(inputs: tuple[Any, ...], shape: Shape) -> Any:
-    """Return what numpy gives as a product of stacks, elements aside; None if it lies in C order.
-
-    Which matrices are neighbours is as it is in a sum of such stacks.
-    """
-    if max([one.ndim for one in inputs]) < 3 or not all(one.size for one in inputs):
-        return None
-    arrays: list[Any] = list(map(_shown, inputs))
-    firsts: list[Any] = [one[..., 0, 0] if one.ndim > 1 else one[..., 0] for one in arrays]
-    first: Any = np.add(*firsts)
-    return spread(first[(..., *[None] * (len(shape) - first.ndim))], shape)
+    return target
 
 
 def _shown(value: Any) -> Any:
@@ -215,19 +173,14 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     *loop, dtype = _resolved(ufunc, *map(_kind, inputs))
     if ufunc.signature is not None:
         tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
-        told_apart(tracers)
         for one in tracers:
             one.ordered()
-    is_captured_power = ufunc is np.power and isinstance(inputs[1], CapturedArray)
-    if is_captured_power and not _repeats(inputs[1].laid_out()):
-        # numpy takes powers by another function only where one exponent is that of all.
-        inputs[1].ordered()
     operands = tuple(map(self.operand, inputs, loop))
     if ufunc is np.matmul:
         lhs, rhs = operands
         shape = product_shape(lhs.shape, rhs.shape)
         node = self.program.add(Kind.MATMUL, np.matmul, operands, shape, dtype)
-        return self.wrap(node, _product_like(inputs, shape))
+        return self.wrap(node)
     if ufunc is np.vecdot and are_rows(*operands):
         rows = operands[0].shape[:-1]
         detail = (len(rows),), False
@@ -242,21 +195,6 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         return self.wrap(self.program.elementwise(ufunc, operands, dtype, out.laid_out()))
     like = computed_like(inputs, shape)
     return self.wrap(self.program.elementwise(ufunc, operands, dtype, like), like)
-
-
-def told_apart(arrays: list[ArrayTracer]) -> None:
-    """Lay equal values that are two arrays to numpy in memory of their own.
-
-    It multiplies an array by itself in another way, which has other last digits.
-    """
-    roots: dict[int, ArrayTracer] = {}
-    # What the caller holds stays where it is.
-    for root in sorted([one.root() for one in arrays], key=lambda root: not root.came_in):
-        node = root.node
-        while node.kind is Kind.VIEW:
-            node = node.args[0]
-        if roots.setdefault(id(node), root) is not root:
-            root.move()
 
 
 def lies_in_order(value: Any) -> bool:
@@ -310,27 +248,11 @@ def reduced(
     if not array.size:
         ufunc.reduce(np.empty(array.shape, array.dtype), axis, dtype)
     axes = tuple([one for one, size in enumerate(tried.shape) if size == 1])
-    added = array
-    if _repeats(array.laid_out()) and array.dtype.kind in "fc":
-        # Numpy leaves axes along which elements are repeated where they are, and takes each apart.
-        if len(axes) > 1:
-            return self.capture_step(ufunc.reduce, (array, axes, dtype), {"keepdims": keepdims})
-        added = self.wrap(array.fresh(), np.asarray(computed_like((array,), array.shape)))
-    node = self.program.reduce(ufunc, added.ordered(), axes, tried.dtype)
+    node = self.program.reduce(ufunc, array.ordered(), axes, tried.dtype)
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)
-    zeros, like = array.laid_out(), None
-    if not zeros.flags.c_contiguous:
-        # A few elements show how all of them lie.
-        like = ufunc.reduce(zeros[(slice(2),) * zeros.ndim], axes, dtype, keepdims=keepdims)
-        like = spread(like, node.shape) if isinstance(like, np.ndarray) else like
-    return self.wrap(node, like)
-
-
-def _repeats(array: Array) -> bool:
-    """Tell whether an array has elements at more than one index."""
-    return any(n > 1 and not stride for n, stride in zip(array.shape, array.strides, strict=True))
+    return self.wrap(node)
 
 
 @lru_cache(None, typed=True)

@@ -144,45 +144,6 @@ def is_dense(node: Node) -> bool:
     return array.size == 0 or _place(array)[1] == _place(np.empty_like(array))[1]
 
 
-def steps_to(array: Array, seen: Array) -> list[View] | None:
-    """Return the views that lead from an array to a view of it; None where these kinds do not."""
-    found = _index_and_order(array, seen)
-    if found is None and array.size == seen.size:
-        found = [View("reshape", seen.shape)]
-        if _after(found, array, seen) is None:
-            shape = seen.shape[::-1]
-            found = [_turned(array), View("reshape", shape), _turned(seen)]
-    upright = View("index", tuple([slice(None, None, -1 if s < 0 else 1) for s in array.strides]))
-    if found is None and seen.ndim == 1 and upright(array).flags.forc:
-        # This is a diagonal.
-        start = (_place(seen)[0] - _place(upright(array))[0]) // array.itemsize
-        step = seen.strides[0] // array.itemsize
-        stop = start + step * seen.size
-        index = slice(start, None if stop < 0 else stop, step)
-        flat = [View("reshape", (array.size,)), View("index", (index, ...))]
-        is_in_order = upright(array).flags.c_contiguous
-        found = [upright, *flat] if is_in_order else [upright, _turned(array), *flat]
-    return None if found is None else _after(found, array, seen)
-
-
-def _turned(array: Array) -> View:
-    return View("transpose", tuple(range(array.ndim))[::-1])
-
-
-def _after(steps: list[View], array: Array, seen: Array) -> list[View] | None:
-    """Return those steps that change anything, if they lead from one array to the other."""
-    needed, reached = [], array
-    for step in steps:
-        before, reached = reached, step(reached)
-        if not _is_same(before, reached):
-            needed.append(step)
-    return needed if _is_same(reached, seen) else None
-
-
-def _is_same(array: Array, other: Array) -> bool:
-    return array.shape == other.shape and _place(array) == _place(other)
-
-
 def lie_alike(array: Array, other: Array) -> bool:
     """Tell whether two arrays of a shape have their axes in the same order in memory."""
     return array.size == 0 or _packed(array) == _packed(other)
@@ -198,48 +159,6 @@ def _place(array: Array) -> tuple[int, tuple[int, ...]]:
     return array.__array_interface__["data"][0], tuple([s if n > 1 else 0 for n, s in pairs])
 
 
-def _index_and_order(array: Array, seen: Array) -> list[View] | None:
-    """Return an index, an order of axes, new axes and repeats that lead from an array to a view."""
-    by_stride = sorted(
-        [axis for axis in range(array.ndim) if array.strides[axis]],
-        key=lambda axis: -abs(array.strides[axis]),
-    )
-    taken: dict[int, int] = {}
-    # An axis of one element takes one that is left, if its stride is that of any.
-    for axis in sorted(range(seen.ndim), key=lambda axis: seen.shape[axis] == 1):
-        size, stride = seen.shape[axis], seen.strides[axis]
-        if stride == 0:
-            continue
-        fits = [
-            one
-            for one in by_stride
-            if one not in taken
-            and stride % array.strides[one] == 0
-            and abs(stride // array.strides[one]) * (size - 1) < array.shape[one]
-        ]
-        if fits:
-            taken[fits[0]] = axis
-        elif size > 1:
-            return None
-    # Where the first element lies along each axis; the lowest address counts from its own end.
-    offset = _place(seen)[0] - _place(array)[0]
-    offset -= sum([array.strides[one] * (array.shape[one] - 1) for one in by_stride
-                   if array.strides[one] < 0])  # fmt: skip
-    index: list[Any] = [0] * array.ndim
-    for one in [axis for axis in by_stride if array.shape[axis] > 1]:
-        start, offset = divmod(offset, abs(array.strides[one]))
-        index[one] = start if array.strides[one] >= 0 else array.shape[one] - 1 - start
-    for one, axis in taken.items():
-        step = seen.strides[axis] // array.strides[one]
-        stop = index[one] + step * seen.shape[axis]
-        index[one] = slice(index[one], None if stop < 0 else stop, step)
-    kept = [taken[one] for one in sorted(taken)]
-    order = tuple(sorted(range(len(kept)), key=kept.__getitem__))
-    spread = tuple([slice(None) if axis in kept else None for axis in range(seen.ndim)])
-    steps = [View("index", (*index, ...)), View("transpose", order), View("index", (*spread, ...))]
-    return _after([*steps, View("broadcast_to", seen.shape)], array, seen)
-
-
 def seen_order(array: Array) -> Shape:
     """Return how the axes of an array in C order are seen in the memory of this one."""
     # An axis of one element has the stride of its outer neighbour.
@@ -249,25 +168,9 @@ def seen_order(array: Array) -> Shape:
     return inverse(tuple(sorted(range(array.ndim), key=places.__getitem__)))
 
 
-def spread(few: Array, shape: Shape) -> Array:
-    """Return an array of a shape that lies in memory as one of few elements does."""
-    seen = seen_order(few)
-    packed = tuple([shape[axis] for axis in inverse(seen)])
-    return lying(packed, few.dtype, None).transpose(seen)
-
-
 def inverse(order: Shape) -> Shape:
     """Return the order of axes that undoes another."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
-
-
-def shows_others_memory(array: Any) -> bool:
-    """Tell whether an array of numpy's lies in the memory of what is no array, as a bytearray."""
-    while isinstance(array, np.ndarray):
-        if array.base is None:
-            return False
-        array = array.base
-    return True
 
 
 def order_of(operand: Node) -> Shape | None:

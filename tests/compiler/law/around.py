@@ -88,15 +88,6 @@ def f(x, y):
     others = [is_one(one, Sized) for one in asked], isinstance(f, Hashable), isinstance is is_one
     return are, have, others, [np.iterable(one) for one in asked], isinstance, hasattr
 """,
-    "what Python says of itself": """
-import sys, logging, inspect, threading
-log = logging.LoggerAdapter(logging.getLogger('law'), {})
-signature, enough = inspect.signature(len), threading.Condition()
-def f(x, y):
-    with enough:
-        log.info('told')
-        return x * sys.version_info[0] * sys.float_info.max_exp * len(signature.parameters)
-""",
     "tuples of one's own": """
 from typing import NamedTuple
 class Pair(NamedTuple):

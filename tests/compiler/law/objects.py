@@ -109,7 +109,6 @@ OBJECTS = {
         "C.prec = 9",
     ),
     "the level of a logger": (_LOG, "S.level", "S.setLevel(3)\nS.setLevel(2)"),
-    "whether a logger logs": (_LOG, "float(S.isEnabledFor(2))", "S.setLevel(3)\nS.setLevel(2)"),
     "a number that a cache gives": (
         "import functools\nK = 2.\n@functools.lru_cache\ndef g(n): return n * K\ng(3)",
         "g(3)",

@@ -171,7 +171,7 @@ sub.t = of(2., 4.)
     + """
 whole = np.arange(8, dtype=np.float32)
 def f(x, y):
-    return held.a * 2, held.a.numpy().strides
+    return held.a * 2, held.a.numpy().shape
 ---
 held.a = tt.from_numpy(whole[:2])
 held.a = tt.from_numpy(whole[2:4])

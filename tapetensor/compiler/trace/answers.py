@@ -1,11 +1,11 @@
-"""What tells the kind of an object, as it answers while a function is captured."""
+"""Built-in functions, as they answer for arrays and numbers while a function is captured."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import wraps
-from types import SimpleNamespace, UnionType
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.number import dummy, sum_of
+from tapetensor.compiler.trace.placeholder import value_of
+from tapetensor.compiler.trace.refusals import trace_error
 
 
 class _TypeOf(type):
@@ -20,11 +22,15 @@ class _TypeOf(type):
 
     @override
     def __call__(cls, *args: Any, **options: Any) -> Any:
-        """Return the class of an object, as programs see it; with more arguments, a new class."""
+        """Return the class of an object, as programs see it."""
         if cls is not TYPE:
             return super().__call__(*args, **options)
-        is_stand_in = len(args) == 1 and isinstance(args[0], Captured | np.random.Generator)
-        made = args[0].__class__ if is_stand_in else type(*args, **options)
+        if len(args) != 1 or options:
+            raise trace_error(
+                "type(...) of three arguments makes another class at every call; make it outside"
+            )
+        is_stand_in = isinstance(args[0], Captured | np.random.Generator)
+        made = args[0].__class__ if is_stand_in else type(value_of(args[0]))
         return TYPE if made in (type, _TypeOf) else made
 
     def __getitem__(cls, item: Any) -> Any:
@@ -48,18 +54,27 @@ class _TypeOf(type):
         return issubclass(subclass, type) if cls is TYPE else super().__subclasscheck__(subclass)
 
 
-# Whether a function that is captured has asked for classes of `abc`, of which somebody may have
-# further ones registered.
-ABCS = SimpleNamespace(asked=False)
 TYPE: Any = _TypeOf("type", (type,), {"__module__": "builtins"})
+# Those who are told of attributes that are looked up by a text, and of classes of `abc` that are
+# asked for: what runs is captured by the last of them.
+LISTENERS: list[tuple[Callable[[str], None], Callable[[], None]]] = []
 
 
 @wraps(isinstance)
 def _is_instance(value: Any, kinds: Any) -> bool:
-    if any(isinstance(one, abc.ABCMeta) for one in _all_of(kinds)):
-        ABCS.asked = True
+    kinds = tuple(map(value_of, _all_of(kinds)))
+    if LISTENERS and any(isinstance(one, abc.ABCMeta) for one in kinds):
+        LISTENERS[-1][1]()
     # What stands for a scalar has a length to classes that ask for one.
-    return isinstance(dummy(value), kinds)
+    return isinstance(dummy(value_of(value)), kinds)
+
+
+@wraps(issubclass)
+def _is_subclass(cls: Any, kinds: Any) -> bool:
+    kinds = tuple(map(value_of, _all_of(kinds)))
+    if LISTENERS and any(isinstance(one, abc.ABCMeta) for one in kinds):
+        LISTENERS[-1][1]()
+    return issubclass(value_of(cls), kinds)
 
 
 def _all_of(kinds: Any) -> Iterator[Any]:
@@ -77,27 +92,39 @@ def _sum(values: Any, /, start: Any = 0) -> Any:
     return sum_of((start, *values))
 
 
+def _by_text(name: Any) -> None:
+    if LISTENERS and isinstance(name, str):
+        LISTENERS[-1][0](name)
+
+
 @wraps(getattr)
 def _get_attribute(value: Any, name: str, *default: Any) -> Any:
+    _by_text(name)
     is_missing = default and isinstance(value, Captured) and not hasattr(dummy(value), name)
     return default[0] if is_missing else getattr(value, name, *default)
 
 
 @wraps(hasattr)
 def _has_attribute(value: Any, name: str) -> bool:
+    _by_text(name)
     return hasattr(dummy(value), name)
+
+
+@wraps(setattr)
+def _set_attribute(value: Any, name: str, new: Any) -> None:
+    _by_text(name)
+    setattr(value, name, new)
 
 
 _PAIRS: list[tuple[Any, Any]] = [
     (type, TYPE),
     (isinstance, _is_instance),
+    (issubclass, _is_subclass),
     (getattr, _get_attribute),
     (hasattr, _has_attribute),
+    (setattr, _set_attribute),
     (sum, _sum),
 ]
-# What looks up an attribute by a text, of which the local variable `name` tells.
-LOOKUP_CODES = {other.__code__ for one, other in _PAIRS if one in (getattr, hasattr)}
-# What stands for a built-in function, by its name and by its address, and the function behind it.
+# What stands for a built-in function, by its name and by its address.
 BY_NAME: dict[str, Any] = {one.__name__: other for one, other in _PAIRS}
 BY_ID: dict[int, Any] = {id(one): other for one, other in _PAIRS}
-BEHIND: dict[int, Any] = {id(other): one for one, other in _PAIRS}

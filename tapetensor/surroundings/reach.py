@@ -1,22 +1,29 @@
-"""What a function reaches beside its arguments: through closures, globals, objects, containers."""
+"""What a function reaches beside its arguments: through closures, globals, objects, containers.
+
+And how all of that was, so that the function can be run as it was run before.
+"""
 
 from __future__ import annotations
 
 import argparse
-import dis
 import random
 import sys
 import threading
 import types
 from collections import ChainMap, OrderedDict, UserDict, UserList, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial, partialmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tapetensor.checkpointing.places import (
+from tapetensor.arrays.array import Array
+from tapetensor.errors import ArgumentValueError
+from tapetensor.pictures.places import is_installed, is_users_module
+from tapetensor.surroundings.names import all_names_in
+from tapetensor.surroundings.places import (
     COMMON_GENERATORS,
     COPIED_BYTES,
     Attributes,
@@ -31,7 +38,6 @@ from tapetensor.checkpointing.places import (
     cell_place,
     slots_of_class,
 )
-from tapetensor.pictures.places import is_installed, is_users_module
 from tapetensor.tensor.base import TensorBase
 from tapetensor.tensor.tensor import Tensor
 
@@ -170,11 +176,11 @@ class Reach:
         if function.__dict__:
             self._hold_attributes(function)
         if not self._is_library(function.__module__):
-            code = _names_in(function.__code__)
+            code = all_names_in(function.__code__)
             self._fresh |= code.mentioned
             around = function.__globals__
-            self._follow(around, around, code.read)
-            for name in sorted(code.written - around.keys()):
+            self._follow(around, around, code.reads)
+            for name in sorted(code.writes - around.keys()):
                 # A global that the function makes.
                 self.places.append(Name(around, name))
 
@@ -265,31 +271,6 @@ def _is_module(cls: type) -> bool:
     return callable(getattr(cls, "parameters", None))
 
 
-class _Names(NamedTuple):
-    """The names in a piece of code: all, and the globals that it reads and writes."""
-
-    mentioned: frozenset[str]
-    read: frozenset[str]
-    written: frozenset[str]
-
-
-@lru_cache(maxsize=4096)
-def _names_in(code: types.CodeType) -> _Names:
-    """Return the names in code and in the functions that are written inside it."""
-    found = [
-        (one.opname, one.argval) for one in dis.get_instructions(code) if one.opcode in dis.hasname
-    ]
-    written = [name for op, name in found if op in ("STORE_GLOBAL", "DELETE_GLOBAL")]
-    # In the body of a class, a name that is read may be a global.
-    read = [name for op, name in found if "GLOBAL" in op or op == "LOAD_NAME"]
-    names = _Names(frozenset(code.co_names), frozenset(read), frozenset(written))
-    for constant in code.co_consts:
-        if type(constant) is types.CodeType:
-            inner = _names_in(constant)
-            names = _Names(*[one | more for one, more in zip(names, inner, strict=True)])
-    return names
-
-
 def _module_of(f: Any) -> str:
     """Return the name of the module that `f`, a function or an object, is from."""
     while isinstance(f, partial):
@@ -309,3 +290,62 @@ def _is_library(package: str) -> bool:
 
 
 _OURS = frozenset({"tapetensor", "numpy"})
+
+
+class Surroundings:
+    """What can be found from a function: tensors, attributes, containers, globals, generators.
+
+    As they are now: `as_before` brings them back for a while. No array of a tensor is copied, for
+    one that somebody holds is not written to; other arrays of numpy's are, if they are small.
+
+    Args:
+        f: the function, a method or a module.
+        others: generators and tensors to hold beside those that are found.
+    """
+
+    __slots__ = ("_held", "_large", "_places", "_tensors")
+
+    def __init__(self, f: Callable[..., Any], *others: object) -> None:
+        found = Reach([f, *others])
+        self._places, self._large, self._tensors = found.places, found.large, found.tensors
+        self._held = _read(found.places)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The arrays of all tensors that were found, as they are now."""
+        return [tensor._array for tensor in self._tensors]
+
+    @contextmanager
+    def as_before(self) -> Iterator[None]:
+        """Bring back what there was; at the end, what there is now.
+
+        Raises:
+            ArgumentValueError: if what runs meanwhile writes to a large array.
+        """
+        now, sums = _read(self._places), [one.read() for one in self._large]
+        try:
+            _write(self._held)
+            yield
+        finally:
+            _write(now)
+        if sums != [one.read() for one in self._large]:
+            raise ArgumentValueError(
+                "checkpoint: f writes to a numpy array of more than a MiB, and has done so once "
+                "more in the backward pass; make a new array, or run f without checkpoint"
+            )
+
+
+def _read(places: list[Place]) -> list[tuple[Place, Any]]:
+    return [(place, place.read()) for place in places]
+
+
+def _write(held: list[tuple[Place, Any]]) -> None:
+    """Write to every place, also if one of them, an object of a user's class, refuses."""
+    failures = []
+    for place, value in held:
+        try:
+            place.write(value)
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
