@@ -61,19 +61,6 @@ def test_what_is_recorded_is_a_stand_in_with_a_value_and_not_captured() -> None:
     assert isinstance(x.level, Level)
 
 
-def test_what_is_captured_is_a_stand_in_or_a_number_and_not_recorded() -> None:
-    def run(x: Any) -> Any:
-        number = x.mean().item()
-        is_itself = x._array.array is x._array
-        return answers(x._array), answers(number), is_itself, number.array.shape == ()
-
-    array, number, *rest = tt.compile(run)(tt.from_numpy(VALUES))
-
-    assert array == (True, False, True, True, True, True, True)
-    assert number == (False, False, True, False, True, False, True)
-    assert rest == [True, True]
-
-
 @pytest.mark.parametrize("x", [VALUES, VALUES[0, 0, 0], 1.0, None])
 def test_numpys_arrays_and_numbers_are_no_stand_ins(x: Any) -> None:
     is_numpys = isinstance(x, np.ndarray | np.generic)
