@@ -20,7 +20,11 @@ NOT_USERS.discard("__main__")
 
 
 _LIBRARY = str(Path(__file__).parents[1]) + os.sep
-_STDLIB = tuple({sysconfig.get_path(one) for one in ("stdlib", "platstdlib")})
+# Some builds of Python, as those for WebAssembly, have it in a zip file beside these folders.
+_STDLIB = (
+    *{sysconfig.get_path(one) for one in ("stdlib", "platstdlib")},
+    str(Path(os.__file__).parent),
+)
 
 
 @cache
