@@ -75,10 +75,13 @@ def _with_defaults(call: Call, item: types.CallableType, owner: TypeInfo) -> typ
     absent: dict[types.TypeVarId, types.Type] = {}
     for name, variable in _arguments(owner):
         default = types.get_proper_type(variable.default)
-        # That of a stride is the kernel, which mypy finds.
-        is_size = variable.id in known and isinstance(default, types.LiteralType)
-        if is_size and call.argument(name) is None:
+        if variable.id not in known or call.argument(name) is not None:
+            continue
+        if isinstance(default, types.LiteralType):
             absent[variable.id] = default
+        elif isinstance(default, types.TypeVarType):
+            # That of a stride is the kernel, of this call and not of one that mypy saw before.
+            absent.update((variable.id, one) for one in item.variables if one.name == default.name)
     return settled(item, absent) if absent else item
 
 
