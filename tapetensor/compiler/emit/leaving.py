@@ -12,12 +12,12 @@ import numpy as np
 
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
+from tapetensor.compiler.trace.guards import tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.ufuncs import computed_like
-from tapetensor.compiler.trace.walk import tensors_of
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.history import OWN, BackwardPass, gathered
 from tapetensor.tape.ids import next_id

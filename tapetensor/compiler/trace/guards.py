@@ -26,6 +26,11 @@ def named(where: str) -> str:
     return repr(where)[1:-1][:_LONG]
 
 
+def tensors_of(where: str) -> str:
+    """Return what the tensors are called that the object where some is found leads to."""
+    return named(f"a tensor of {where.partition('.')[0]}")
+
+
 def spelling(values: Iterable[Any]) -> object:
     """Return what two series of plain values share if they are equal, types, order and all."""
     listed = [*values]

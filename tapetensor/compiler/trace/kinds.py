@@ -81,6 +81,16 @@ def is_plain(value: Any) -> bool:
     return cls in _PLAIN or (issubclass(cls, np.generic | np.dtype) and not is_users(cls))
 
 
+def is_plain_nest(value: Any) -> bool:
+    """Tell whether `value` is plain, or a tuple of such."""
+    return is_plain(value) or (type(value) is tuple and all(map(is_plain_nest, value)))
+
+
+def is_or_are_tensors(one: Any, other: Any) -> bool:
+    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
+    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
+
+
 def is_value(value: Any) -> bool:
     """Tell whether `value` is a date, a path or the like, and not of a class of the user's."""
     zone = getattr(value, "tzinfo", None) if isinstance(value, VALUES) else None

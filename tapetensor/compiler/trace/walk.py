@@ -25,7 +25,7 @@ from tapetensor.compiler.trace.attributes import AttributeReads, can_tell
 from tapetensor.compiler.trace.changes import Held, members, parts, shown
 from tapetensor.compiler.trace.closed_list import cure_for
 from tapetensor.compiler.trace.conversions import converting
-from tapetensor.compiler.trace.guards import GuardWriter, named, spelling
+from tapetensor.compiler.trace.guards import GuardWriter, named, spelling, tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.kinds import (
     ALIASES,
@@ -37,7 +37,9 @@ from tapetensor.compiler.trace.kinds import (
     is_cache,
     is_dataclass_instance,
     is_fixed,
+    is_or_are_tensors,
     is_plain,
+    is_plain_nest,
     is_users,
     is_value,
     is_walked,
@@ -113,7 +115,7 @@ class _Cached:
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Return what stands for what the function gives, whatever it does to know that."""
         walk, inputs = self._walk, self._walk.inputs
-        if not all(map(_is_plain_nest, (*args, *options.values()))):
+        if not all(map(is_plain_nest, (*args, *options.values()))):
             raise trace_error(
                 f"{self._where} keeps what it computes, which has no values yet here; call it "
                 "outside, and pass what it returns"
@@ -536,7 +538,7 @@ class Walk:
                 source, put = f"{self.bind(slot.__get__)}({local})", partial(slot.__set__, value)
                 found.append(_Attribute(name, source, where, watched, put, False))
         if fields is not None:
-            watched = hold(f"{where}.", places.Attributes(value), _values_of, _is_or_are_tensors)
+            watched = hold(f"{where}.", places.Attributes(value), _values_of, is_or_are_tensors)
             source = f"{local}.__dict__"
             held = self.bind(fields) if lasts else self.local(source)
             moved = f" or {source} is not {held}" if lasts else ""
@@ -592,20 +594,6 @@ class Walk:
             put(replaced)
 
 
-def _is_plain_nest(value: Any) -> bool:
-    return is_plain(value) or (type(value) is tuple and all(map(_is_plain_nest, value)))
-
-
-def tensors_of(where: str) -> str:
-    """Return what the tensors are called that the object where some is found leads to."""
-    return named(f"a tensor of {where.partition('.')[0]}")
-
-
 def _values_of(held: tuple[Any, dict[str, Any]]) -> dict[str, Any]:
     """Return what a dict of attributes held."""
     return {**held[1]}
-
-
-def _is_or_are_tensors(one: Any, other: Any) -> bool:
-    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
-    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
