@@ -12,5 +12,6 @@ def refusal(rule: Callable[[], object]) -> TapeTensorError:
     try:
         result = rule()
     except TapeTensorError as error:
-        return error
+        # A traceback ends where the user's values were refused, and not in the rule.
+        return error.with_traceback(None)
     raise AssertionError(f"these shapes fit, and give {result}")

@@ -28,7 +28,7 @@ from tapetensor.tape.history import (
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import Zero
 from tapetensor.tensor.base import TensorBase, check_numeric, check_same_dtype, rewrap
-from tapetensor.tensor.complaints import explained
+from tapetensor.tensor.complaints import complain
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -87,7 +87,7 @@ def apply(
     except TapeTensorError:
         raise
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise explained(kernel, operands, error, options) from error
+        complain(kernel, operands, error, options)
     if keeps_dtype and output.dtype is not data.dtype:
         _check_result_dtype(kernel, x, output)
 
@@ -146,7 +146,7 @@ def apply_pair(
     try:
         output, pullbacks = kernel(left, right)
     except (ValueError, TypeError) as error:
-        raise explained(kernel, (lhs, rhs), error) from error
+        complain(kernel, (lhs, rhs), error)
     if output.dtype is not dtype:
         _check_result_dtype(kernel, lhs, output)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from tapetensor.errors import (
     DTypeError,
     HigherOrderError,
     ShapeError,
-    TapeTensorError,
 )
 from tapetensor.rules.broadcasting import broadcast
 from tapetensor.rules.dims import ONE, Dims, sized
@@ -37,33 +36,36 @@ _CURES = {
 _OF_TWO: Final[dict[str, Callable[[str, Dims, Dims], object]]] = {"matmul": matmul, "solve": solve}
 
 
-def explained(
+def complain(
     kernel: Kernel,
     operands: tuple[TensorBase[Any, Any, Any], ...],
     error: Exception,
     options: tuple[Any, ...] = (),
-) -> TapeTensorError:
-    """Return numpy's complaint as an error of ours that names the op and its operands."""
+) -> NoReturn:
+    """Raise numpy's complaint as an error of ours that names the op and its operands.
+
+    What a rule says replaces numpy's words; other errors quote them, and keep numpy's as the cause.
+    """
     op = op_name(kernel)
     if isinstance(error, UnrecordedError):
-        return HigherOrderError(no_higher_order(op, error))
+        raise HigherOrderError(no_higher_order(op, error)) from error
     check_one_library(op, [*[operand._array for operand in operands], *options])
     dtypes = " and ".join([str(operand._array.dtype) for operand in operands])
     if isinstance(error, OverflowError):
-        return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")
+        raise DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})") from error
     if isinstance(error, TypeError):
-        return DTypeError(f"{op}: not defined for dtype {dtypes} ({error})")
+        raise DTypeError(f"{op}: not defined for dtype {dtypes} ({error})") from error
     shapes = [operand._array.shape for operand in operands]
+    shown = " and ".join(map(str, shapes))
     if isinstance(error, np.linalg.LinAlgError):
-        return ArgumentValueError(f"{op}: no answer for {' and '.join(map(str, shapes))} ({error})")
+        raise ArgumentValueError(f"{op}: no answer for {shown} ({error})") from error
     is_broadcast = "broadcast" in str(error)
     try:
         _ask_rule(kernel, [sized(shape) for shape in shapes], broadcasts=is_broadcast)
     except ShapeError as refused:
-        return refused
+        raise refused.with_traceback(None) from None
     other = "reshape or broadcast_to one of them" if is_broadcast else str(error)
-    cure = _CURES.get(op, other)
-    return ShapeError(f"{op}: shapes {' and '.join(map(str, shapes))} do not fit; {cure}")
+    raise ShapeError(f"{op}: shapes {shown} do not fit; {_CURES.get(op, other)}") from error
 
 
 def _ask_rule(kernel: Kernel, shapes: list[Dims], *, broadcasts: bool) -> None:

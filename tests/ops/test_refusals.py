@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import traceback
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
+from tapetensor.errors import ShapeError
 from tests.ops.calling import on_every, result_of, tensors_of, traced_at
 from tests.ops.rows import Case, Each, Refusal, Row, given, is_float_array
 from tests.ops.samples import CASES, OPS, ROWS
@@ -52,6 +56,21 @@ def test_a_mistake_raises_an_error_that_names_it_and_moves_nothing(row: Row) -> 
             except BaseException as error:
                 error.add_note(f"This is refusal {number} of {row.name}, {value=!s:.99}, {traced=}")
                 raise
+
+
+@pytest.mark.parametrize(
+    "compute", [lambda x: x @ x, lambda x: x + x.transpose(), lambda x: x.reshape((3, 3))]
+)
+def test_the_traceback_of_shapes_that_do_not_fit_shows_neither_numpy_nor_the_rule(
+    compute: Callable[[Any], Any],
+) -> None:
+    with pytest.raises(ShapeError) as refused:
+        compute(tt.ones((4, 2)))
+
+    shown = "".join(traceback.format_exception(refused.value))
+
+    assert shown.count("Traceback") == 1
+    assert "tapetensor/rules/" not in shown.replace(os.sep, "/")
 
 
 def _assert_refused(row: Row, refusal: Refusal, value: Any, traced: bool) -> None:
