@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 
+import tapetensor as tt
 from tests.typing.checkers import front_page_file, mypy_report, normalized, readme_files
 
 ROOT = Path(__file__).parents[1]
@@ -55,6 +58,19 @@ def test_the_front_page_of_the_site_tells_the_same_story(story: str) -> None:
     assert story in front
     assert quoted.strip().partition(": error: ")[2] in front
     assert mypy_report()[front_page_file()] == {}
+
+
+def test_the_picture_of_an_editor_shows_what_its_program_is_told() -> None:
+    picture = (ROOT / "docs" / "images" / "editor.svg").read_text()
+    program = "\n".join(re.findall(r'class="code"[^>]*>(.*)</text>', picture))
+    shown = " ".join(re.findall(r'class="said"[^>]*>(.*)</text>', picture))
+    names = {"np": np, "tt": tt, "nn": tt.nn, "losses": tt.losses, "rng": np.random.default_rng(0)}
+    names |= {"L": Literal, "Tensor1D": tt.Tensor1D, "Tensor2D": tt.Tensor2D}
+
+    with pytest.raises(tt.ShapeError) as refused:
+        exec(program, names)
+
+    assert f"{refused.value}  [shape-mismatch]" == shown
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:
