@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from abc import ABCMeta, abstractmethod
+import operator
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Never
@@ -23,6 +24,8 @@ from tapetensor.compiler.trace.refusals import NoAttributeError, is_users_call, 
 
 # What numpy's operator takes some powers by, which its function takes by logarithms.
 _POWERS: dict[float, Any] = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}
+# Before numpy 2.3 the operator takes these of numpy's scalars, too, and then keeps the dtype.
+_CHOOSES_BY_SCALARS = (np.ones(1, np.float32) ** np.float64(2)).dtype == np.float32
 
 
 class ArrayMethods(CapturedArray):
@@ -151,6 +154,16 @@ class ArrayMethods(CapturedArray):
         is_number = other.__class__ in (bool, int, float) and other in _POWERS
         if is_number and (self.dtype.kind in "fc" or (other == 2 and other.__class__ is int)):
             return _POWERS[other](self)
+        if _CHOOSES_BY_SCALARS and not self.is_scalar and self.dtype.kind in "fc":
+            if isinstance(other, np.floating) and other in (0, *_POWERS):
+                return self ** float(other)
+            if isinstance(other, ArrayMethods) and other.shape == ():
+                if np.result_type(self.dtype, other.dtype) != self.dtype:
+                    raise self.refusal(
+                        "this version of numpy takes powers of an array by a function that depends "
+                        "on the exponent, which is not known yet; write np.power(x, y)"
+                    )
+                return self.capture_step(operator.pow, (self, other), {})
         return super().__pow__(other)
 
     @override
