@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import sys
 from abc import ABCMeta, abstractmethod
-import operator
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Never
