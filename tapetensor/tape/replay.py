@@ -190,9 +190,7 @@ def pruned(
             lhs, rhs = parents
             to_lhs, to_rhs = pullbacks
             if to_lhs is CONSTANT or to_rhs is CONSTANT:
-                constants += [
-                    (step, p) for p, to in zip(parents, pullbacks, strict=True) if to is CONSTANT
-                ]
+                constants += _constants(step)
                 to_lhs, to_rhs = [None if to is CONSTANT else to for to in pullbacks]
             leads = lhs in needed and to_lhs is not None
             if rhs in needed and to_rhs is not None:
@@ -205,9 +203,7 @@ def pruned(
             else:
                 continue
         else:
-            constants += [
-                (step, p) for p, to in zip(parents, pullbacks, strict=True) if to is CONSTANT
-            ]
+            constants += _constants(step)
             leading = [
                 pullback if parent in needed and pullback is not CONSTANT else None
                 for parent, pullback in zip(parents, pullbacks, strict=True)
