@@ -33,11 +33,6 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _into(target: Any, ufunc: Any, *args: Any, **options: Any) -> Any:
-    ufunc(*args, out=target, **options)
-    return target
-
-
 def _rebound(x: Any) -> Any:
     total = (x[0] ** 2).sum()
     before = total
@@ -48,13 +43,6 @@ def _rebound(x: Any) -> Any:
 def _scalar_of(x: Any) -> Any:
     y = x * 2
     one = y[0, 0]
-    one += 1
-    return one, y
-
-
-def _element_of(x: Any) -> Any:
-    y = x * 2
-    one = y[0, 0, ...]
     one += 1
     return one, y
 

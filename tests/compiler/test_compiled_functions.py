@@ -291,18 +291,6 @@ def test_a_backward_pass_may_begin_in_the_midst_of_another() -> None:
     assert not wrong
 
 
-class Refused(nn.Module):
-    rng: Any
-    lines: Any
-
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(0)
-        self.lines = iter([1.0])
-
-    def forward(self, x: Any) -> Any:
-        return x * next(self.lines)
-
-
 def test_attributes_of_a_compiled_module_are_those_of_the_module() -> None:
     model = _model()
     compiled: Any = tt.compile(model)

@@ -43,53 +43,11 @@ def _written(write: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-def _written_or_element(x: Any) -> Any:
-    out = [np.zeros((), x.dtype) for _ in range(6)]
-    return [
-        np.clip(x[0, 0], -1, 1, out=out[0]),
-        np.sum(x[0, 0], out=out[1]),
-        np.sum(x, out=out[2]),
-        x[0, 0].mean(out=out[3]),
-        np.trace(x, out=out[4]),
-        np.add(x[0, 0], x[0, 1], out=out[5]),
-        out,
-    ]
-
-
-def _multiplied_in_place(y: Any, x: Any) -> None:
-    y @= x[0]
-
-
-def _cubed_in_place(y: Any) -> Any:
-    z = y.copy()
-    z **= 2
-    return z * y, y * z, y**2, y**-1
-
-
 def _products_of_complex_scalars(x: Any) -> Any:
     z = x + 1j * x[::-1] / 3
     others = z[2, 1], z[1, 2].astype(np.complex128), 1.7, 3 - 0.1j
     pairs = [(one, other) for one in (z[0, 0], z[1].sum(), z.mean()) for other in others]
     return [(one * other, other * one, abs(one - other)) for one, other in pairs]
-
-
-def _power_of_an_element(x: Any) -> Any:
-    y = x.copy()
-    y[0, 1] **= 3
-    return y
-
-
-def _power_of_a_reduction(x: Any) -> Any:
-    least = np.minimum.reduce(x, axis=None, initial=2, out=np.zeros(()))
-    least[...] **= least[...]
-    return least
-
-
-def _copy_in_another_order(x: Any) -> Any:
-    z = np.exp(x)
-    z[0] = 1
-    turned = z.T.copy().T
-    return turned.ravel(), turned.sum(), np.ascontiguousarray(turned).sum()
 
 
 def _joined_in_other_orders(x: Any) -> Any:
@@ -116,68 +74,12 @@ def _views_of_what_numpy_made(x: Any) -> Any:
     return made, made[1:], np.arange(3)[1::-1], x
 
 
-def _infinity_among_integers(x: Any) -> Any:
-    y = x.astype(np.int64)
-    y[0, 0] = x[0, 0] / (x - x)[0, 0]
-    return y
-
-
 def _largest_of_nothing(x: Any) -> Any:
     try:
         x[:0].max()
     except ValueError:
         return x + 1
     return x
-
-
-def _called_by_position(x: Any) -> Any:
-    out = [np.zeros(x.shape[1:], x.dtype), np.zeros((), x.dtype), np.zeros((), x.dtype)]
-    largest: Any = np.max
-    return [
-        np.sum(x, 0, None, out[0]), largest(x, 1, None, True), x.min(0, out[0]),
-        np.prod(x, 0, None), np.trace(x, 0, 0, 1, None, out[1]), x[0, 0].round(1, out[2]), out,
-    ]  # fmt: skip
-
-
-def _written_by_a_function(x: Any) -> Any:
-    whole, part = np.zeros((3, 4), np.float32), np.zeros((4, 3), x.dtype)
-    np.mean(np.stack([x, x * 2]), 0, out=whole)
-    np.cumsum(x, 0, out=part.T)
-    np.cumsum(part, 1, out=part[:, ::-1])
-    return whole, part, np.einsum("ij,kj", x[::-1, ::-1], x[:, ::-1], out=np.zeros((3, 3), x.dtype))
-
-
-def _written_under_another_shape(x: Any) -> Any:
-    y = x.T.copy()
-    y[...] = 1
-    y.reshape(-1)[::2] = 5
-    return y
-
-
-def _written_at_truths(x: Any) -> Any:
-    y = x * 2
-    y[True] = 0
-    y[False] = 1
-    return y, x[True], x[False], x[True, 0]
-
-
-def _written_by_masks(x: Any) -> Any:
-    y, z = np.zeros_like(x), np.zeros((6, 4), x.dtype)
-    np.copyto(y, x, where=x > 0)
-    np.copyto(z[:3], x, where=x > 0)
-    np.add(z[3:], x, out=z[3:], where=x > 0)
-    return y, z
-
-
-def _written_at_a_mask(x: Any) -> Any:
-    y = np.zeros((3, 4)) + x
-    y[np.array([True, False, True])] = x[:2]
-    return y
-
-
-def _elements_of_scalars(x: Any) -> Any:
-    out = [np.zeros((), x.dtype) for _ in range(3)]
-    return [x[0, 0].prod(out=out[0]), x[0, 0].clip(0, 1, out[1]), x[0, 0].max(out=out[2]), out]
 
 
 _AROUND = np.arange(3.0)

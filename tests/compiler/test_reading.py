@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import functools
 import importlib
-import time
 import types
 from collections import ChainMap, Counter, UserDict, UserList, defaultdict
 from collections.abc import Callable, Iterator
@@ -25,7 +24,6 @@ from tapetensor import nn
 from tapetensor.compiler import plans
 
 FACTOR = 1.0
-NOW = time.perf_counter
 VARIABLE: ContextVar[float] = ContextVar("VARIABLE", default=1.0)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.arrays.array import Array
 from tapetensor.testing import check_grad
 from tests.ops.calling import gradients_of, on_every, reference_of, result_of, strided, tensors_of
 from tests.ops.rows import Case
@@ -18,14 +17,6 @@ _CASES = [case for case in CASES if case.op.is_differentiable]
 _EXACT_CASES = [case for case in _CASES if case.op.has_complex_step]
 # So small that its square vanishes beside 1, and no difference is taken that could cancel.
 _COMPLEX_STEP = 1e-30
-
-
-def _zeros_for_none(found: list[Any], case: Case) -> list[Array]:
-    shapes = [case.sample.operands[position].shape for position in case.sample.float_positions]
-    return [
-        np.zeros(shape) if gradient is None else gradient
-        for gradient, shape in zip(found, shapes, strict=True)
-    ]
 
 
 @on_every(_EXACT_CASES)

@@ -7,7 +7,7 @@ matrix product does not: it takes a fifth to a tenth of the time.
 from __future__ import annotations
 
 import math
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,6 @@ WORTH_PRODUCT = 32
 _READS_TOO_FAR = 5
 # So many ones are kept for the next sum over as many.
 _KEPT = 1 << 14
-# numpy adds up to so many elements one after the other, and more as two halves, of which the first
-# has a multiple of so many.
-UNPAIRED = 128
-LANES = 8
 
 
 def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
@@ -217,19 +213,3 @@ def ones(count: int, dtype: np.dtype[Any]) -> Array:
 @lru_cache(maxsize=16)
 def _kept_ones(count: int, dtype: np.dtype[Any]) -> Array:
     return np.ones(count, dtype)
-
-
-@cache
-def adds_in_pairs() -> bool:
-    """Tell whether numpy adds large arrays in halves from the start, as it does since 2.3."""
-    numbers = 1 / np.arange(1, (1 << 17) + 1, dtype=np.float32)
-    found = np.empty((), np.float32)
-    added_in_pairs(np.add.reduce(numbers.reshape(8, -1), axis=1), found)
-    return bool(found == np.add.reduce(numbers))
-
-
-def added_in_pairs(parts: Array, out: Array) -> None:
-    """Add up the sums of equal parts of an array, 2, 4, 8 or so, as numpy adds up the whole."""
-    while len(parts) > 1:
-        parts = parts[::2] + parts[1::2]
-    out[...] = parts[0]
