@@ -341,3 +341,37 @@ def test_what_is_closed_over_gets_its_gradient_through_derivatives_of_every_orde
         step[index] = 1e-6
         above, below = (loss(tt.from_numpy(w.numpy() + sign * step)).item() for sign in (1, -1))
         np.testing.assert_allclose(found[index], (above - below) / 2e-6, rtol=1e-5)
+
+
+def test_value_and_grad_computes_the_function_once_and_takes_any_shape_and_number() -> None:
+    calls = []
+
+    def f(*inputs: Any) -> Any:
+        calls.append(len(inputs))
+        first, *others = inputs
+        for one in others:
+            first = first * one
+        return first.exp()
+
+    arrays = [np.random.default_rng(seed).standard_normal((2, 3)) for seed in range(3)]
+    for count in (1, 2, 3):
+        inputs = [tt.from_numpy(array, (2, 3)) for array in arrays[:count]]
+        value, gradients = tt.value_and_grad(f, *inputs)
+
+        expected = np.exp(np.prod(arrays[:count], axis=0))
+        np.testing.assert_allclose(value.numpy(), expected)
+        for number, gradient in enumerate([gradients] if count == 1 else gradients):
+            others = np.prod(arrays[:number] + arrays[number + 1 : count], axis=0)
+            np.testing.assert_allclose(gradient.numpy(), expected * others)
+    assert calls == [1, 2, 3]
+
+
+def test_what_value_and_grad_gives_can_be_differentiated_again() -> None:
+    x = tt.from_numpy([0.5, -1.0, 2.0], (3,))
+
+    def loss(x: Any) -> Any:
+        value, slope = tt.value_and_grad(lambda x: x**3.0, x)
+        return (value * slope).sum()
+
+    # The derivative of 3 x^5.
+    np.testing.assert_allclose(tt.grad(loss, x).numpy(), 15 * x.numpy() ** 4, rtol=1e-6)

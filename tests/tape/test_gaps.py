@@ -368,3 +368,29 @@ def test_a_running_mean_of_data_claims_nothing_of_the_model() -> None:
         mean = mean * 0.9 + tt.ones((2,)) * 0.1
         grads = (weight.trace() * 2.0 - mean).square().sum().backward(wrt=[weight])
         assert grads[weight].shape == (2,)
+
+
+def test_what_is_computed_from_a_detached_value_by_a_models_own_is_recorded() -> None:
+    model = Model()
+    # The next step of a recurrence that is cut off; a discriminator on what was generated.
+    carried = model.forward(X.trace()).detach()
+    weight = model.hidden.weight
+    scale = tt.full((1,), 2.0)
+
+    loss = (carried @ weight.transpose()).sum() + scale.trace().sum()
+
+    expected = np.tile(carried.numpy().sum(axis=0), (weight.shape[0], 1))
+    np.testing.assert_allclose(loss.backward()[weight].numpy(), expected, rtol=1e-5)
+
+
+def test_plain_values_keep_neither_the_positions_nor_the_mask_that_they_are_made_with() -> None:
+    table = nn.Embedding(10, 3, rng=np.random.default_rng(0))
+    ids, mask = tt.from_numpy(np.arange(4), (4,)), tt.from_numpy(np.arange(3) > 0, (3,))
+    watched = [weakref.ref(one._array) for one in (ids, mask)]
+
+    made: list[Any] = [table.forward(ids), tt.where(mask, table.weight, table.weight * 2.0)]
+    del ids, mask
+    gc.collect()
+
+    assert [one() for one in watched] == [None, None]
+    assert [one.shape for one in made] == [(4, 3), (10, 3)]

@@ -278,3 +278,14 @@ def test_a_cleared_or_left_tape_is_closed_whether_it_is_used_up_or_not() -> None
         h.sum().backward()
     with pytest.raises(tt.TapeClosedError):
         h.sum()
+
+
+def test_a_pass_that_would_arrive_at_what_was_used_up_leaves_the_rest_as_it_is() -> None:
+    trunk = X.trace() * 2.0
+    trunk.sum().backward()
+    rest = (Y.trace() * 3.0).sum()
+
+    with pytest.raises(tt.TapeUsedError):
+        (trunk.square().sum() + rest).backward()
+
+    np.testing.assert_array_equal(gradient(rest, Y), np.full((2, 2), 3.0))

@@ -49,6 +49,20 @@ check(
     (3,),
 )
 
+# The value too, of any shape.
+value, slope = tt.value_and_grad(lambda x: x.exp(), m)
+check(assert_type(value, Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(slope, Tensor2D[L[2], L[3]]), (2, 3))
+energy_of, (gm2, gv2) = tt.value_and_grad(lambda x, y: (x @ y).sum(), m, v)
+check(assert_type(energy_of, Tensor0D), ())
+check(assert_type(gm2, Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(gv2, Tensor1D[L[3]]), (3,))
+
+# A model with other tensors in the places of its own has the type of its `forward`.
+thin: nn.Linear[L[3], L[2]] = nn.Linear(3, 2, rng=np.random.default_rng(0))
+given = nn.functional_call(thin, {"bias": tt.ones((2,))}, m)
+check(assert_type(given, Tensor2D[L[2], L[2]]), (2, 2))
+
 check(assert_type(tt.hessian_vector_product(energy, m, m), Tensor2D[L[2], L[3]]), (2, 3))
 check(
     assert_type(
