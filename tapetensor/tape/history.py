@@ -5,9 +5,9 @@ what came before them, and two histories meet by being named both. Nothing in a 
 backward pass uses it up. A step that nobody can reach any more is freed.
 
 A step of an op on a tensor with a tape is *recorded*: it has the pullbacks. One of an op on plain
-tensors *keeps* its pullbacks where all operands belong to a model, and has none where one of them
-is data. A step without pullbacks is a *gap*: a gradient that arrives there stops. That does no harm
-as long as nobody asks for what it would have flowed on to.
+tensors *keeps* its pullbacks where all operands that a gradient flows to belong to a model, and has
+none where one of them is data. A step without pullbacks is a *gap*: a gradient that arrives there
+stops. That does no harm as long as nobody asks for what it would have flowed on to.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from functools import partial
+from itertools import compress
 from operator import attrgetter
 from typing import Any, Final, Self, TypeAlias
 from weakref import WeakValueDictionary
@@ -53,6 +54,9 @@ _trained: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 # So many steps in a row keep their pullbacks.
 MOST_KEPT = 64
+# From an op on that chooses among a model's own values by data, as a look-up of ids does: what it
+# makes is as large as the data, and no part of a model.
+KEPT_OF_CHOSEN = 4
 # Of a longer history the ids are kept, and not how they hang together: values that are computed
 # from each other for ever, as the state of a filter is, need bounded memory.
 MOST_IDS = 512
@@ -163,23 +167,35 @@ def plain_step(
                 origins = x._id, y._id, z._id, earlier
                 return [output_id, kernel, None, origins, None, earlier[5] + 3]
     histories: list[Any] = [one.history for one in operands]
-    is_own = all(map(is_kept, histories)) and not _has_data(kernel, options)
-    # Of detached values alone no parameter gets a gradient, so that nothing is kept for it.
-    is_own = is_own and not all(map(is_detached, histories))
     is_led = [one is not None and one.__class__ is not Zero for one in pullbacks]
+    is_chosen = _has_data(kernel, options) or not all(map(is_kept, histories))
     if True not in is_led:
-        return OWN if is_own else None
-    length = 1 + max([one[5] for one in histories if one is not OWN], default=0) if is_own else 0
-    if 0 < length <= MOST_KEPT:
-        step = recorded_step(output_id, kernel, pullbacks, operands)
-        step[5] = length
-        return step
+        return None if is_chosen or all(map(is_detached, histories)) else OWN
+    leading = list(compress(histories, is_led))
+    # Of detached values alone no parameter gets a gradient, so that nothing is kept for it.
+    if all(map(is_kept, leading)) and not all(map(is_detached, leading)):
+        length = 1 + max([one[5] for one in leading if one is not OWN], default=0)
+        if is_chosen:
+            length = max(length, 1 + MOST_KEPT - KEPT_OF_CHOSEN)
+        if length <= MOST_KEPT:
+            step = recorded_step(output_id, kernel, pullbacks, operands)
+            step[5] = length
+            return step
     found: list[Any] = []
     size = 0
     for operand, earlier, leads in zip(operands, histories, is_led, strict=True):
         if leads:
-            found += (operand._id, earlier)
-            size += 1 if earlier is None or earlier is OWN else 1 + earlier[5]
+            found.append(operand._id)
+            size += 1
+            if earlier is not None and earlier is not OWN:
+                size += earlier[5]
+                if earlier[2] is None or earlier[5] <= MOST_KEPT - KEPT_OF_CHOSEN:
+                    found.append(earlier)
+                elif earlier[4] is None and earlier[3].__class__ is tuple:
+                    # Data that was chosen by is let go.
+                    found += earlier[3]
+                else:
+                    found += ids_before(earlier)
     return gap_step(output_id, kernel, tuple(found), size)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 import tapetensor as tt
-from tapetensor.tape.history import MOST_KEPT, own
+from tapetensor.tape.history import KEPT_OF_CHOSEN, MOST_KEPT, own
 from tests.properties.vocabulary import TANH, UNARY, Op, joining_ops, single_ops
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -143,7 +143,9 @@ class Program:
             return Node(key, "recorded", operands)
         lengths = [one.nodes[0].length for one in operands if one.nodes]
         length = 1 + max(lengths, default=1)
-        is_kept = all(one.is_kept for one in operands) and not op.has_data
+        is_kept = all(one.is_kept for one in operands)
+        if is_kept and op.has_data:
+            length = max(length, MOST_KEPT + 1 - KEPT_OF_CHOSEN)
         return Node(key, "kept" if is_kept and length <= MOST_KEPT else "gap", operands, length)
 
     def _hand_on(self, x: Value, way: str = "") -> None:
