@@ -43,12 +43,12 @@ def _step(length: int) -> Callable[[], Any]:
         out: nn.Linear[int, int]
 
         def forward(self, x: Any) -> Any:
-            y = self.attention.forward(self.attention_norm.forward(x.with_empty_tape()))
+            y = self.attention.forward(self.attention_norm.forward(x))
             parts = y.reshape((1, length, 3 * HEADS, -1)).permute_dims((0, 2, 1, 3))
             heads: Any = tt.scaled_dot_product_attention(*parts.split(3, axis=1), causal=True)
             joined = heads.permute_dims((0, 2, 1, 3)).reshape((1, length, WIDTH))
             x = self.projection.forward(joined) + x
-            y = self.hidden.forward(self.mlp_norm.forward(x.with_empty_tape()))
+            y = self.hidden.forward(self.mlp_norm.forward(x))
             return self.out.forward(y.gelu(approximate="tanh")) + x
 
     class Gpt(nn.Module):
@@ -61,7 +61,7 @@ def _step(length: int) -> Callable[[], Any]:
             x: Any = self.tokens.forward(ids) + self.positions.forward(places)
             for block in self.blocks:
                 x = block.forward(x)
-            head = self.tokens.weight.retaped(x.tape_type).transpose()
+            head = self.tokens.weight.transpose()
             return self.norm.forward(x) @ head
 
     def linear(inputs: int, outputs: int) -> Any:
@@ -88,7 +88,7 @@ def _step(length: int) -> Callable[[], Any]:
     places: Any = tt.arange(length)
 
     def step() -> Any:
-        logits = model.forward(ids.trace(), places.trace())
+        logits = model.forward(ids.trace(), places)
         loss = losses.cross_entropy(logits, following)
         optimizer.step(loss.backward(wrt=model))
         return loss.item()

@@ -42,7 +42,7 @@ def _step(batch: int) -> Callable[[], Any]:
         shortcut: list[Any]
 
         def forward(self, x: Any) -> Any:
-            y = self.first_norm.forward(self.first.forward(x.with_empty_tape())).relu()
+            y = self.first_norm.forward(self.first.forward(x)).relu()
             y = self.second_norm.forward(self.second.forward(y))
             for layer in self.shortcut:
                 x = layer.forward(x)

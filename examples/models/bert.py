@@ -47,7 +47,7 @@ class Embeddings(nn.Module):
         """Return the embedded tokens."""
         _, m = ids.shape
         place = self.positions.forward(tt.arange(m))
-        segment = self.segments.forward(segments.retaped(ids.tape_type))
+        segment = self.segments.forward(segments)
         return self.drop.forward(self.norm.forward(self.tokens.forward(ids) + segment + place))
 
 
