@@ -357,10 +357,9 @@ class Module:
     def _named(self) -> list[tuple[str, Tensor[Any, NoneTape, Any], bool]]:
         """Return all tensors, no two of which have one name."""
         found = self._tensors()
-        names = {name for name, _, _ in found}
-        if len(names) != len(found):
-            listed = [name for name, _, _ in found]
-            twice = next(name for name in names if listed.count(name) > 1)
+        if len({one[0] for one in found}) != len(found):
+            names = [name for name, _, _ in found]
+            twice = next(name for name in names if names.count(name) > 1)
             raise ArgumentValueError(
                 f"{type(self).__name__}: two tensors go by the name {twice!r}, and one of them "
                 "would be lost; give dicts of modules keys that are texts without dots"

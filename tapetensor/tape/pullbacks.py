@@ -40,7 +40,8 @@ def CONSTANT(_: Array) -> Array:  # noqa: N802  # a constant, and a function so 
     """Stand for the pullback of an operand that is a constant by convention: class weights, a mask.
 
     To ask for the gradient of such an operand, or of what lies behind it, is an error. (None stands
-    for a derivative that is zero, of which nothing is missing.)
+    for a derivative that is zero, of which nothing is missing.) It is for kernels of three operands
+    or more, as those of losses are: a backward pass does not look for it among two.
     """
     raise AssertionError("a constant has no pullback")
 

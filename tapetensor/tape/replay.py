@@ -57,6 +57,7 @@ def replay(
     # The ids whose gradient was made here and is nobody else's: a sum, a part among zeros.
     summed: set[int] = set()
     take_step, take = steps.pop, arrays.pop
+    selects = keeps_all or bool(kept)
     while steps:
         step = take_step()
         produced_id, _, pullbacks, parents, earlier, is_plain = step
@@ -79,7 +80,7 @@ def replay(
                 # No gradient says what is behind it.
                 done.origins.append(parents)
             continue
-        if keeps_all or (kept and produced_id in kept):
+        if selects and (keeps_all or produced_id in kept):
             finished[produced_id] = g
         if parents.__class__ is not int:
             if len(parents) != 2:
@@ -99,16 +100,11 @@ def replay(
             parent, parents = parents
             pullback, pullbacks = pullbacks
             if pullback is not None:
-                if pullback is CONSTANT:
-                    gaps.append(Gap.constant(step, parent, steps))
-                elif parent in arrays:
+                if parent in arrays:
                     arrays[parent] = _summed(summed, parent, arrays[parent], pullback, g)
                 else:
                     arrays[parent] = pullback(g)
             if pullbacks is None:
-                continue
-            if pullbacks is CONSTANT:
-                gaps.append(Gap.constant(step, parents, steps))
                 continue
         if parents in arrays:
             added = _summed(summed, parents, arrays[parents], pullbacks, g)
@@ -189,9 +185,6 @@ def pruned(
             # Written out: most steps have one operand or two, and this is a third of a replay.
             lhs, rhs = parents
             to_lhs, to_rhs = pullbacks
-            if to_lhs is CONSTANT or to_rhs is CONSTANT:
-                constants += _constants(step)
-                to_lhs, to_rhs = [None if to is CONSTANT else to for to in pullbacks]
             leads = lhs in needed and to_lhs is not None
             if rhs in needed and to_rhs is not None:
                 if leads:

@@ -272,7 +272,8 @@ class OwnedTape:
         if unused == "error":
             check_unused("backward", steps, output_id, wanted)
         done = BackwardPass(place)
-        done.origins += _earlier_passes(steps, is_used)
+        if is_used:
+            done.origins += _earlier_passes(steps)
         arrays = {output_id: cotangent}
         gaps: list[Gap] = []
         run = steps
@@ -286,7 +287,8 @@ class OwnedTape:
             run, stops = pruned("backward", steps, output_id, wanted)
             kept = frozenset(wanted)
             done.origins += [step[3] for step in steps]
-            done.size = sum([step[5] for step in stops])
+            if stops:
+                done.size = sum([step[5] for step in stops])
         if finite:
             _check_finite("the cotangent", output_id, cotangent)
             run = checked(run, _check_finite)
@@ -301,7 +303,8 @@ class OwnedTape:
         else:
             # In the order in which they were found: that of a set depends on the ids.
             arrays = {key: array for key, array in arrays.items() if key in kept}
-        result.gaps += tuple(gaps)
+        if gaps:
+            result.gaps += tuple(gaps)
         result.origins += (done,)
         result.accumulate(arrays)
         if finite:
@@ -334,10 +337,10 @@ class OwnedTape:
             MissingGradientError: if one of the gradients lacks a part; the steps stay.
             TapeUsedError: if a backward pass has used a step up.
         """
-        steps, is_used = gathered(history)
+        steps, _ = gathered(history)
         run, _ = pruned("backward", steps, output_id, names)
         done = BackwardPass(users_place())
-        done.origins = [*_earlier_passes(steps, is_used), *[step[3] for step in steps]]
+        done.origins = [*_earlier_passes(steps), *[step[3] for step in steps]]
         emptied(steps, done)
         return replay_by_group(run, {output_id: cotangent}, done, groups)
 
@@ -396,10 +399,8 @@ def recorded(history: History) -> list[Step]:
     return [step for step in gathered(history)[0] if step[2] and not step[5]]
 
 
-def _earlier_passes(steps: list[Step], is_used: bool) -> list[BackwardPass]:
+def _earlier_passes(steps: list[Step]) -> list[BackwardPass]:
     """Return the passes that have used up some of the steps."""
-    if not is_used:
-        return []
     return [step[4] for step in steps if step[4].__class__ is BackwardPass]
 
 

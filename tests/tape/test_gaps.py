@@ -234,12 +234,12 @@ def test_a_gradient_is_inserted_with_what_it_came_of() -> None:
 
 
 def test_an_operand_that_a_kernel_takes_as_a_constant_is_a_gap_for_who_asks_for_it() -> None:
-    def weighted(x: Any, weights: Any) -> Any:
-        return x * weights, (lambda g: g * weights, CONSTANT)
+    def weighted(x: Any, _: Any, weights: Any) -> Any:
+        return x * weights, (lambda g: g * weights, None, CONSTANT)
 
     model = Model()
     weights = model.hidden.weight.square()[:2]
-    loss = apply(weighted, (model.out.forward(X.trace()), weights)).sum()
+    loss = apply(weighted, (model.out.forward(X.trace()), X, weights)).sum()
     for wrt in (model.hidden, None):
         with pytest.raises(
             tt.MissingGradientError, match=r"weighted takes an operand .* as a constant; detach\(\)"
