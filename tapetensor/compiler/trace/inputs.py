@@ -173,7 +173,7 @@ class Inputs:
         node = self.program.add(Kind.INPUT, None, (), (), number.dtype, label=where)
         self.expressions[node] = f"{self.bind(number.__class__)}({expression})"
         if isinstance(value, np.generic):
-            return ArrayTracer.made(self.program, node)
+            return ArrayTracer(self.program, node, is_scalar=True)
         return NumberTracer(ArrayTracer(self.program, node))
 
     def walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:

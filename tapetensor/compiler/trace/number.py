@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.refusals import NoAttributeError, trace_error
-from tapetensor.compiler.trace.view import memory_of_its_own
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -210,4 +209,4 @@ def dummy(value: Any) -> Any:
     array: Any = value
     is_scalar = issubclass(array.__class__, np.generic)
     # Of a date, its class makes none without a unit.
-    return np.zeros((), array.dtype)[()] if is_scalar else array.laid_out(memory_of_its_own)
+    return np.zeros((), array.dtype)[()] if is_scalar else array.laid_out()
