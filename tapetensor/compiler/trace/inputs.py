@@ -156,7 +156,7 @@ class Inputs:
             tracer = self.input(array, local, where)
             if not array.shape:
                 self.guard(f"isinstance({local}, {self.bind(np.generic)})")
-            self.seen[id(array)] = tracer, local
+            self.seen[id(array)] = self.seen[id(tracer)] = tracer, local
             return tracer
         if array.dtype.hasobject:
             raise trace_error(f"{where} is an array of Python objects; make it a list of them")

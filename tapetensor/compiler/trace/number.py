@@ -78,19 +78,6 @@ def _computed(function: Callable[..., Any], dtype: np.dtype[Any], operands: Any)
     return NumberTracer(made)
 
 
-def sum_of(numbers: tuple[Any, ...]) -> Any:
-    """Return what `sum` gives, which since Python 3.12 adds floats more exactly than one by one."""
-    kinds = set(map(type, numbers))
-    if NumberTracer not in kinds or not kinds <= {NumberTracer, int, float, bool}:
-        return _sum(*numbers)
-    is_floating = any(isinstance(one, float) for one in numbers)
-    return _computed(_sum, _FLOATING if is_floating else _INTEGER, numbers)
-
-
-def _sum(*numbers: Any) -> Any:
-    return sum(numbers[1:], numbers[0])
-
-
 @cache
 def _step(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
     """Return an operator whose result is of a dtype, and which raises for what that cannot hold."""

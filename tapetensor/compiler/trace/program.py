@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable, Iterable
 from threading import get_ident
 from typing import Any, Literal, TypeAlias
@@ -50,7 +49,6 @@ class Program:
         self.backend = backend
         self.prefers_steps = prefers_steps
         self._thread = get_ident()
-        self._filters, self._warned = warnings.filters, _warnings_as_they_are()
         self._errors = None if errors_raise() else _state_of_errors()
         self._answers = _answers()
         self.ignored: set[str] = set()
@@ -93,11 +91,6 @@ class Program:
             answers = _answers().items()
             before = self._answers
             self.ignored |= {one for one, answer in answers if answer == "ignore" != before[one]}
-        if warnings.filters is not self._filters and _warnings_as_they_are() != self._warned:
-            raise trace_error(
-                "within the function warnings are made errors, or are recorded, which a replay "
-                "would not repeat; do so around the call"
-            )
         if dtype.hasobject and kind is not Kind.INPUT:
             raise trace_error(
                 "an array of Python objects cannot be traced; make numbers of them outside"
@@ -256,12 +249,6 @@ def errors_raise() -> bool:
 # Where errors raise from the start, that is no usual state.
 if not errors_raise():
     _USUAL_STATE = _state_of_errors()
-
-
-def _warnings_as_they_are() -> tuple[Any, ...]:
-    """Return who shows warnings, and which are errors."""
-    errors = [one for one in warnings.filters if one[0] == "error"]
-    return getattr(warnings, "_showwarnmsg_impl", None), errors
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable:
