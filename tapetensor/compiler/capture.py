@@ -66,7 +66,7 @@ def capture(function: Callable[..., Any], args: tuple[Any, ...]) -> ArrayProgram
         def node_of(value: Any) -> Any:
             array = value._array if isinstance(value, TensorBase) else value
             if isinstance(array, ArrayTracer):
-                return array.ordered()
+                return array.node
             return program.constant(array) if isinstance(array, np.ndarray) else value
 
         try:

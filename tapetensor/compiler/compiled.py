@@ -212,7 +212,7 @@ class Compiled:
             planner,
             names=inputs.guards.names,
             guards=inputs.guards.guards,
-            after=writer.lines(planner.leaving_expressions()),
+            after=writer.lines(planner.leaving_expressions(writer.owned)),
             started=started,
             generators=inputs.generators,
             stored=writer.stored,

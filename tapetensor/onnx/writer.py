@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.node import Keywords, Kind
-from tapetensor.compiler.trace.operations import into, write_all
+from tapetensor.compiler.trace.node import Kind
+from tapetensor.compiler.trace.operations import write_all
 from tapetensor.onnx import calls, elementwise, layers
 from tapetensor.onnx.elementwise import BOOL
 from tapetensor.onnx.graph import END, Graph
@@ -186,29 +186,14 @@ class Writer:
         target, view, *args = value.args
         function, graph = value.function, self.graph
         called = getattr(function, "__name__", "")
-        ufunc = getattr(np, called, None)
-        before = self._names[view] if view in self._names else self._names[target]
         if function in (write_all, np.copyto) and len(args) == 1:
             name = self._in(args[0], value.dtype)
-        elif isinstance(ufunc, np.ufunc) and function is into(ufunc):
-            options = args.pop() if isinstance(args[-1], Keywords) else {}
-            if options.keys() - {"where"}:
-                raise _no_form(value)
-            name = self._cast_computed(value, ufunc, args)
-            if options:
-                name = graph.add("Where", self._in(options["where"], BOOL), name, before)
         elif called == "run_recurrence":
             name = self._recurrence(value, *args)
         else:
             raise _no_form(value)
         name = graph.repeated(name, view.shape)
         return written(graph, target, view, name, self._names)
-
-    def _cast_computed(self, value: Value, ufunc: np.ufunc, args: list[Any]) -> str:
-        dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in args]
-        made = ufunc.resolve_dtypes((*dtypes, None))[-1]
-        name = self._computed(value, ufunc, f"np.{ufunc.__name__}", args, made)
-        return self.graph.cast(name, made, value.dtype)
 
     def _recurrence(self, value: Value, values: Value, decay: Value) -> str:
         """Return the name of ``h[t] = values[t] + decay[t-1] * h[t-1]``."""

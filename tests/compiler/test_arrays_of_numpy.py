@@ -104,12 +104,6 @@ _PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a cast in F order": lambda x: x.astype(np.float64, order="F"),
     "zeros in the order of memory": lambda x: np.zeros_like(x, order="A"),
     "zeros of two orders": lambda x: np.zeros_like(x) + np.array(np.zeros_like(x), order="F"),
-    "elements in the order of memory": lambda x: [
-        np.ravel(np.exp(x).T * 2, "K"),
-        np.reshape(np.exp(x).T, -1, order="A"),
-        np.ravel((x.T + np.exp(x.T))[::-1], "K"),
-        np.copy(np.exp(x).T, order="A"),
-    ],
     "sums beside zeros": lambda x: (np.zeros(x.shape, x.dtype) + x).sum(1),
     "sums of all axes": lambda x: np.stack([x, x * 3]).swapaxes(0, 2).sum(1),
     "in an order by name": lambda x: np.add(x, x, order="F"),
@@ -202,7 +196,8 @@ _REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "whole division": (lambda x: x.sum().item() // 2, "compute it outside"),
     "bincount": (lambda x: np.bincount((x[0] > 0) * 1), "depends on the values"),
     "unique": (np.unique, "depends on the values"),
-    "where without out": (lambda x: np.sqrt(x, where=x > 0), "give it out="),
+    "where without out": (lambda x: np.sqrt(x, where=x > 0), "write np.where"),
+    "elements in the order of memory": (lambda x: np.ravel(x.T, "K"), "in the order 'K'"),
 }
 
 

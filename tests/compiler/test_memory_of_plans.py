@@ -250,15 +250,6 @@ def test_a_product_that_leaves_and_is_summed_does_both() -> None:
     _checked(run, _random(5, 64), _random(5, 64))
 
 
-def test_who_asks_for_the_order_of_the_memory_finds_it_as_numpy_lays_it() -> None:
-    def run(x: Any, y: Any) -> Any:
-        product = np.matmul(x, y)
-        merged = product.transpose((1, 0, 2)).reshape((4, 15))
-        return np.cos(merged), np.ravel(product, order="K")
-
-    _checked(run, _random(3, 4, 2), _random(3, 2, 5))
-
-
 @pytest.mark.usefixtures("small_blocks")
 def test_what_a_group_has_not_at_hand_is_not_computed_again() -> None:
     def run(x: Any, y: Any, z: Any, weight: Any) -> Any:

@@ -38,20 +38,6 @@ class Pair(NamedTuple):
     second: Any
 
 
-def test_an_array_that_numpy_does_not_let_anybody_write_into_comes_out_so() -> None:
-    @tt.compile
-    def run(x: Any) -> Any:
-        made, dates = np.arange(4.0).reshape(2, 2).T, np.zeros(2, "M8[D]")
-        made.flags.writeable = dates.flags.writeable = False
-        return np.imag([1, 2]), np.frombuffer(b"ab", np.uint8), made, dates, np.arange(3)
-
-    for _ in range(2):
-        *fixed, free = run(np.ones(1))
-        assert [one.flags.writeable for one in fixed] == [False] * 4
-        assert fixed[2].strides == (8, 16)
-        free[0] = 7
-
-
 def test_a_slice_that_ends_at_a_number_of_the_program_is_refused_as_a_result() -> None:
     @tt.compile
     def run(x: Any) -> Any:

@@ -292,23 +292,3 @@ def test_what_was_computed_may_come_in_as_its_own_target() -> None:
     np.testing.assert_array_equal(
         loss.backward()[x].numpy(), losses.mse(x.trace() * 3.0, x).backward()[x].numpy()
     )
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: tt.einsum("ij,kj->ik", x, x),
-        lambda x: x.transpose().relu(),
-        lambda x: (x.permute_dims((1, 0)).exp() + 1.0).reciprocal(),
-        lambda x: x.sum(),
-    ],
-)
-def test_gradients_of_a_part_lie_as_in_eager_mode(function: Any) -> None:
-    x = tt.from_numpy(np.random.default_rng(0).standard_normal((4, 3)))
-    gradients = [
-        part(x.trace()).square().mean().backward()[x].numpy()
-        for part in (function, tt.compile(function))
-    ]
-
-    assert gradients[0].strides == gradients[1].strides
-    np.testing.assert_array_equal(*gradients)

@@ -106,7 +106,7 @@ class BackwardPlan(Fingerprinted):
 def node_of(program: Program, array: Any) -> Node:
     """Return the node of what a program has computed, or of an array that is known."""
     if isinstance(array, ArrayTracer):
-        return array.ordered()
+        return array.node
     return program.constant(np.asarray(array))
 
 

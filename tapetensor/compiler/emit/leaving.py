@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
 from tapetensor.compiler.trace.guards import tensors_of
@@ -17,7 +15,6 @@ from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
-from tapetensor.compiler.trace.ufuncs import computed_like
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.history import OWN, BackwardPass, gathered
 from tapetensor.tape.ids import next_id
@@ -49,15 +46,11 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
             if tensor.history is None or tensor.history is OWN:
                 writer.fixed[local] = tensor
     inputs.guards.where = ""
-    updated, kept = _updated(inputs.program), set[str]()
+    updated = _updated(inputs.program)
     for tensor, local, node, _ in inputs.tensors:
         data = tensor._array
-        if isinstance(data, ArrayTracer) and data.node is updated.get(id(tensor), node):
-            kept.add(local)
-            writer.keep(data)
-    for tensor, local, _, _ in inputs.tensors:
-        if local not in kept:
-            writer.stored[f"{local}._array"] = writer.write(tensor._array)
+        if not isinstance(data, ArrayTracer) or data.node is not updated.get(id(tensor), node):
+            writer.stored[f"{local}._array"] = writer.array(data)
     for store, local, before_arrays, lacked in inputs.stores:
         if store.gaps is not lacked:
             writer.stored[f"{local}.gaps"] = writer.gaps(store.gaps)
@@ -133,8 +126,6 @@ def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
     value = result._array
     node = program.add(Kind.INPUT, None, (), value.shape, value.dtype, label="cotangent")
     cotangent = ArrayTracer(program, node)
-    # What is computed of a value lies as that does, and so does its cotangent, as a rule.
-    cotangent.lies_as(np.asarray(computed_like((value,), value.shape)))
     stops = {step[0]: writer.stop(step) for step in steps if step[2] is None}
     run = [step[:] for step in steps if step[2] is not None and not outside(step)]
     gaps: list[Gap] = []

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.kinds import is_dataclass_instance, is_plain, is_value
-from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.node import Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
-from tapetensor.compiler.trace.view import is_in_order
 from tapetensor.surroundings.places import Slots, attributes_of
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import Gap
@@ -34,10 +32,6 @@ from tapetensor.tape.history import (
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase, wrap
 
-# How the source of an array ends that is made where it is returned.
-_AS_ANOTHER = "[...]"
-_STRIDED = ("index", "broadcast_to")
-
 
 class ResultWriter:
     """Writes results as source.
@@ -50,6 +44,7 @@ class ResultWriter:
         ids: the source of each id that came in, and of those of results.
         locals: the variable of each tensor that came in, by its id.
         leaving: the nodes that the results are made of.
+        owned: which of them somebody may write into.
         tape_lines: what makes the tapes that leave.
         returned: the source of what is returned.
         stored: by the source of what is assigned to, that of what it gets.
@@ -64,6 +59,7 @@ class ResultWriter:
         # Those that are the same in every call, and lead to nothing.
         self.fixed: dict[str, Any] = {}
         self.leaving: list[Node] = []
+        self.owned: set[int] = set()
         self.tape_lines: list[str] = []
         self.returned = "None"
         self.stored: dict[str, str] = {}
@@ -76,20 +72,11 @@ class ResultWriter:
         # The lines run in this order: tensors, containers of them, state.
         self._tensors: list[str] = []
         self._containers: list[str] = []
-        # The array of the function that leaves in the memory that a node has made.
-        self._roots: dict[Node, ArrayTracer] = {}
-        # The array of the function that each node leaves as.
-        self._written: dict[Node, ArrayTracer] = {}
         # The variables of objects that are being written, and of those that lead to themselves.
         self._begun: set[str] = set()
         self._circular: set[str] = set()
         # What was written is kept alive, for it is known by its address.
         self._kept: list[Any] = []
-
-    def keep(self, array: ArrayTracer) -> None:
-        """Note an array that a tensor holds on to, beside which copies have memory of their own."""
-        root = array.root()
-        self._roots[root.node] = root
 
     def lines(self, arrays: list[str]) -> list[str]:
         """Return all lines, given the source of the arrays that leave."""
@@ -110,19 +97,10 @@ class ResultWriter:
             return self._tensor(value)
         if isinstance(value, ArrayTracer) and value.is_scalar:
             return f"{self.node(value.node)}[()]"
-        if isinstance(value, ArrayTracer):
-            source = self.array(value)
-            is_made_here = source.endswith(_AS_ANOTHER)
-            if value.shape == ():
-                # What runs as a whole may give a scalar.
-                is_made_here, source = True, f"asarray({source})"
-            if value.is_read_only:
-                is_made_here, source = True, f"fixed(asarray({source}).view())"
-            return self._known_as(value, source) if is_made_here else source
-        if isinstance(value, np.ndarray):
-            if value.dtype.hasobject:
-                raise trace_error("a result is an array of Python objects; return a list of them")
-            return self._known_as(value, self.array(value))
+        if isinstance(value, ArrayTracer | np.ndarray):
+            source = self.array(value, is_own=True)
+            # What runs as a whole may give a scalar.
+            return self._known_as(value, source if value.shape else f"asarray({source})")
         if isinstance(value, NumberTracer):
             return f"number({self.node(value.array.node)})"
         if isinstance(value, OwnedTape):
@@ -190,45 +168,25 @@ class ResultWriter:
     def _items(self, values: Any) -> str:
         return "".join([f"{self.write(item)}, " for item in values])
 
-    def array(self, value: Any) -> str:
-        """Return the source of an array; of a scalar, which a tensor holds, that of one as well."""
-        if not isinstance(value, ArrayTracer):
-            if isinstance(value, np.generic):
-                return self.bind(value)
-            copied = f"{self.bind(value)}.copy('K')"
-            return copied if value.flags.writeable else f"fixed({copied})"
-        if value.is_scalar and (value.node.kind is Kind.INPUT or not is_in_order(value.node)):
-            # What shows memory of another array is to see no writes into that.
-            value = value.as_scalar(False)
-        if not value.is_scalar:
-            value.ordered()
-            self._part(value.root())
-        node = value.node
-        # Another view of the same elements is another object.
-        is_input = node.kind is Kind.INPUT
-        first = value.root() if is_input else self._written.setdefault(node, value)
-        is_another = not value.is_scalar and first is not value
-        return self.node(node) + (_AS_ANOTHER if is_another else "")
+    def array(self, value: Any, *, is_own: bool = False) -> str:
+        """Return the source of an array.
 
-    def _part(self, root: ArrayTracer) -> None:
-        """Give an array memory of its own, if it is another array of the function's that has it.
-
-        Equal values are one node, which the caller is not to see.
+        Args:
+            value: the array, or a scalar, which a tensor may hold.
+            is_own: whether somebody may write into it, so that it needs memory of its own.
         """
-        owner = root.node
-        is_strided = False
-        while owner.kind in (Kind.VIEW, Kind.WRITE):
-            # What is repeated, or a part, has strides that no array of its own has.
-            is_strided |= owner.kind is Kind.VIEW and owner.function.name in _STRIDED
-            owner = owner.args[0]
-        # Of a constant, a copy leaves, which its views are to share.
-        is_anothers = owner.kind is Kind.CONSTANT or (owner.kind is Kind.INPUT and not root.came_in)
-        if is_anothers or is_strided or self._roots.setdefault(owner, root) is not root:
-            root.move()
-            self._part(root)
+        if isinstance(value, ArrayTracer):
+            return self.node(value.node, is_own=is_own)
+        if isinstance(value, np.generic):
+            return self.bind(value)
+        if value.dtype.hasobject:
+            raise trace_error("a result is an array of Python objects; return a list of them")
+        return f"{self.bind(value)}.copy()"
 
-    def node(self, node: Node) -> str:
+    def node(self, node: Node, *, is_own: bool = False) -> str:
         """Return the source of the array of a node."""
+        if is_own:
+            self.owned.add(len(self.leaving))
         self.leaving.append(node)
         return f"{{{len(self.leaving) - 1}}}"
 
@@ -297,9 +255,8 @@ class ResultWriter:
 
     def entries(self, store: Gradients) -> str:
         """Return the source of the dict of a store of gradients."""
-        items = ", ".join(
-            [f"{self.id_of(key)}: {self.array(array)}" for key, array in store.arrays.items()]
-        )
+        own = {key: self.array(one, is_own=True) for key, one in store.arrays.items()}
+        items = ", ".join([f"{self.id_of(key)}: {source}" for key, source in own.items()])
         return f"{{{{{items}}}}}"
 
     def _tensor(self, tensor: Any) -> str:
@@ -374,12 +331,6 @@ def filled(cls: type, fields: Any, slots: Any) -> Any:
     return made
 
 
-def fixed(array: Array) -> Array:
-    """Return an array in which nobody is to write."""
-    array.flags.writeable = False
-    return array
-
-
 def number(value: Any) -> float:
     """Return an array of one element, or what numpy gives in place of one, as a Python number."""
     found: float = value.item() if hasattr(value, "item") else value
@@ -401,6 +352,5 @@ RESULT_NAMES: dict[str, Any] = {
     "asarray": np.asarray,
     "new_tuple": tuple.__new__,
     "filled": filled,
-    "fixed": fixed,
     "number": number,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 import numpy as np
@@ -20,6 +20,7 @@ from tapetensor.compiler.plan.storage import TAKES_OUT, may_write_over, source_o
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.operations import unwritten
 from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.view import laid_out
 
 
 class Planner:
@@ -72,13 +73,25 @@ class Planner:
             arena.move(places)
             self.code.names = {name: arena.moved(value) for name, value in names.items()}
 
-    def leaving_expressions(self) -> list[str]:
-        """Return the source of every array that leaves."""
+    def leaving_expressions(self, owned: Collection[int] = ()) -> list[str]:
+        """Return the source of every array that leaves.
+
+        Args:
+            owned: the positions of those that somebody may write into.
+        """
+        storages = [self.memory.storage(node) for node in self._leaving]
         found = []
-        for node in self._leaving:
+        for position, (node, storage) in enumerate(zip(self._leaving, storages, strict=True)):
             source = self.code.operand(node).source
-            is_constant = self.memory.storage(node).owner.kind is Kind.CONSTANT
-            found.append(f"{source}.copy()" if is_constant else source)
+            # Others hold what came in, what is known, and what an optimizer has made.
+            is_others = storage.owner.kind in (Kind.INPUT, Kind.CONSTANT) or (
+                storage.owner.kind is Kind.PART and storage.owner.args[0].kind is Kind.UPDATE
+            )
+            # What is repeated lies in memory once, where nobody is to write.
+            is_shared = position in owned and (
+                storages.count(storage) > 1 or not laid_out(node).flags.writeable
+            )
+            found.append(f"{source}.copy()" if is_others or is_shared else source)
         return found
 
     def _place(self, node: Node) -> None:
@@ -208,9 +221,23 @@ class Planner:
                 self.code.lies_in(node, part)
             else:
                 self.code.assign(node, f"{part}.reshape({node.shape})")
+        elif storage.copied_by is not None and self.memory.storage(storage.copied_by).escapes:
+            self._place_part_of(storage.copied_by, node)
         else:
             self.memory.place(node)
         return False
+
+    def _place_part_of(self, write: Node, node: Node) -> None:
+        """Place a value in an array that leaves, where a write would copy it to."""
+        whole, part, value = write.args
+        views = [] if value is node else [value.function.undone(node)]
+        while part is not whole:
+            views.append(part.function)
+            (part,) = part.args
+        source = self.code.operand(self.memory.storage(write).owner).source
+        for view in reversed(views):
+            source = self.code.seen_by(view, source)
+        self.code.assign(node, source)
 
     def _free(self, node: Node) -> None:
         """Let go of a large array that a function returned."""
@@ -248,7 +275,7 @@ class Planner:
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
     """Return a planner that has planned a program."""
-    schedule, leaving = scheduled(program, leaving)
+    schedule = scheduled(program, leaving)
     has_products = any(node.kind is Kind.MATMUL for node in schedule)
     executor = executor_of(program.backend, has_products)
     units = recomputed(executor.prepared(schedule), leaving, executor)

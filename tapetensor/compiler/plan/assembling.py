@@ -1,4 +1,4 @@
-"""Arrays that are made of parts: each part is written where it belongs, without zeros before it."""
+"""Arrays that are made of parts: each is computed where it belongs, without zeros before it."""
 
 from __future__ import annotations
 
@@ -6,88 +6,92 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tapetensor.compiler.plan.storage import owner, part_seen, readers_of, source_of
-from tapetensor.compiler.trace.node import Keywords, Kind, Node, found_in
-from tapetensor.compiler.trace.operations import into, unwritten, write_all
+from tapetensor.compiler.plan.storage import part_seen, readers_of, source_of
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.operations import unwritten, write_all
 
 
-def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
+def assemble(nodes: list[Node], leaving: Iterable[Node]) -> bool:
     """Leave out zeros that are written over; what was added to them is written instead.
 
     The gradient of an array that is read in parts begins as zeros, to which the gradient of each
-    part is added. An array whose parts are all written needs no zeros.
+    part is added. An array whose parts are all written needs no zeros. Tell whether there are any.
     """
-    wholes = [node for node in nodes if _is_copy_of_zeros(node)]
+    wholes = [node for node in nodes if node.function is unwritten or _is_copy_of_zeros(node)]
     readers = readers_of(nodes if wholes else ())
     leaves = set(leaving)
     for whole in wholes:
         _assemble(whole, readers, leaves)
+    return bool(wholes)
 
 
 def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> None:
     covered = np.zeros(whole.shape, bool)
     first: list[Node] = []
-    node, seen = whole, readers.get(whole, [])
-    if len(seen) == 1 and seen[0].kind is Kind.VIEW and seen[0].function.name == "transpose":
-        # It lies in memory in another order than C's.
-        (node,) = seen
+    node = whole
     while node not in leaves:
         write = _only_write(node, readers, leaves)
-        if write is None:
+        part = None if write is None else part_seen(write.args[1], covered)
+        if write is None or part is None:
             break
-        target, values = write.args[1], list(write.args[2:])
-        part = part_seen(target, covered)
-        if part is None or any(isinstance(one, Keywords) for one in values):
-            # With options such as a mask it may write less.
-            break
-        if part.any():
-            if not part.all():
-                break
-        else:
-            is_sum = write.function is into(np.add) and target in values
-            if is_sum:
-                values.remove(target)
-            if any(owner(value) is whole for value in found_in(values, Node)):
-                break
-            if is_sum:
-                write.do_instead(write_all, (node, target, *values))
-            elif write.function not in (write_all, np.copyto):
-                break
+        value = write.args[2]
+        added = _added(value, write, readers)
+        if not part.any():
+            # To zeros nothing need be added.
+            value = value if added is None else added
+            write.do_instead(write_all, (*write.args[:2], value))
             first.append(write)
+        write.detail = False
         part[...] = True
         node = write
-    if covered.all():
+    if covered.all() and whole.function is not unwritten:
         whole.do_instead(unwritten, ())
+    if whole.function is unwritten:
         for write in first:
-            write.detail = whole
+            write.detail = True
 
 
 def _is_copy_of_zeros(node: Node) -> bool:
     source = source_of(node)
-    while source is not None and source.kind is not Kind.CONSTANT:
-        source = source.args[0] if source.kind is Kind.VIEW else source_of(source)
-    if source is None or not source.size:
+    while source is not None and source.kind is Kind.VIEW:
+        (source,) = source.args
+    if source is None or source.kind is not Kind.CONSTANT:
         return False
-    # What is repeated lies in memory once. Negative zeros are not left out.
+    # What is repeated lies in memory once.
     once = tuple([slice(None if stride else 1) for stride in source.detail.strides])
-    return not any(source.detail[once].tobytes())
+    return not source.detail[once].any()
 
 
 def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> Node | None:
-    """Return the one write that reads an array and its views; None if anything else does."""
-    found = None
-    for reader in readers.get(node, []):
-        if reader.kind is Kind.WRITE and reader.args[0] is node and found in (None, reader):
-            found = reader
-        elif reader.kind is not Kind.VIEW or reader in leaves:
-            return None
-    if found is None:
+    """Return the one write that reads an array, if nothing else does but what it writes."""
+    writes = [one for one in readers.get(node, []) if one.kind is Kind.WRITE]
+    if not writes or writes.count(writes[0]) != len(writes) or writes[0].function is not write_all:
         return None
-    views = [reader for reader in readers[node] if reader.kind is Kind.VIEW]
-    for view in views:
-        for reader in readers.get(view, []):
-            if reader.kind is Kind.VIEW and reader not in leaves:
-                views.append(reader)
-            elif reader is not found or view is not found.args[1]:
-                return None
-    return found
+    (write, *_), waiting = writes, [one for one in readers[node] if one.kind is not Kind.WRITE]
+    while waiting:
+        one = waiting.pop()
+        if one.kind is Kind.VIEW and one not in leaves:
+            waiting += [each for each in readers.get(one, []) if each is not write]
+        elif one is not write.args[2] or one in leaves or _added(one, write, readers) is None:
+            return None
+    return write
+
+
+def _added(total: Node, write: Node, readers: dict[Node, list[Node]]) -> Node | None:
+    """Return what is added to a part where the sum is written to it; None if it is no such sum."""
+    if not isinstance(total, Node) or total.function is not np.add or readers[total] != [write]:
+        return None
+    lhs, rhs = total.parents()
+    for part, other in ((lhs, rhs), (rhs, lhs)):
+        if _is_same(part, write.args[1]) and other.shape == total.shape and part is not other:
+            return other
+    return None
+
+
+def _is_same(part: Node, other: Node) -> bool:
+    """Tell whether two nodes show the same part of one array."""
+    while part is not other and part.kind is other.kind is Kind.VIEW:
+        if part.function != other.function:
+            return False
+        (part,), (other,) = part.args, other.args
+    return part is other

@@ -52,12 +52,13 @@ def _lay_end_to_end(update: Node, memory: Memory) -> None:
 
 def _lay_in_place(write: Node, memory: Memory) -> None:
     """Have a part of a larger array lie where a write would copy it to."""
-    _, part, value = write.args
+    before, part, value = write.args
     if not isinstance(value, Node) or value.shape != part.shape:
         return
-    made, reader = value, write
+    made, reader, storage = value, write, memory.storage(write)
     if value.kind is Kind.VIEW and value.function.name == "transpose":
         (made,), reader = value.args, value
+    positions, whole = memory.positions, storage.owner
     if (
         made.kind in _WITH_ORDER
         and writes_anywhere(made)
@@ -65,7 +66,9 @@ def _lay_in_place(write: Node, memory: Memory) -> None:
         and memory.readers(made) == [reader]
         and value.dtype == write.dtype
         and memory.storage(value).is_free
-        and not memory.storage(write).escapes
+        # What is there before comes first, and so does the memory of an array that leaves.
+        and (write.detail or positions[before] < positions[made])
+        and (not storage.escapes or positions[whole] < positions[made])
     ):
         memory.storage(value).copied_by = write
 

@@ -100,7 +100,7 @@ class Memory:
             out = self.arena.take(shape, node.dtype).transpose(inverse(order))
         else:
             _, part, value = storage.copied_by.args
-            seen = part_seen(part, self.place(storage.copied_by.detail))
+            seen = part_seen(part, self.place(self.storage(storage.copied_by).owner))
             assert seen is not None
             out = seen if value is node else value.function.undone(node)(seen)
         self.arrays[node] = out

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 import numpy as np
 
 from tapetensor.compiler.plan.assembling import assemble
@@ -12,7 +9,6 @@ from tapetensor.compiler.plan.storage import SEEN, TAKES_OUT, made_of, owner, so
 from tapetensor.compiler.trace.node import Kind, Node, found_in
 from tapetensor.compiler.trace.operations import read_index, write_index
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.view import laid_out, lie_alike
 
 # Steps of these kinds have to run although nobody reads their results.
 _NEEDED = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
@@ -31,29 +27,45 @@ _NEVER_RAISE = frozenset(
      "stack", "std", "sum", "tensordot", "tile", "trace", "transpose", "trapezoid", "tril", "triu",
      "unwrap", "vander", "var", "vdot", "vstack", "where"}
 )  # fmt: skip
-# Steps of these kinds do not see in which order the elements of what they read lie in memory.
-_IN_ANY_ORDER = frozenset({Kind.ELEMENTWISE, Kind.VIEW, Kind.WRITE})
 # Steps of these kinds may raise, where values are wrong.
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 
 
-def scheduled(program: Program, leaving: list[Node]) -> tuple[list[Node], list[Node]]:
-    """Return the nodes that have to run, in order, and those that leave.
+def scheduled(program: Program, leaving: list[Node]) -> list[Node]:
+    """Return the nodes that have to run, in order.
 
     What changes state comes as late as it can.
     """
     acting = [one for one in program.nodes if one.kind in _NEEDED or _raises_for_some_values(one)]
     needed = made_of([*leaving, *acting])
     nodes = [node for node in program.nodes if node in needed]
-    copies = _needless_copies(nodes, leaving)
-    for node in nodes if copies else ():
+    nodes = _without_copies(nodes, leaving)
+    if assemble(nodes, leaving):
+        needed = made_of([*leaving, *acting])
+        nodes = [node for node in nodes if node in needed]
+    return _updates_last(nodes)
+
+
+def _without_copies(nodes: list[Node], leaving: list[Node]) -> list[Node]:
+    """Return the nodes without copies that something writes into, of what nobody reads later."""
+    owners: dict[Node, Node] = {}
+    last: dict[Node, Node] = {}
+    for node in nodes:
+        owners[node] = owners[node.args[0]] if node.kind in SEEN else node
         for parent in node.parents():
+            last[owners[parent]] = node
+    left = {owners[node] for node in leaving}
+    copies: dict[Node, Node] = {}
+    for node in nodes:
+        source = source_of(node) if node.detail is not None else None
+        if source is not None:
+            made = owners[source]
+            if made.kind in TAKES_OUT and last[made] is node and made not in left:
+                copies[node] = copies.get(source, source)
+        for parent in node.parents() if copies else ():
             if parent in copies:
                 node.read_instead(parent, copies[parent])
-    kept = [node for node in nodes if node not in copies]
-    leaving = [copies.get(node, node) for node in leaving]
-    assemble(kept, leaving)
-    return _updates_last(kept), leaving
+    return [node for node in nodes if node not in copies]
 
 
 def _raises_for_some_values(node: Node) -> bool:
@@ -119,50 +131,3 @@ def is_at_risk(schedule: list[Node]) -> bool:
             return True
         is_behind = is_behind or node.kind is Kind.UPDATE
     return False
-
-
-def _needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> dict[Node, Node]:
-    """Return the copies that nobody needs, each with what to read in its place.
-
-    These are copies of what nobody else reads, and those where nobody writes to the copy or to its
-    source any more.
-    """
-    sources = {node: source for node in nodes if (source := source_of(node)) is not None}
-    if not sources:
-        return {}
-    readers = Counter([parent for node in nodes for parent in node.parents()])
-    readers.update(leaving)
-    # The nodes that made the memory of each. To look for each on its own takes long in long chains.
-    owners: dict[Node, Node] = {}
-    for node in nodes:
-        owners[node] = owners[node.args[0]] if node.kind in SEEN else node
-    left = {owners[node] for node in leaving}
-    written: set[Node] = set()
-    copies: dict[Node, Node] = {}
-    # What leaves, or is read by steps that see in which order the elements lie in memory.
-    seen_in_order = set(leaving)
-    for node in reversed(nodes):
-        is_reshape = node.kind is Kind.VIEW and node.function.name == "reshape"
-        is_seen = node.kind in SEEN and node in seen_in_order
-        if is_reshape or is_seen or node.kind not in _IN_ANY_ORDER:
-            seen_in_order.update(node.parents())
-        if node.kind is Kind.WRITE:
-            written.add(owners[node])
-        source = sources.get(node)
-        if source is None or (source.shape, source.dtype) != (node.shape, node.dtype):
-            continue
-        if node in seen_in_order and not lie_alike(laid_out(source), laid_out(node)):
-            continue
-        is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
-        is_last = written.isdisjoint((node, owners[source])) and node not in left
-        # One that nothing else may share has a detail of its own.
-        is_own = node.detail is not None and not source.is_written_to
-        if (is_fresh and readers[source] == 1) or (is_last and not is_own):
-            copies[node] = source
-            # What is done to the copy, is done to its source now.
-            written.update({owners[source]} if node in written else ())
-            left.update({owners[source]} if node in left else ())
-    # In order, so that a copy of a copy leads to what is kept.
-    for node in [node for node in nodes if node in copies]:
-        copies[node] = copies.get(copies[node], copies[node])
-    return copies

@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.number import dummy, sum_of
+from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.placeholder import value_of
 from tapetensor.compiler.trace.refusals import trace_error
 
@@ -87,11 +87,6 @@ def _all_of(kinds: Any) -> Iterator[Any]:
         yield kinds
 
 
-@wraps(sum)
-def _sum(values: Any, /, start: Any = 0) -> Any:
-    return sum_of((start, *values))
-
-
 def _by_text(name: Any) -> None:
     if LISTENERS and isinstance(name, str):
         LISTENERS[-1][0](name)
@@ -123,7 +118,6 @@ _PAIRS: list[tuple[Any, Any]] = [
     (getattr, _get_attribute),
     (hasattr, _has_attribute),
     (setattr, _set_attribute),
-    (sum, _sum),
 ]
 # What stands for a built-in function, by its name and by its address.
 BY_NAME: dict[str, Any] = {one.__name__: other for one, other in _PAIRS}

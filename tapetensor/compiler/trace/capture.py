@@ -199,7 +199,7 @@ class Capture:
                 for key, array in arrays.items():
                     if type(array) is np.ndarray:
                         node = self.program.constant(array)
-                        arrays[key] = ArrayTracer.made(self.program, node, array)
+                        arrays[key] = ArrayTracer(self.program, node)
             return _REPLAY(steps, arrays, *args, **options)
 
         try:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy._core import _methods
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.rearranging import REARRANGED
+from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import Kind, Shape, found_in, shape_of_all
+from tapetensor.compiler.trace.node import Kind, Shape, found_in
 from tapetensor.compiler.trace.number import dummy
-from tapetensor.compiler.trace.operations import alike, select, unwritten
-from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import as_operand, computed_like
+from tapetensor.compiler.trace.operations import alike, select, unwritten, write_all
+from tapetensor.compiler.trace.refusals import check_writer, trace_error
+from tapetensor.compiler.trace.ufuncs import as_operand
 from tapetensor.compiler.trace.view import View
 
 # Whether `np.where` makes another number of one that is too large for the other choice.
@@ -35,10 +35,8 @@ VALUES_DECIDE = (
 
 
 def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayTracer:
-    wanted = np.broadcast_to(array.laid_out(), shape).shape
-    seen = array.viewed(View("broadcast_to", wanted), wanted)
-    seen.is_read_only = True
-    return seen
+    wanted = np.broadcast_to(shadow(array), shape).shape
+    return array.viewed(View("broadcast_to", wanted), wanted)
 
 
 def _constant(self: ArrayTracer, a: Any) -> Any:
@@ -51,14 +49,21 @@ def _constant(self: ArrayTracer, a: Any) -> Any:
 def _filled(
     fill: Callable[..., Array], self: ArrayTracer, a: ArrayTracer, *args: Any, **options: Any
 ) -> Any:
-    like = np.empty_like(a.laid_out(), *args, **options)
+    like = np.empty_like(shadow(a), *args, **options)
     # That of zeros is an empty text, and numbers of Python's that do not fit raise an error.
     constant = self.program.constant(fill(dtype=like.dtype))
     return self.wrap(self.program.broadcast(constant, like.shape), like)
 
 
+def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
+    check_writer()
+    if options or not isinstance(dst, Captured):
+        raise trace_error("np.copyto writes into an array; use np.where, which makes a new one")
+    dst.array.write(write_all, src)
+
+
 def _empty_like(self: ArrayTracer, prototype: ArrayTracer, *args: Any, **options: Any) -> Any:
-    like = np.empty_like(prototype.laid_out(), *args, **options)
+    like = np.empty_like(shadow(prototype), *args, **options)
     # A detail of its own keeps it from being merged with another such array.
     own = object()
     made = self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own)
@@ -71,7 +76,7 @@ def _full_like(
     if not isinstance(fill_value, Captured):
         fill = partial(np.full, np.shape(fill_value), fill_value)
         return _filled(fill, self, a, *args, **options)
-    like = np.empty_like(a.laid_out(), *args, **options)
+    like = np.empty_like(shadow(a), *args, **options)
     value: Any = fill_value.array.astype(like.dtype)
     return np.broadcast_to(value, like.shape).copy()
 
@@ -97,8 +102,7 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
         *[self.operand(one, dtype) for one in choices],
     )
     # Without axes, too, it is an array.
-    like = np.asarray(computed_like((mask, *choices), shape_of_all(operands)))
-    return self.wrap(self.program.elementwise(select, operands, dtype, like), like)
+    return self.wrap(self.program.elementwise(select, operands, dtype), np.empty(()))
 
 
 def _expand_dims(a: Any, axis: Any) -> Any:
@@ -111,6 +115,7 @@ def _expand_dims(a: Any, axis: Any) -> Any:
 REWRITTEN: dict[Any, Callable[..., Any]] = {
     **REARRANGED,
     np.expand_dims: _expand_dims,
+    np.ravel: lambda a, order="C": np.reshape(a, -1, order),
     # These call the method of their first argument.
     **{
         one: inspect.unwrap(one)
@@ -121,6 +126,7 @@ REWRITTEN: dict[Any, Callable[..., Any]] = {
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.asarray: _constant,
     np.broadcast_to: _broadcast_to,
+    np.copyto: _copyto,
     # An axis may be captured, too, whose value counts.
     np.size: lambda self, a, axis=None: np.size(dummy(a), axis),
     np.ones_like: partial(_filled, partial(np.ones, ())),
@@ -148,7 +154,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 # These write into their first argument.
 WRITING = frozenset(
-    {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
+    {np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
 )  # fmt: skip
 
 # The others show it where they are tried on two kinds of values.

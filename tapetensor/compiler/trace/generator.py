@@ -68,7 +68,8 @@ class GeneratorTracer(np.random.Generator, CapturedGenerator):
                 raise trace_error(f"rng.{name} gives no numbers; call it outside, and pass them")
             operands = (self.source, given, named)
             node = self.program.add(Kind.RANDOM, name, operands, result.shape, result.dtype)
-            array = ArrayTracer.made(self.program, node, drawn)
+            is_array = isinstance(drawn, np.ndarray)
+            array = ArrayTracer(self.program, node, is_scalar=not is_array)
             is_number = not isinstance(drawn, np.ndarray | np.generic)
             return NumberTracer(array) if is_number else array
 

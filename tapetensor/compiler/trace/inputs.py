@@ -156,7 +156,7 @@ class Inputs:
             tracer = self.input(array, local, where)
             if not array.shape:
                 self.guard(f"isinstance({local}, {self.bind(np.generic)})")
-            self.seen[id(array)] = tracer, local
+            self.seen[id(array)] = self.seen[id(tracer)] = tracer, local
             return tracer
         if array.dtype.hasobject:
             raise trace_error(f"{where} is an array of Python objects; make it a list of them")
@@ -173,7 +173,7 @@ class Inputs:
         node = self.program.add(Kind.INPUT, None, (), (), number.dtype, label=where)
         self.expressions[node] = f"{self.bind(number.__class__)}({expression})"
         if isinstance(value, np.generic):
-            return ArrayTracer.made(self.program, node)
+            return ArrayTracer(self.program, node, is_scalar=True)
         return NumberTracer(ArrayTracer(self.program, node))
 
     def walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:

@@ -87,8 +87,7 @@ class ArrayMethods(CapturedArray):
 
     def __copy__(self, *_: object) -> Any:
         """Return a copy, which lies in memory as this array does."""
-        whole: Any = self
-        return whole.copy("K")
+        return self.copy()
 
     __deepcopy__ = __copy__
 
@@ -164,12 +163,6 @@ class ArrayMethods(CapturedArray):
                     )
                 return self.capture_step(operator.pow, (self, other), {})
         return super().__pow__(other)
-
-    @override
-    def __ipow__(self, other: Any) -> Any:
-        """Take powers in place, by the function that the operator takes them by."""
-        is_known = other.__class__ in (int, float) and other in _POWERS and self.dtype.kind in "fc"
-        return _POWERS[other](self, out=self) if is_known else super().__ipow__(other)
 
     def __iter__(self) -> Iterator[Any]:
         """Return the parts along the first axis, each when it is asked for."""

@@ -50,10 +50,11 @@ class Kind:
     PART = NodeKind("part")
     """One of the arrays that a call returned."""
     WRITE = NodeKind("write")
-    """`function(view, ...)` writes into a view of an array and is that array afterwards.
+    """`function(part, ...)` writes into a part of an array and is that array afterwards.
 
-    The arguments are the array, the view, and what else the function takes. Where nothing was
-    written to those elements before, the detail is the node that made the array.
+    The arguments are the array, which nobody else reads later, the part, and what else the function
+    takes. What it writes may be computed in its place where there is a detail: whether nothing was
+    written to those elements before.
     """
     RANDOM = NodeKind("random")
     """A draw from a generator."""
@@ -85,7 +86,6 @@ class Node:
     Attributes:
         ndim: the number of axes.
         size: the number of elements.
-        layout: an array that shows how it lies in memory, once somebody has asked.
     """
 
     kind: NodeKind
@@ -99,7 +99,6 @@ class Node:
     place: Place | None
     ndim: int = field(init=False)
     size: int = field(init=False)
-    layout: Any = field(init=False, default=None)
     _parents: tuple[Node, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.refusals import NoAttributeError, trace_error
-from tapetensor.compiler.trace.view import memory_of_its_own
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -77,19 +76,6 @@ def _computed(function: Callable[..., Any], dtype: np.dtype[Any], operands: Any)
     first = next(one.array for one in operands if isinstance(one, NumberTracer))
     made = first.capture_step(_step(function, dtype), operands, {}, np.zeros((), dtype))
     return NumberTracer(made)
-
-
-def sum_of(numbers: tuple[Any, ...]) -> Any:
-    """Return what `sum` gives, which since Python 3.12 adds floats more exactly than one by one."""
-    kinds = set(map(type, numbers))
-    if NumberTracer not in kinds or not kinds <= {NumberTracer, int, float, bool}:
-        return _sum(*numbers)
-    is_floating = any(isinstance(one, float) for one in numbers)
-    return _computed(_sum, _FLOATING if is_floating else _INTEGER, numbers)
-
-
-def _sum(*numbers: Any) -> Any:
-    return sum(numbers[1:], numbers[0])
 
 
 @cache
@@ -210,4 +196,4 @@ def dummy(value: Any) -> Any:
     array: Any = value
     is_scalar = issubclass(array.__class__, np.generic)
     # Of a date, its class makes none without a unit.
-    return np.zeros((), array.dtype)[()] if is_scalar else array.laid_out(memory_of_its_own)
+    return np.zeros((), array.dtype)[()] if is_scalar else array.laid_out()

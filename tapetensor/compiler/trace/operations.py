@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,9 @@ def cast_to(dtype: DType) -> Any:
     return cast
 
 
-def cast_exactly(x: Any, dtype: Any, order: Any) -> Any:
+def cast_exactly(x: Any, dtype: Any) -> Any:
     """Cast to a dtype; numpy, from 2.4 on, raises an error for values that this would change."""
-    return x.astype(dtype, order, casting="same_value")
+    return x.astype(dtype, casting="same_value")
 
 
 # What raises is known by its module.
@@ -76,18 +76,6 @@ def write_all(array: Any, value: Any) -> None:
 def write_index(array: Any, index: Any, value: Any) -> None:
     """``array[index] = value``."""
     array[index] = value
-
-
-@cache
-def into(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function ``write(target, *args)``, by which one of numpy's writes there."""
-
-    def write(target: Array, *args: Any, **options: Any) -> Any:
-        return function(*args, out=target, **options)
-
-    write.__name__ = function.__name__
-    write.__module__ = getattr(function, "__module__", "")
-    return write
 
 
 @lru_cache(None, typed=True)

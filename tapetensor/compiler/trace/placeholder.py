@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Collection
-from functools import partial
 from threading import get_ident
 from typing import Any, Never
 
-import numpy as np
 from typing_extensions import override
 
 from tapetensor.compiler.trace.closed_list import Trusted, cure_for, is_refused, trusted_module
@@ -20,65 +18,14 @@ from tapetensor.compiler.trace.conversions import converting
 from tapetensor.compiler.trace.refusals import trace_error
 
 # What reads or computes with an object by the syntax of Python, but for ``is``.
-_USES = [
-    "call",
-    "bool",
-    "len",
-    "iter",
-    "next",
-    "contains",
-    "getitem",
-    "setitem",
-    "delitem",
-    "enter",
-    "exit",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "hash",
-    "str",
-    "repr",
-    "format",
-    "int",
-    "float",
-    "index",
-    "complex",
-    "neg",
-    "pos",
-    "abs",
-    "invert",
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "truediv",
-    "rtruediv",
-    "floordiv",
-    "rfloordiv",
-    "mod",
-    "rmod",
-    "pow",
-    "rpow",
-    "matmul",
-    "rmatmul",
-    "and",
-    "rand",
-    "or",
-    "ror",
-    "xor",
-    "rxor",
-    "lshift",
-    "rlshift",
-    "rshift",
-    "rrshift",
-    "setattr",
-    "delattr",
-]
+_USES = (
+    "call", "bool", "len", "iter", "next", "contains", "getitem", "setitem", "delitem", "enter",
+    "exit", "eq", "ne", "lt", "le", "gt", "ge", "hash", "str", "repr", "format", "int", "float",
+    "index", "complex", "neg", "pos", "abs", "invert", "add", "radd", "sub", "rsub", "mul",
+    "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "pow", "rpow",
+    "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift",
+    "rrshift", "setattr", "delattr",
+)  # fmt: skip
 _PARTS = ("_cure", "_thread", "_value", "_where")
 
 
@@ -167,7 +114,7 @@ class ModuleView(types.ModuleType):
             return Placeholder(found, where, cure_for(name, own["_module"].__name__))
         if isinstance(found, types.ModuleType):
             return view_of(found, where, own["_trusts"])
-        return converting(seeded(found))
+        return converting(found)
 
     @override
     def __setattr__(self, name: str, value: Any) -> None:
@@ -188,24 +135,3 @@ def view_of(module: types.ModuleType, where: str, trusts: Collection[str] = ()) 
         root = module.__name__.partition(".")[0]
         return Placeholder(module, where, cure_for(module.__name__, root))
     return ModuleView(module, row, trusts)
-
-
-# What makes a generator, or the beginning of one, from a seed.
-_SEEDED = {
-    id(getattr(np.random, name)): getattr(np.random, name)
-    for name in ("default_rng", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-}
-
-
-def seeded(value: Any) -> Any:
-    """Return what stands for what makes a generator: it refuses to do so without a seed."""
-    return partial(_with_seed, value) if id(value) in _SEEDED else value
-
-
-def _with_seed(make: Callable[..., Any], seed: Any = None, *others: Any) -> Any:
-    if seed is None:
-        raise trace_error(
-            "a random generator without a seed is made, which would be another one at every call; "
-            "make it outside, and pass it as an argument"
-        )
-    return make(value_of(seed), *others)

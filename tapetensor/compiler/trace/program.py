@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from threading import get_ident
 from typing import Any, Literal, TypeAlias
 
@@ -15,14 +14,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import DType, Kind, Node, NodeKind, Shape, shape_of_all
 from tapetensor.compiler.trace.operations import cast_to
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.view import (
-    View,
-    inverse,
-    is_in_order,
-    laid_out,
-    order_of,
-    seen_order,
-)
+from tapetensor.compiler.trace.view import View, inverse, laid_out
 from tapetensor.pictures import users_place
 
 # What runs groups of nodes.
@@ -57,7 +49,6 @@ class Program:
         self.backend = backend
         self.prefers_steps = prefers_steps
         self._thread = get_ident()
-        self._filters, self._warned = warnings.filters, _warnings_as_they_are()
         self._errors = None if errors_raise() else _state_of_errors()
         self._answers = _answers()
         self.ignored: set[str] = set()
@@ -100,11 +91,6 @@ class Program:
             answers = _answers().items()
             before = self._answers
             self.ignored |= {one for one, answer in answers if answer == "ignore" != before[one]}
-        if warnings.filters is not self._filters and _warnings_as_they_are() != self._warned:
-            raise trace_error(
-                "within the function warnings are made errors, or are recorded, which a replay "
-                "would not repeat; do so around the call"
-            )
         if dtype.hasobject and kind is not Kind.INPUT:
             raise trace_error(
                 "an array of Python objects cannot be traced; make numbers of them outside"
@@ -144,47 +130,25 @@ class Program:
             return array
         known = self._snapshots.get(id(array))
         if known is None or known[1].tobytes() != array.tobytes():
-            copy = array.copy("K")
-            if array.ndim == 1 and array.strides != copy.strides:
-                # numpy adds products in another order where elements have gaps, or are reversed.
-                copy = np.repeat(copy, 2)[:: 2 if array.strides > (0,) else -2]
-                copy[...] = array
-            known = self._snapshots[id(array)] = array, copy
+            known = self._snapshots[id(array)] = array, array.copy()
         return known[1]
 
-    def elementwise(
-        self,
-        function: Any,
-        operands: tuple[Node, ...],
-        dtype: DType,
-        like: Any = None,
-    ) -> Node:
-        """Add a function of elements.
-
-        It lies in memory in the order of `like`, where that is an array, and else in C order.
-        """
+    def elementwise(self, function: Any, operands: tuple[Node, ...], dtype: DType) -> Node:
+        """Add a function of elements."""
         shape = shape_of_all(operands)
-        if isinstance(like, np.ndarray) and not like.flags.c_contiguous:
-            return self._reordered(function, operands, seen_order(like), shape, dtype)
-        kinds = {operand.kind for operand in operands}
-        if kinds == {Kind.CONSTANT} and math.prod(shape) <= _SMALL:
+        orders = {_order_of(one) for one in operands if one.shape == shape != ()}
+        order = orders.pop() if len(orders) == 1 else None
+        if order is not None:
+            return self._reordered(function, operands, order, shape, dtype)
+        if {one.kind for one in operands} == {Kind.CONSTANT} and math.prod(shape) <= _SMALL:
             with np.errstate(all="ignore"):
                 folded = function(*[operand.detail for operand in operands])
             return self.constant(np.asarray(folded, dtype, order="C"))
         return self.add(Kind.ELEMENTWISE, function, operands, shape, dtype)
 
     def reduce(self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType) -> Node:
-        """Add a reduction over `axes`, which stay with size 1, in the order of the memory."""
+        """Add a reduction over `axes`, which stay with size 1."""
         shape = tuple([1 if axis in axes else size for axis, size in enumerate(operand.shape)])
-        order = order_of(operand)
-        if order is not None:
-            # The order of the result has a say in which elements numpy adds first.
-            back = inverse(order)
-            turned = tuple([operand.shape[axis] for axis in back])
-            inner = self.view(View("transpose", back), operand, turned)
-            axes = tuple(sorted([order[axis] for axis in axes]))
-            reduced = self.reduce(ufunc, inner, axes, dtype)
-            return self.view(View("transpose", order), reduced, shape)
         if operand.kind is Kind.CONSTANT and operand.size <= _SMALL:
             with np.errstate(all="ignore"):
                 known = ufunc.reduce(operand.detail, axes, dtype, keepdims=True)
@@ -201,7 +165,8 @@ class Program:
     ) -> Node:
         """Add a function of elements, on operands with their axes in the order of their memory.
 
-        `order` is how the axes of that memory are seen; the result is seen the same way.
+        `order` is how the axes of that memory are seen; the result is seen the same way. To read
+        memory across takes several times as long.
         """
         back = inverse(order)
         turned: list[Node] = []
@@ -229,20 +194,35 @@ class Program:
                 return self.view(merged, base, shape)
         return self.add(Kind.VIEW, function, (operand,), shape, operand.dtype)
 
-    def in_order_of(self, operand: Node, array: Array) -> Node:
-        """Return `operand`, or a copy of it that lies in memory in the order of an array."""
-        if array.flags.c_contiguous and is_in_order(operand):
-            return operand
-        dense = np.empty_like(array, operand.dtype)
-        if laid_out(operand).strides == dense.strides:
-            return operand
-        return self.elementwise(cast_to(dense.dtype), (operand,), dense.dtype, dense)
+    def write(
+        self, whole: Node, views: Iterable[tuple[View, Shape]], function: Any, args: Iterable[Any]
+    ) -> Node:
+        """Add what becomes of an array when a function writes into what some views show of it.
+
+        The array itself stays as it is: a copy of it, with a detail of its own that keeps it from
+        being merged with another, is written into. Where nobody reads the array later, the copy
+        lies in its memory, and costs nothing.
+        """
+        cast, own = cast_to(whole.dtype), object()
+        whole = part = self.add(Kind.ELEMENTWISE, cast, (whole,), whole.shape, whole.dtype, own)
+        for view, shape in views:
+            part = self.view(view, part, shape)
+        return self.add(Kind.WRITE, function, (whole, part, *args), whole.shape, whole.dtype)
 
     def broadcast(self, operand: Node, shape: Shape) -> Node:
         """Add `operand` repeated to `shape`."""
         if operand.shape == shape:
             return operand
         return self.view(View("broadcast_to", shape), operand, shape)
+
+
+def _order_of(operand: Node) -> Shape | None:
+    """Return the order in which the axes of memory are seen, where that is another."""
+    is_turned = operand.kind is Kind.VIEW and operand.function.name == "transpose"
+    if not is_turned or laid_out(operand).flags.c_contiguous:
+        return None
+    order: Shape = operand.function.parameter
+    return order
 
 
 # Within np.errstate it gives another object. To ask np.geterr would take 20 times as long.
@@ -269,12 +249,6 @@ def errors_raise() -> bool:
 # Where errors raise from the start, that is no usual state.
 if not errors_raise():
     _USUAL_STATE = _state_of_errors()
-
-
-def _warnings_as_they_are() -> tuple[Any, ...]:
-    """Return who shows warnings, and which are errors."""
-    errors = [one for one in warnings.filters if one[0] == "error"]
-    return getattr(warnings, "_showwarnmsg_impl", None), errors
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from inspect import unwrap
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from typing_extensions import override
@@ -14,22 +14,15 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.functions import is_basic, shaped, with_dots
-from tapetensor.compiler.trace.methods import known_place
-from tapetensor.compiler.trace.node import (
-    Keywords,
-    Kind,
-    Node,
-    Shape,
-    found_in,
-    replaced,
-    shape_of_all,
-)
+from tapetensor.compiler.trace.methods import ArrayMethods, known_place
+from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operands import Operands
 from tapetensor.compiler.trace.operations import (
     cast_exactly,
     cast_to,
     copied,
+    item,
+    number_of,
     read_index,
     run_pullbacks,
     write_all,
@@ -38,65 +31,42 @@ from tapetensor.compiler.trace.operations import (
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import check_writer, trace_error
 from tapetensor.compiler.trace.trial import capture_by_trial, capture_function
-from tapetensor.compiler.trace.ufuncs import captured, computed_like, yields_to
-from tapetensor.compiler.trace.view import (
-    Memory,
-    View,
-    inverse,
-    is_dense,
-    laid_out,
-    lying,
-    seen_order,
-)
+from tapetensor.compiler.trace.ufuncs import captured, yields_to
+from tapetensor.compiler.trace.view import View, is_in_order, laid_out, lying
 from tapetensor.errors import TraceError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 
-class Part(NamedTuple):
-    """Where a view comes from: of which array, and how that is seen."""
+class ArrayTracer(ArrayMethods):
+    """Stands for an array, or a scalar of numpy's, while a function is captured.
 
-    array: ArrayTracer
-    view: View
-
-
-class ArrayTracer(Operands):
-    """Stands for an array while a function is captured.
-
-    Views see what is written into the array that they view, and the other way round, as numpy's do.
+    Only the library's own kernels write into one: it stands for another value then, and so does the
+    array that it is a view of, with all views of that.
 
     Args:
         program: where it puts what it captures.
-        node: the value that it stands for; a write replaces it, in a view that of the base.
-        part: of which other array it is a view, if it is one.
+        node: the value that it stands for.
+        is_scalar: whether numpy has a scalar in its place.
+        base: the array that it is a view of, and how that is seen, if it is a view.
     """
 
-    __slots__ = (
-        "_class",
-        "_is_scalar",
-        "_node",
-        "_seen",
-        "came_in",
-        "is_read_only",
-        "part",
-        "program",
-    )
+    __slots__ = ("_class", "_node", "_seen", "base", "is_scalar", "program")
 
-    def __init__(self, program: Program, node: Node, part: Part | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        node: Node,
+        *,
+        is_scalar: bool = False,
+        base: tuple[ArrayTracer, View] | None = None,
+    ) -> None:
         self.program = program
         self._node = node
-        self.part = part
-        # The value of the other array that the node is a part of.
-        self._seen = None if part is None else part.array.node
-        # Whether the caller holds the same memory, or some object that lasts.
-        self.came_in = True
-        # Whether numpy has a scalar in its place, which nobody can write into.
-        self._is_scalar, self._class = False, np.ndarray
-        # Whether numpy refuses to write into it.
-        self.is_read_only: bool = part is not None and part.array.is_read_only
-
-    def _set_scalar(self, is_scalar: bool) -> None:
-        self._is_scalar = is_scalar
-        self._class = self.dtype.type if is_scalar else np.ndarray
+        self.base = base
+        # The value of the base that the node is a view of.
+        self._seen = None if base is None else base[0].node
+        self.is_scalar = is_scalar
+        self._class = node.dtype.type if is_scalar else np.ndarray
 
     # These are asked for so often that the frames of functions in Python would take most of the
     # time. What it stands for is its class, as programs ask: ``isinstance(x, np.ndarray)``.
@@ -105,17 +75,15 @@ class ArrayTracer(Operands):
     dtype: Any = property(attrgetter("_node.dtype"))
     ndim: Any = property(attrgetter("_node.ndim"))
     size: Any = property(attrgetter("_node.size"))
-    is_scalar: Any = property(attrgetter("_is_scalar"), _set_scalar)
 
     @property
     @override
     def node(self) -> Node:
         """The value that it stands for at the moment."""
-        self.program.check_thread()
-        if self.part is not None and self.part.array.node is not self._seen:
-            base = self.part.array
-            self._node = self.program.view(self.part.view, base.node, self._node.shape)
-            self._seen = self.part.array.node
+        if self.base is not None and self.base[0].node is not self._seen:
+            array, view = self.base
+            self._node = self.program.view(view, array.node, self.shape)
+            self._seen = array.node
         return self._node
 
     @property
@@ -134,29 +102,26 @@ class ArrayTracer(Operands):
     def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> ArrayTracer:
         """Return the elements under another shape, in C order where no other is asked for."""
         wanted = shape[0] if len(shape) == 1 else shape
+        if order not in ("C", "F"):
+            raise trace_error(
+                f"elements are read in the order {order!r} of memory, which is another one in a "
+                'plan; write order="C" or "F"'
+            )
         if order != "C" or copy is not None:
             named = {"order": order, "copy": copy}
             found: ArrayTracer = capture_by_trial(self, np.reshape, (self, wanted), named)
             return found
-        array, seen = self.laid_out(), self
-        try:
-            known = array.reshape(wanted, copy=False).shape
-        except ValueError:
-            known = shadow(self).reshape(wanted).shape
-            # A copy does not see what is written into its base later, nor the other way round.
-            seen = self.copy()
-        return seen.viewed(View("reshape", known), known)
+        known = shadow(self).reshape(wanted).shape
+        if not is_in_order(self.node):
+            seen = laid_out(self.node)
+            if not np.may_share_memory(seen, seen.reshape(known)):
+                # A copy does not see what is written into its base later.
+                return self.in_order().reshape(known)
+        return self.viewed(View("reshape", known), known)
 
     @override
-    def laid_out(self, *memory: Memory) -> Array:
-        views, root = list[View](), self
-        while root.part is not None:
-            views.append(root.part.view)
-            root = root.part.array
-        shown = laid_out(root.node, *memory)
-        for view in reversed(views):
-            shown = view(shown)
-        return shown
+    def laid_out(self) -> Array:
+        return laid_out(self.node)
 
     @override
     def astype(
@@ -164,47 +129,42 @@ class ArrayTracer(Operands):
         copy: bool = True,
     ) -> ArrayTracer:  # fmt: skip
         # This raises what numpy raises.
-        wanted = np.empty(0, self.dtype).astype(dtype, casting=casting).dtype
-        order = order or "K"
+        wanted = np.empty(0, self.dtype).astype(dtype, order, casting=casting).dtype
         if wanted == self.dtype:
-            flags = self.laid_out().flags
-            lies_so = {"K": True, "A": flags.forc, "C": flags.c_contiguous, "F": flags.f_contiguous}
-            return self.copy(order) if copy or not lies_so[order] else self
+            return self.copy() if copy else self
         if casting == "same_value":
-            checked: ArrayTracer = self.capture_step(cast_exactly, (self, wanted, order), {})
+            checked: ArrayTracer = self.capture_step(cast_exactly, (self, wanted), {})
             return checked
-        like = self._copied_like(order)
-        return self.wrap(
-            self.program.elementwise(cast_to(wanted), (self.node,), wanted, like), like
-        )
+        node = self.program.elementwise(cast_to(wanted), (self.node,), wanted)
+        return ArrayTracer(self.program, node, is_scalar=self.is_scalar)
 
     @override
     def copy(self, order: Any = "C") -> ArrayTracer:
-        """Return a copy; writing into either array replaces only its own value."""
-        node = self.node
-        if node.is_written_to or not is_dense(node):
-            node = self.fresh()
-        return self.wrap(node, self._copied_like(order or "C"))
+        """Return a copy, in which elements that are repeated have places of their own."""
+        if not is_in_order(self.node) and 0 in laid_out(self.node).strides:
+            return self.in_order()
+        return self.as_scalar(self.is_scalar)
 
-    def _copied_like(self, order: Any) -> Any:
-        """Return what numpy has in the place of a copy, elements aside."""
-        return np.empty_like(self.laid_out(), order=order)[() if self.is_scalar else ...]
+    def in_order(self) -> ArrayTracer:
+        """Capture a copy in C order."""
+        node = self.node
+        node = self.program.add(
+            Kind.ELEMENTWISE, cast_to(node.dtype), (node,), node.shape, node.dtype
+        )
+        return ArrayTracer(self.program, node)
 
     def as_scalar(self, is_scalar: bool = True) -> ArrayTracer:
         """Return a copy, which numpy has as a scalar, or as an array without axes."""
-        made = self.copy()
-        made.is_scalar = is_scalar
-        return made
+        return ArrayTracer(self.program, self.node, is_scalar=is_scalar)
 
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
         self._check_no_fields()
         index = replaced(index, known_place)
         if is_basic(index):
-            whole = dummy(self) if self.is_scalar else lying(self.shape, self.dtype, None)
+            whole = dummy(self) if self.is_scalar else shadow(self)
             like = whole[index]
             seen = self.viewed(View("index", with_dots(index)), like.shape)
-            # A scalar sees no writes.
             return seen.as_scalar() if isinstance(like, np.generic) else seen
         if any(one.dtype.kind == "b" for one in found_in(index, ArrayTracer)):
             raise trace_error(
@@ -222,65 +182,50 @@ class ArrayTracer(Operands):
         self._check_no_fields()
         check_writer()
         index = replaced(index, known_place)
-        if not is_basic(index):
+        if is_basic(index):
+            target = self[with_dots(index)]
+            # Otherwise it is the second half of ``array[index] += ...``, which has written it.
+            if not (isinstance(value, ArrayTracer) and value.node is target.node):
+                target.write(write_all, value)
+        else:
             self.write(write_index, index, value)
-            return
-        target = self[with_dots(index)]
-        # Otherwise it is the second half of ``array[index] += ...``: the values are there already.
-        if not (isinstance(value, ArrayTracer) and value.node is target.node):
-            target.write(write_all, value)
 
     def _check_no_fields(self) -> None:
         if self.dtype.names is not None:
             raise trace_error("an array with fields cannot be traced; pass its fields as arrays")
 
-    def _owner(self) -> ArrayTracer:
-        """Return the array that holds the elements of this view; refuse what the user writes."""
-        check_writer()
-        return self.root()
-
     @override
     def write(self, function: Callable[..., Any], *args: Any) -> None:
-        owner: ArrayTracer = self._owner()
-        if owner._node.kind is not Kind.WRITE:
-            owner.move()
-        nodes = (owner._node, self.node, *replaced(args, self.unordered))
-        owner._hold(self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype))
+        check_writer()
+        nodes = replaced(args, self.unwrapped)
+        views, whole = list[tuple[View, Shape]](), self
+        while whole.base is not None:
+            views.append((whole.base[1], whole.shape))
+            whole = whole.base[0]
+        whole.becomes(self.program.write(whole.node, views[::-1], function, nodes))
 
-    def _hold(self, node: Node) -> None:
-        """Stand for another value from now on, and the array of which it is a part, too."""
-        self._node = node
-
-    def fresh(self) -> Node:
-        """Capture a copy into memory of its own, which no equal value shares."""
-        node, copy = self.node, cast_to(self.dtype)
-        return self.program.add(
-            Kind.ELEMENTWISE, copy, (node,), node.shape, node.dtype, detail=object()
-        )
-
-    def becomes(self, node: Node) -> bool:
-        """Replace all elements, those of the base of a view, too; return False if it has others."""
-        self._owner()
-        if self.part is not None:
-            base = self.part.array
-            whole = self.part.view.undone(base.node)
-            return whole is not None and base.becomes(self.program.view(whole, node, base.shape))
-        like = self.laid_out()
-        self._hold(node)
-        self.lies_as(like)
-        return True
+    def becomes(self, node: Node) -> None:
+        """Stand for another value, given what the elements of all of it are."""
+        if self.base is None:
+            self._node = node
+            return
+        array, view = self.base
+        whole = view.undone(array.node)
+        if whole is None:
+            self.write(write_all, ArrayTracer(self.program, node))
+        else:
+            array.becomes(self.program.view(whole, node, array.shape))
 
     @override
     def capture_elementwise(
         self, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> ArrayTracer:
         operands = tuple([self.operand(one, self.dtype) for one in args])
-        like = computed_like(args, shape_of_all(operands))
-        return self.wrap(self.program.elementwise(function, operands, self.dtype, like), like)
+        return self.wrap(self.program.elementwise(function, operands, self.dtype))
 
     @override
     def capture_by_rows(self, ufunc: np.ufunc, axes: Shape) -> ArrayTracer:
-        return self.wrap(self.program.by_rows(ufunc, self.ordered(), axes))
+        return self.wrap(self.program.by_rows(ufunc, self.node, axes))
 
     @override
     def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
@@ -299,7 +244,7 @@ class ArrayTracer(Operands):
             )
         args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
-        return self._parts(node, [lying(one.shape, one.dtype, None)[()] for one in gradients])
+        return self._parts(node, [lying(one.shape, one.dtype)[()] for one in gradients])
 
     @override
     def capture_step(
@@ -345,7 +290,7 @@ class ArrayTracer(Operands):
         arrays = [one for one in operands if one.dtype.kind == "f"]
         # What a kernel returns is no array, and goes on to its pullbacks as it is.
         whole = add(Kind.CALL, unwrap(kernel), (*nodes, Keywords()), (), truth)
-        (output,) = self._parts(whole, [lying(shape, arrays[0].dtype, None)])
+        (output,) = self._parts(whole, [lying(shape, arrays[0].dtype)])
 
         def cotangents(needed: Needed, g: Any) -> list[Any]:
             if not isinstance(g, ArrayTracer) or self.prefers_steps:
@@ -360,23 +305,10 @@ class ArrayTracer(Operands):
             held = whole, self.unwrapped(g), needed, *nodes, Keywords()
             found = add(Kind.CALL, run_pullbacks, held, (), truth)
             wanted = [one for one, is_needed in zip(arrays, needed, strict=True) if is_needed]
-            parts = iter(self._parts(found, [lying(x.shape, x.dtype, None) for x in wanted]))
+            parts = iter(self._parts(found, [lying(x.shape, x.dtype) for x in wanted]))
             return [next(parts) if is_needed else None for is_needed in needed]
 
         return output, JointPullbacks((True,) * len(arrays), cotangents)
-
-    def lies_as(self, array: Array) -> None:
-        """Lie in memory in the order of another array."""
-        self._node = self.program.in_order_of(self._node, array)
-
-    @override
-    def ordered(self) -> Node:
-        root = self.root()
-        node = root.node
-        if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
-            # It has elements of its own to numpy, which adds them in another order.
-            root._hold(self.program.constant(node.detail.copy()))  # noqa: SLF001  # of its class
-        return self.node
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
@@ -415,54 +347,50 @@ class ArrayTracer(Operands):
         return capture_function(self, function, args, options)
 
     def wrap(self, node: Node, like: Any = None) -> ArrayTracer:
-        """Return the array that stands for a node, as `made` does."""
-        return self.made(self.program, node, like)
-
-    @classmethod
-    def made(cls, program: Program, node: Node, like: Any = None) -> ArrayTracer:
-        """Return the array or the scalar that stands for a node, in memory of its own.
+        """Return what stands for a node.
 
         Args:
-            program: the program that computes it.
             node: its value.
-            like: what numpy has in its place, elements aside; without, an array as the program has
-                it, or a scalar where there are no axes.
+            like: what numpy has in its place, elements aside; without, a scalar where there are no
+                axes.
         """
-        made = cls(program, node)
-        made.came_in = False
-        if node.shape == () and not isinstance(like, np.ndarray):
-            made.is_scalar = True
-        if isinstance(like, np.ndarray):
-            made.lies_as(like)
-        return made
-
-    def root(self) -> ArrayTracer:
-        """Return the array whose memory this one shows."""
-        root = self
-        while root.part is not None:
-            root = root.part.array
-        return root
-
-    def move(self) -> None:
-        """Lie in memory that no other value shares, in the same order."""
-        seen = seen_order(self.laid_out())
-        turned = self.transpose(inverse(seen)).fresh()
-        self._node = self.program.view(View("transpose", seen), turned, self.shape)
+        is_scalar = node.shape == () and not isinstance(like, np.ndarray)
+        return ArrayTracer(self.program, node, is_scalar=is_scalar)
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
-        """Return a view of this array; of a scalar, a view of an array that holds it."""
-        base = self.as_scalar(False) if self.is_scalar else self
-        node = self.program.view(view, base.node, shape)
-        seen = ArrayTracer(self.program, node, Part(base, view))
-        if self.is_scalar and shape == () and view.name in ("reshape", "transpose"):
-            seen.is_scalar = True
-        return seen
+        """Return a view of this array; that of a scalar may be one, too."""
+        node = self.program.view(view, self.node, shape)
+        is_scalar = self.is_scalar and shape == () and view.name in ("reshape", "transpose")
+        base = None if is_scalar else (self, view)
+        return ArrayTracer(self.program, node, is_scalar=is_scalar, base=base)
 
     @override
     def read_only(self) -> ArrayTracer:
-        seen = self.viewed(View("reshape", self.shape), self.shape)
-        seen.is_scalar, seen.is_read_only = False, True
-        return seen
+        return self.as_scalar(False)
+
+    def operand(self, value: Any, dtype: DType) -> Node:
+        """Return the node of an operand; a plain number becomes one of `dtype`."""
+        if isinstance(value, ArrayTracer):
+            return value.node
+        if isinstance(value, NumberTracer):
+            number = value.array
+            if dtype.kind in "iu" and dtype != number.dtype:
+                # numpy refuses an integer of Python's that does not fit.
+                number = self.capture_step(number_of(dtype), (value,), {})
+            return number.astype(dtype).node
+        if isinstance(value, np.ndarray):
+            return self.program.constant(self.program.snapshot(value))
+        return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
+
+    def unwrapped(self, value: Any) -> Any:
+        """Return an argument of a step: a node, a number as Python's own, or what it is."""
+        if isinstance(value, NumberTracer):
+            # With Python's numbers results have other dtypes than with numpy's.
+            nodes = (value.array.node, Keywords())
+            return self.program.add(Kind.CALL, item, nodes, (), value.array.dtype)
+        if isinstance(value, ArrayTracer):
+            return value.node
+        return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
     @override
     def refusal(self, what: str) -> TraceError:

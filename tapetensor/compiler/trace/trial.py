@@ -25,9 +25,8 @@ from tapetensor.compiler.trace.functions import (
 )
 from tapetensor.compiler.trace.node import Kind, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.operations import copied, into, looks
-from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.ufuncs import written
+from tapetensor.compiler.trace.operations import copied, looks
+from tapetensor.compiler.trace.refusals import check_writer, trace_error
 from tapetensor.compiler.trace.view import lying
 
 if TYPE_CHECKING:
@@ -96,16 +95,13 @@ def capture_by_trial(
     on other values shows whether shapes depend on them.
     """
     name = f"np.{function.__name__}"
-    if function in WRITING:
-        written(args[0], function, args[1:], options, name)
-        return None
+    if function in WRITING or options.get("out") is not None:
+        check_writer()
+        raise trace_error(f"{name} writes into an array; use what a function returns")
     if function in SHAPE_DEPENDS_ON_VALUES:
         raise trace_error(VALUES_DECIDE.format(name))
     if function in _READING:
         raise trace_error(f"{name} reads values or memory; return the array, and call it outside")
-    if options.get("out") is not None:
-        rest = {key: value for key, value in options.items() if key != "out"}
-        return written(options["out"], into(function), args, rest, name)
     args, options = replaced((args, options), _known_scalar)
     joined = _joined(function, *args, **options) if function in _JOINING else None
     if joined is not None:
@@ -146,7 +142,7 @@ def _joined(function: Any, arrays: Any, axis: Any = 0, *others: Any, **options: 
         return None
     total = sum([one[place] for one in shapes])
     dtype = np.result_type(*[one.dtype for one in arrays])
-    return lying((*shapes[0][:place], total, *shapes[0][place + 1 :]), dtype, None)
+    return lying((*shapes[0][:place], total, *shapes[0][place + 1 :]), dtype)
 
 
 def _tried(

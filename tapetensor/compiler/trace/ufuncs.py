@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arrays.stand_ins import Captured, CapturedArray
-from tapetensor.compiler.trace.node import (
-    DType,
-    Keywords,
-    Kind,
-    Node,
-    Shape,
-    found_in,
-    repeated_shape,
-    shape_of_all,
-)
+from tapetensor.arrays.stand_ins import Captured
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, repeated_shape
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
-from tapetensor.compiler.trace.operations import into
 from tapetensor.compiler.trace.refusals import check_writer, trace_error
-from tapetensor.compiler.trace.view import View, is_in_order, lying
+from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
@@ -40,7 +29,7 @@ def captured(
     inputs: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Capture a method of a ufunc, whose result may go into an array."""
+    """Capture a method of a ufunc."""
     classes = dict.fromkeys(map(type, (self, *inputs, *options.get("out", ()))))
     # Mostly all are of one.
     if len(classes) > 1 and any(map(yields_to, classes)):
@@ -48,22 +37,19 @@ def captured(
     out, *others = options.pop("out", (None,))
     name, is_call = f"np.{ufunc.__name__}", method == "__call__"
     called_method = ufunc if is_call else getattr(ufunc, method)
-    if any(one is not None for one in others) or (out is not None and ufunc.nout > 1):
-        raise trace_error(
-            f"{name} with several arrays as out cannot be traced; write x[...] = of each result"
-        )
+    if method == "at":
+        inputs[0].write(ufunc.at, *inputs[1:])
+        return None
+    if out is not None or others:
+        check_writer()
+        if others:
+            raise trace_error(f"{name} writes into several arrays; use what it returns")
     if options.get("where") is True:
         del options["where"]
-    is_masked = "where" in options and (is_call or method == "outer")
-    if is_masked and out is None and ufunc.signature is None:
+    if "where" in options and (is_call or method == "outer"):
         raise trace_error(
-            f"{name} with where leaves elements unwritten; give it out=np.zeros_like(...)"
+            f"{name} with where leaves elements unwritten; write np.where(mask, a, b)"
         )
-    if method == "at":
-        written(inputs[0], ufunc.at, inputs[1:], {}, name)
-        return None
-    if out is not None and (is_masked or not is_call):
-        return written(out, into(called_method), inputs, options, name)
     if is_call:
         if len(classes) > 1:
             inputs = tuple(map(as_operand, inputs))
@@ -75,10 +61,10 @@ def captured(
             raise trace_error(f"{name} of Python objects cannot be traced; make numbers of them")
     if is_call and not options.keys() - {"order"}:
         try:
-            result = called(self, ufunc, inputs, out)
+            result = called(self, ufunc, inputs)
         except (ValueError, IndexError):
             # This raises what numpy raises.
-            ufunc(*map(dummy, inputs), out=None if out is None else _writable(out))
+            ufunc(*map(dummy, inputs))
             raise
     elif method == "reduce" and not {"where", "initial"} & options.keys():
         result = reduced(self, ufunc, *inputs, **options)
@@ -86,16 +72,8 @@ def captured(
         result = self.capture_step(called_method, inputs, options)
     if out is None:
         return result
-    target: Any = out
-    is_array = isinstance(out, CapturedArray) and not issubclass(out.__class__, np.generic)
-    fits = is_array and not options and out.shape == result.shape
-    if not fits or not np.can_cast(result.dtype, out.dtype, "same_kind"):
-        return written(out, into(ufunc), inputs, options, name)
-    node = result.node
-    if node.dtype != out.dtype or not is_in_order(node):
-        node = result.astype(out.dtype).node
-    if not target.becomes(node):
-        target.write(into(ufunc), *inputs)
+    made: Any = np.broadcast_to(result.astype(out.dtype, casting="same_kind"), out.shape)
+    out.becomes(made.node)
     return out
 
 
@@ -140,41 +118,11 @@ def _holds(kind: DType, value: int) -> bool:
     return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
 
 
-def written(target: Any, write: Any, args: Any, options: dict[str, Any], name: str) -> Any:
-    """Capture ``write(target, *args, **options)``, by which numpy writes into an array.
-
-    What is returned is the array, or its element where numpy returns that.
-    """
-    check_writer()
-    if not isinstance(target, CapturedArray):
-        raise trace_error(f"{name} writes what is captured into an array of numpy's")
-    arrays: Iterable[Any] = found_in((args, options), CapturedArray)
-    for one in arrays:
-        one.ordered()
-    target.write(write, *args, *([Keywords(options)] if options else []))
-    return target
-
-
-def _shown(value: Any) -> Any:
-    """Return an operand, or an array that lies in memory as one that is captured."""
-    return value.laid_out() if isinstance(value, CapturedArray) else value
-
-
-def _writable(target: Any) -> Any:
-    zeros = dummy(target)
-    # The values of a constant stay as they are.
-    return np.zeros_like(zeros) if isinstance(zeros, np.ndarray) else zeros
-
-
-def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
-    """Capture a call of a ufunc, whose result takes the order of `out` where there is one."""
+def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    """Capture a call of a ufunc."""
     if ufunc.nout != 1:
         return self.capture_step(ufunc, inputs, {})
     *loop, dtype = _resolved(ufunc, *map(_kind, inputs))
-    if ufunc.signature is not None:
-        tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
-        for one in tracers:
-            one.ordered()
     operands = tuple(map(self.operand, inputs, loop))
     if ufunc is np.matmul:
         lhs, rhs = operands
@@ -185,51 +133,10 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         rows = operands[0].shape[:-1]
         detail = (len(rows),), False
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
-        node = self.program.view(View("reshape", rows), node, rows)
-        firsts = [one.laid_out()[..., 0] for one in inputs if isinstance(one, CapturedArray)]
-        return self.wrap(node, computed_like(firsts, rows))
+        return self.wrap(self.program.view(View("reshape", rows), node, rows))
     if ufunc.signature is not None:
         return self.capture_step(ufunc, inputs, {})
-    shape = shape_of_all(operands)
-    if isinstance(out, CapturedArray) and out.shape == shape:
-        return self.wrap(self.program.elementwise(ufunc, operands, dtype, out.laid_out()))
-    like = computed_like(inputs, shape)
-    return self.wrap(self.program.elementwise(ufunc, operands, dtype, like), like)
-
-
-def lies_in_order(value: Any) -> bool:
-    """Tell whether an operand lies in C order, as a number does."""
-    if isinstance(value, CapturedArray):
-        tracer: Any = value
-        is_plain = tracer.part is None and is_in_order(tracer.node)
-        value = None if is_plain else tracer.laid_out()
-    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
-
-
-def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
-    """Return what numpy has in the place of what it computes element by element, elements aside."""
-    inputs = list(inputs)
-    if all(map(lies_in_order, inputs)):
-        return _lying_like(shape)
-    arrays = [one for one in map(_shown, inputs) if isinstance(one, np.ndarray)]
-    return _lying_like(shape, *[(one.shape, one.strides) for one in arrays])
-
-
-@lru_cache(1024)
-def _lying_like(shape: Shape, *layouts: tuple[Shape, Shape]) -> Any:
-    """Return what numpy has in the place of what it computes of arrays of some layouts."""
-    if not layouts:
-        return lying(shape, _BOOL, None)[()]
-    # Its stubs take no list that ends in None.
-    nditer: Any = np.nditer
-    made = nditer(
-        [*[lying(one, _BOOL, strides) for one, strides in layouts], None],
-        flags=["zerosize_ok"],
-        op_flags=[*[["readonly"]] * len(layouts), ["writeonly", "allocate"]],
-        op_dtypes=[*[None] * len(layouts), _BOOL],
-        order="K",
-    )
-    return lying(shape, _BOOL, made.operands[-1].strides)[()]
+    return self.wrap(self.program.elementwise(ufunc, operands, dtype))
 
 
 def reduced(
@@ -248,7 +155,7 @@ def reduced(
     if not array.size:
         ufunc.reduce(np.empty(array.shape, array.dtype), axis, dtype)
     axes = tuple([one for one, size in enumerate(tried.shape) if size == 1])
-    node = self.program.reduce(ufunc, array.ordered(), axes, tried.dtype)
+    node = self.program.reduce(ufunc, array.node, axes, tried.dtype)
     if not keepdims:
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)

@@ -47,7 +47,7 @@ from tapetensor.compiler.trace.kinds import (
     storage,
     wrapped_in,
 )
-from tapetensor.compiler.trace.placeholder import ModuleView, Placeholder, seeded, view_of
+from tapetensor.compiler.trace.placeholder import ModuleView, Placeholder, view_of
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
@@ -266,7 +266,7 @@ class Walk:
             self.inputs.seen[id(value)] = value, self.bind(value)
             if isinstance(value, types.FunctionType) and value.__module__.startswith(_LIBRARY):
                 self.note(value, self.bind(value))
-            return converting(seeded(value))
+            return converting(value)
         local, cls = self.local(expression), type(value)
         self.guard(f"type({local}) is not {self.bind(cls)}")
         name = getattr(value, "__name__", None)
