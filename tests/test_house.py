@@ -101,3 +101,38 @@ def test_no_two_files_import_each_other() -> None:
 
     assert len(edges) > 250
     assert pairs - excused == set()
+
+
+def test_a_type_checker_reads_what_users_name_of_the_compiler_and_not_what_captures() -> None:
+    read, pending = set[str](), ["tapetensor"]
+    while pending:
+        name = pending.pop()
+        if name not in read:
+            read.add(name)
+            pending += imports_at_the_top(name)
+
+    assert "tapetensor.compiler.emit.plan" in read
+    assert not read & {
+        "tapetensor.compiler.compiled",
+        "tapetensor.compiler.capture",
+        "tapetensor.compiler.trace.tracer",
+        "tapetensor.native",
+    }
+
+
+def imports_at_the_top(name: str) -> set[str]:
+    """What a file imports of the library when it is imported, or for types alone."""
+    base = ROOT.joinpath(*name.split("."))
+    path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    body = [*ast.parse(path.read_text()).body]
+    for statement in body:
+        body += statement.body if isinstance(statement, ast.If) else []
+    modules = {one.module for one in body if isinstance(one, ast.ImportFrom) and one.module}
+    named = {
+        f"{one.module}.{alias.name}"
+        for one in body
+        if isinstance(one, ast.ImportFrom)
+        for alias in one.names
+    }
+    found = (modules | named) & imports().keys()
+    return found | {one.rpartition(".")[0] for one in found} - {""}

@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import sys
 import time
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial, update_wrapper
 from threading import get_ident
 from typing import Any
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
-from tapetensor.arguments import check_function
 from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.cache import CAPTURES, PlanCache
 from tapetensor.compiler.capture import capturing
-from tapetensor.compiler.emit.executors import chosen_backend
 from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.kinds import place_of
-from tapetensor.compiler.trace.program import Backend, Program, errors_raise
+from tapetensor.compiler.trace.node import Backend
+from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.refusals import (
     NotTracedError,
     Untraced,
     placed,
     trace_error,
 )
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
-
-F_ = TypeVar("F_", bound=Callable[..., Any])
+from tapetensor.errors import TraceError
 
 # The attributes of a compiled function that are not those of the function.
 _OWN = frozenset({"_function", "_backend", "_cache", "_trusts"})
@@ -124,6 +120,8 @@ class Compiled:
     @override
     def __reduce__(self) -> Any:
         """Pickle by name, as functions are; what the name does not lead to is compiled anew."""
+        from tapetensor.compiler.entrance import compile
+
         name: str = getattr(self._function, "__qualname__", "")
         found: Any = sys.modules.get(self._function.__module__)
         for part in name.split("."):
@@ -209,7 +207,9 @@ class Compiled:
             raise self._side_effect(change, held, args, kwargs)
         planner = planned(program, inputs.expressions, writer.leaving)
         return Plan(
-            planner,
+            planner.code,
+            updates=planner.updates,
+            is_at_risk=planner.is_at_risk,
             names=inputs.guards.names,
             guards=inputs.guards.guards,
             after=writer.lines(planner.leaving_expressions(writer.owned)),
@@ -250,64 +250,3 @@ def _name_of(function: Any) -> str:
     """Return the name of a function; a module or a partial function has none of its own."""
     name: str = getattr(function, "__name__", type(function).__name__)
     return name
-
-
-def compile(function: F_, *, backend: Backend | None = None, trusts: Sequence[str] = ()) -> F_:
-    """Return `function` planned: captured at the first call, replayed without Python afterwards.
-
-    Args:
-        function: what to compile.
-        backend: what runs groups of steps. "numpy" needs nothing else. "numba" makes machine code
-            of them, which takes seconds at the first call ever and less from the cache on disk
-            after it; it is in ``pip install 'tapetensor[numba]'``. None means what the environment
-            variable ``TAPETENSOR_BACKEND`` says, and "numpy" without it.
-        trusts: the names of modules of yours, or of installed packages, whose functions compute of
-            what they are given and do nothing else. They run unwatched, and so do those below them.
-
-    Raises:
-        ArgumentTypeError: if there is nothing to compile, or it is no plain function.
-        ArgumentValueError: if there is no such backend, or it is compiled already with another.
-        MissingDependencyError: if the backend is not installed.
-    """
-    known: Any = getattr(function, "__func__", function)
-    if isinstance(known, Compiled):
-        known_backend = vars(known)["_backend"]
-        if backend in (None, known_backend):
-            return function
-        raise ArgumentValueError(
-            f"compile: the function is compiled already, with backend={known_backend!r}; "
-            "compile the plain one"
-        )
-    if isinstance(function, staticmethod | classmethod):
-        # These are no functions, but make one where they are looked up.
-        descriptor: Any = type(function)(compile(function.__func__, backend=backend, trusts=trusts))
-        return descriptor  # type: ignore[no-any-return]
-    check_function("compile", "the argument", function)
-    plain = inspect.unwrap(function)
-    if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
-        raise ArgumentTypeError(
-            f"compile: {plain.__name__} is async, and a plan does not wait; "
-            "compile the function that computes, and call it from there"
-        )
-    if inspect.isgeneratorfunction(plain):
-        raise ArgumentTypeError(
-            f"compile: {plain.__name__} yields, and a plan runs as a whole; "
-            "compile the function that makes one of the values"
-        )
-    compiled: Any = Compiled(function, chosen_backend(backend), tuple(trusts))
-    result: F_ = compiled
-    return result
-
-
-def plans(function: Callable[..., Any]) -> tuple[Plan, ...]:
-    """Return the plans that a compiled function holds, the last used one first.
-
-    Raises:
-        ArgumentTypeError: if the function is not compiled.
-    """
-    if isinstance(function, types.MethodType):
-        function = function.__func__
-    if not isinstance(function, Compiled):
-        raise ArgumentTypeError("plans: expected a function that tt.compile returned")
-    cache: PlanCache = vars(function)["_cache"]
-    return tuple(cache.plans)

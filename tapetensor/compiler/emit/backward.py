@@ -16,8 +16,8 @@ from tapetensor.checkpointing.fingerprints import Fingerprinted
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.plan.storage import made_of
-from tapetensor.compiler.trace.node import Kind, Node, replaced
-from tapetensor.compiler.trace.program import Backend, Program
+from tapetensor.compiler.trace.node import Backend, Kind, Node, replaced
+from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import HigherOrderError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
@@ -95,7 +95,9 @@ class BackwardPlan(Fingerprinted):
         arrays = iter(planner.leaving_expressions())
         returned = "".join([f"{next(arrays) if node else None}, " for node in wanted])
         return Plan(
-            planner,
+            planner.code,
+            updates=planner.updates,
+            is_at_risk=planner.is_at_risk,
             names={},
             guards=[f"{''.join([f'{name}, ' for name in names])} = args"],
             after=[f"return [{returned}]"],

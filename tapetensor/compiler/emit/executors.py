@@ -7,7 +7,7 @@ from typing import get_args
 
 from tapetensor.arguments import check_choice
 from tapetensor.compiler.emit.blocks import BlockLoops
-from tapetensor.compiler.trace.program import Backend
+from tapetensor.compiler.trace.node import Backend
 from tapetensor.extras import import_extra
 from tapetensor.kernels.numerics.native import BACKEND_VARIABLE
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.emit.code import indented
+from tapetensor.compiler.emit.code import Code, indented
 from tapetensor.compiler.emit.picture import graph_of_plan
-from tapetensor.compiler.emit.steps import Planner
 from tapetensor.compiler.trace.guards import MISS, Guard, first_difference, recognizing
+from tapetensor.compiler.trace.node import Node
 from tapetensor.errors import ArgumentValueError
 from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
@@ -32,7 +32,9 @@ class Plan:
     Where a step fails, all is put back, and the function itself is run: it may expect the error.
 
     Args:
-        planner: what has planned the steps.
+        code: the steps that were planned.
+        updates: those that are an optimizer's.
+        is_at_risk: whether something may fail after one of these, which would have to be undone.
         names: the objects that the other lines refer to by name.
         guards: how a call is recognized, and where its arrays are.
         after: the lines behind them.
@@ -52,8 +54,10 @@ class Plan:
 
     def __init__(
         self,
-        planner: Planner,
+        code: Code,
         *,
+        updates: Sequence[Node],
+        is_at_risk: bool,
         names: dict[str, Any],
         guards: list[str | Guard],
         after: list[str],
@@ -63,17 +67,17 @@ class Plan:
         function: Callable[..., Any] | None = None,
         ignored: Collection[str] = (),
     ) -> None:
-        self.steps = planner.code.steps
+        self.steps = code.steps
         self.step_seconds: list[float] | None = None
-        self.arena_bytes = planner.memory.arena.nbytes
-        self._names = names = {**names, **planner.code.names}
-        self._functions = planner.code.functions
+        self.arena_bytes = code.memory.arena.nbytes
+        self._names = names = {**names, **code.names}
+        self._functions = code.functions
         self._guards = guards
         self._after = after
         self._generators = generators
         self._stored = stored
-        self._updates = planner.updates
-        self._is_at_risk = planner.is_at_risk
+        self._updates = updates
+        self._is_at_risk = is_at_risk
         # The source counts as the library's own, so that an error names the user's line.
         names["__name__"] = __name__
         names["saved"] = partial(Update.saved, *[node.function for node in self._updates])

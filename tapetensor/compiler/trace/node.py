@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from typing_extensions import TypeVar, override
@@ -16,6 +16,8 @@ from tapetensor.pictures import Place
 X_ = TypeVar("X_")
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
+# What runs groups of nodes.
+Backend: TypeAlias = Literal["numpy", "numba"]
 _NOTHING = np.dtype([])
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from threading import get_ident
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy._core import umath
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import DType, Kind, Node, NodeKind, Shape, shape_of_all
+from tapetensor.compiler.trace.node import Backend, DType, Kind, Node, NodeKind, Shape, shape_of_all
 from tapetensor.compiler.trace.operations import cast_to
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.view import View, inverse, laid_out
 from tapetensor.pictures import users_place
 
-# What runs groups of nodes.
-Backend: TypeAlias = Literal["numpy", "numba"]
 # Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.
 _PURE = frozenset(
     {Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.CALL, Kind.PART, Kind.CONSTANT}

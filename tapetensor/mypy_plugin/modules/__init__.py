@@ -25,7 +25,7 @@ from mypy.plugin import (
 )
 from mypy.types import FunctionLike, Type
 
-from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin import names, reporting
 from tapetensor.mypy_plugin.modules import (
     building,
     calling,
@@ -91,6 +91,8 @@ def _and_checked(hook: Callable[[Any], Type]) -> Callable[[Any], Type]:
 def _module_defined(context: Any) -> None:
     classes.keep_kinds(context)
     calling.add_call(context)
+    if not reporting.is_heard(context.api):
+        return
     calling.check_spelling(context)
     calling.check_forward(context)
     defining.check_fields(context)

@@ -243,7 +243,7 @@ _GROWING: Final = {
     *[f"tapetensor.nn.{name}.{called}" for name in _LAYERS for called in ("forward", "__call__")],
 }
 
-annotation = computed.annotation
+annotation, is_plain = computed.annotation, computed.is_plain
 
 
 def method_signature(fullname: str) -> Hook | None:

@@ -7,6 +7,7 @@ replaces type variables without asking, so the types of calls and attributes are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final
 
 from mypy import types
@@ -25,7 +26,7 @@ from tapetensor.mypy_plugin.reading import (
 )
 from tapetensor.mypy_plugin.shapes.calls import fitted
 
-# Most names of annotations come from here, and no alias of dims: the library writes none either.
+# Most names of annotations come from here, and none is an alias of dims: the library writes none.
 _WITHOUT_ALIASES: Final = (
     "builtins.",
     "typing",
@@ -40,13 +41,17 @@ _WITHOUT_ALIASES: Final = (
 _expanding: list[types.Type] = []
 
 
+@cache
+def is_plain(fullname: str) -> bool:
+    """Tell whether a name in an annotation is neither ``Mul`` nor an alias of what speaks of it."""
+    return fullname.startswith(_WITHOUT_ALIASES) and fullname not in _SPELLED
+
+
 def annotation(fullname: str) -> Callable[[AnalyzeTypeContext], types.Type] | None:
     """Return the hook for ``Mul`` and its like, and for aliases that speak of them."""
     if fullname in _SPELLED:
         return _SPELLED[fullname]
-    if _expanding or fullname.startswith(_WITHOUT_ALIASES):
-        return None
-    node = node_of(fullname)
+    node = None if _expanding else node_of(fullname)
     if isinstance(node, TypeAlias) and COMPUTED in str(node.target):
         return _expanded
     return None
