@@ -85,27 +85,6 @@ def test_each_parameter_is_as_if_it_had_an_optimizer_of_its_own(
     assert optimizer.steps == len(PRESENT)
 
 
-@pytest.mark.parametrize("make", [optim.Sgd, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad])
-def test_torch_skips_in_the_same_way(make: Any, rng: np.random.Generator) -> None:
-    torch: Any = pytest.importorskip("torch")
-    theirs = {"Sgd": "SGD"}.get(make.__name__, make.__name__)
-    options: dict[str, Any] = {"lr": 0.1, "weight_decay": 0.3}
-    options |= {"momentum": 0.8} if make is optim.Sgd else {}
-    model = small_model(rng)
-    tensors = {name: torch.tensor(array) for name, array in model.arrays().items()}
-    optimizer = make(model, **options)
-    torch_optimizer = getattr(torch.optim, theirs)(list(tensors.values()), **options)
-    for present in PRESENT:
-        arrays = drawn(model, rng)
-        for name, tensor in tensors.items():
-            tensor.grad = torch.tensor(arrays[name]) if name in present else None
-        torch_optimizer.step()
-        given = {name: arrays[name] for name in present}
-        optimizer.step(gradients_of(model, **given), unused="skip")
-        for name, array in model.arrays().items():
-            np.testing.assert_allclose(array, tensors[name].numpy(), rtol=1e-11, atol=1e-13)
-
-
 def test_large_parameters_are_skipped_like_small_ones(rng: np.random.Generator) -> None:
     shapes = {"large": (300, 500), "small": (3,), "wide": (1, 40_000), "last": (2,)}
     model = Model(**{name: tt.normal(one, np.float64, rng=rng) for name, one in shapes.items()})
