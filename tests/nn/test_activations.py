@@ -79,15 +79,6 @@ def test_an_activation_has_no_parameters_and_is_built_from_nothing(
     assert type(tt.build(type(layer), rng=rng)) is type(layer)
 
 
-@pytest.mark.parametrize(("layer", "method"), ROWS, ids=[repr(layer) for layer, _ in ROWS])
-def test_an_activation_refuses_what_is_no_tensor(layer: Any, method: Callable[[Any], Any]) -> None:
-    name = type(layer).__name__
-    for wrong in (np.ones(3), [1.0], None):
-        message = f"{name}: the input must be a tensor, got {type(wrong).__name__}"
-        with pytest.raises(ArgumentTypeError, match=message):
-            layer.forward(wrong)
-
-
 def test_the_slopes_of_rectifiers_are_finite_numbers() -> None:
     with pytest.raises(ArgumentValueError, match="LeakyReLU: negative_slope must be finite, got"):
         nn.LeakyReLU(float("nan"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any
 from typing import Literal as L
 
 import numpy as np
@@ -18,7 +18,6 @@ from tapetensor.errors import (
     ShapeError,
     TapeTensorError,
 )
-from tapetensor.nn.typing import In, Out
 from tests.nn.gradients import check_layer
 
 
@@ -164,18 +163,6 @@ def test_it_is_built_from_its_sizes(rng: np.random.Generator) -> None:
     assert repr(layer).startswith("MultiHeadAttention(\n  in_features=8\n  heads=2")
 
 
-def test_its_sizes_may_be_type_variables_of_any_name(rng: np.random.Generator) -> None:
-    class Net(nn.Module, Generic[In, Out]):
-        attention: nn.MultiHeadAttention[Out, L[2]]
-        other: nn.MultiHeadAttention[In, L[1], np.float32, Out]
-
-    net = tt.build(Net[L[3], L[4]], rng=rng)
-
-    assert net.attention.w_k.weight.shape == (4, 4)
-    assert net.other.w_k.weight.shape == (4, 3)
-    assert net.other.w_v.weight.shape == (3, 3)
-
-
 def test_heads_that_do_not_divide_the_features_are_refused(rng: np.random.Generator) -> None:
     with pytest.raises(ArgumentValueError, match="3 heads do not divide key_features=8 evenly"):
         tt.build(nn.MultiHeadAttention[L[8], L[3]], rng=rng)
@@ -187,22 +174,14 @@ def test_inputs_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
     layer = attention(rng)
     x = values(rng, 2, 3, 6)
 
-    with pytest.raises(ShapeError, match=r"MultiHeadAttention: the last axis .* must have size 6"):
-        layer.forward(values(rng, 3, 5))
     with pytest.raises(ShapeError, match="MultiHeadAttention: the last axis"):
         layer.forward(x, values(rng, 2, 3, 5), x)
     with pytest.raises(ShapeError, match="numbers of keys and values differ"):
         layer.forward(x, x, values(rng, 2, 4, 6))
     with pytest.raises(ShapeError, match="a mask of shape"):
         layer.forward(x, mask=tt.ones((3, 4), np.bool_))
-    with pytest.raises(DTypeError, match="float32"):
-        layer.forward(tt.ones((3, 6)))
     with pytest.raises(ArgumentTypeError, match="give key and value, or neither"):
         layer.forward(x, x)
-    with pytest.raises(ArgumentTypeError, match="must be a tensor, got ndarray"):
-        layer.forward(x.numpy())
-    with pytest.raises(ShapeError, match=r"MultiHeadAttention: query \(6,\), key \(6,\)"):
-        layer.forward(values(rng, 6))
 
 
 def test_what_is_refused_moves_nothing(rng: np.random.Generator) -> None:

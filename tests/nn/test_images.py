@@ -10,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tests.nn.gradients import check_layer
 from tests.ops import windows_reference as reference
 
@@ -112,33 +112,3 @@ def test_another_mode_is_refused(cls: Any) -> None:
     sizes = (2, 2) if cls is nn.Upscale2d else (2,)
     with pytest.raises(ArgumentValueError, match=f"{cls.__name__}: mode must be .*, got 'cubic'"):
         cls(*sizes, mode="cubic")
-
-
-@pytest.mark.parametrize(
-    ("layer", "shape", "message"),
-    [
-        (nn.MaxPool2d(3), (3, 2, 5), r"max_pool2d: a kernel of \(3, 3\) is larger than"),
-        (nn.AvgPool2d(3), (3, 5), r"avg_pool2d: the input must have shape \(..., C, H, W\)"),
-        (nn.GlobalAvgPool2d(), (3, 5), r"GlobalAvgPool2d: the input must have shape \(..., C"),
-        (nn.Upscale2d(4, 4), (3, 5, 4), r"upscale2d: an input of shape \(3, 5, 4\) cannot"),
-        (nn.Upscale2dBy(2), (4, 4), r"Upscale2dBy: the input must have shape \(..., C, H, W\)"),
-        (
-            nn.PixelShuffle(2),
-            (6, 5, 4),
-            r"pixel_shuffle: the 6 channels of shape \(6, 5, 4\) are no",
-        ),
-        (nn.PixelUnshuffle(2), (1, 5, 4), r"pixel_unshuffle: .* \(1, 5, 4\) are no multiples of 2"),
-        (nn.Flatten(), (), r"Flatten: the input must have shape \(B, ...\), got \(\)"),
-        (nn.Bias2d(3), (4, 5, 5), r"Bias2d: the input must have shape \(..., 3, H, W\), got"),
-        (nn.BatchNorm2d(3), (4, 5, 5), r"BatchNorm2d: the input must have shape \(B, 3, H, W\)"),
-        (nn.BatchNorm2d(3), (2, 3), r"BatchNorm2d: .* or \(3, H, W\), got \(2, 3\)"),
-    ],
-)
-def test_an_input_that_does_not_fit_is_refused(layer: Any, shape: Any, message: str) -> None:
-    x = tt.ones(shape).trace()
-
-    with pytest.raises(ShapeError, match=message):
-        layer.forward(x)
-
-    with pytest.raises(ArgumentTypeError, match="must be a tensor, got ndarray"):
-        layer.forward(np.ones((1, 3, 5, 5), np.float32))

@@ -168,13 +168,6 @@ def test_an_activation_may_be_a_function_or_a_module_and_set_later(
             block.activation = wrong
 
 
-def test_the_gradients_of_an_encoder(rng: np.random.Generator) -> None:
-    block = encoder(rng)
-
-    check_layer(block, values(rng, 2, 3, 4), rng)
-    check_layer(block, values(rng, 3, 4), rng, lambda x: block.forward(x, causal=True))
-
-
 def test_the_gradients_of_a_decoder_by_either_input(rng: np.random.Generator) -> None:
     block, x, memory = decoder(rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
 
