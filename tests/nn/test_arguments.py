@@ -212,6 +212,7 @@ def test_a_size_is_an_int(wrong: Any) -> None:
 @pytest.mark.parametrize(("layer", "argument", "high", "make"), NUMBERS)
 def test_a_number_is_within_its_range(layer: str, argument: str, high: float, make: Any) -> None:
     bounds = "in [0, 1]" if high == 1.0 else ">= 0 and finite"
+    wrong: Any
     for wrong in (-0.1, NAN, INF, -INF, np.float64(NAN), 1.5 if high == 1.0 else INF):
         message = f"{layer}: {argument} must be {bounds}, got {wrong!r}"
         with pytest.raises(ArgumentValueError, match=re.escape(message)):
