@@ -36,12 +36,6 @@ def test_a_copy_is_a_plain_tensor_with_equal_elements(copied: Callable[[Any], An
     assert twin.trace().square().sum().backward()[twin].numpy().tolist() == [2.0, 4.0]
 
 
-def test_a_shallow_copy_shares_the_memory() -> None:
-    x = vector()
-
-    assert np.shares_memory(copy.copy(x).numpy(), x.numpy())
-
-
 @pytest.mark.parametrize("copied", COPIES)
 def test_a_copy_is_another_tensor_with_an_id_of_its_own(copied: Callable[[Any], Any]) -> None:
     x = vector()
@@ -99,8 +93,3 @@ def test_a_tape_cannot_be_copied(copied: Callable[[Any], Any]) -> None:
     with pytest.raises(tt.UntracedTensorError, match="copy: a tape cannot be copied or pickled"):
         copied(tape)
     assert plain.put_tape(tape).owns_tape
-
-
-@pytest.mark.parametrize("copied", COPIES)
-def test_the_absence_of_a_tape_can_be_copied(copied: Callable[[Any], Any]) -> None:
-    assert isinstance(copied(tt.NoneTape()), tt.NoneTape)

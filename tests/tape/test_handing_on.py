@@ -128,14 +128,6 @@ def test_retaped_follows_the_tape_of_another_tensor() -> None:
             assert X.id == state.id
 
 
-def test_a_weight_that_follows_the_tape_of_the_input_gets_its_gradient() -> None:
-    weight = tt.ones((2,))
-    x = tt.ones((2,)).trace()
-    grads = (x.exp() * weight.retaped(x.tape_type).square()).sum().backward()
-
-    np.testing.assert_allclose(grads[weight].numpy(), 2 * np.e * np.ones(2), rtol=1e-6)
-
-
 def test_what_is_taken_off_its_tape_is_recorded_no_longer_and_leads_back_all_the_same() -> None:
     h = X.trace().square()
     plain = h.retaped(tt.NoneTape)

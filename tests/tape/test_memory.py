@@ -42,13 +42,6 @@ def train(step):
         w.array = w.array - np.float32(0.01) * grads[w].numpy()
     return grads
 """,
-    "every leaf": """
-def train(step):
-    grads = loss_of(step).backward()
-    for w in (hidden, out):
-        w.array = w.array - np.float32(0.01) * grads[w].numpy()
-    return grads
-""",
     "carried gradients with declared leafs": """
 carried = tt.Gradients()
 carried.retain_leafs([hidden, out])
@@ -59,19 +52,6 @@ def train(step):
     carried = loss_of(step, carried).backward()
     if step % 4 == 3:
         carried.clip_by_global_norm(1.0)
-        for w in (hidden, out):
-            w.array = w.array - np.float32(0.01) * carried[w].numpy()
-        carried.zero()
-    return carried
-""",
-    "carried gradients with wrt": """
-carried = tt.Gradients()
-
-
-def train(step):
-    global carried
-    carried = loss_of(step, carried).backward(wrt=[hidden, out])
-    if step % 4 == 3:
         for w in (hidden, out):
             w.array = w.array - np.float32(0.01) * carried[w].numpy()
         carried.zero()

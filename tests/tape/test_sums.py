@@ -92,15 +92,6 @@ def test_the_cotangent_and_the_gradients_of_intermediate_values_stay_as_they_wer
     assert grads[Y].numpy().tolist() == [5.0, 9.0]
 
 
-def test_gradients_of_one_id_are_not_changed_by_a_later_pass() -> None:
-    first = (X.trace() * Y * Y * Y).sum().backward()
-    before = first[Y].numpy().copy()
-    second = (X.trace(first) * Y * Y * Y).sum().backward()
-
-    np.testing.assert_array_equal(first[Y].numpy(), before)
-    np.testing.assert_array_equal(second[Y].numpy(), 2 * before)
-
-
 def test_pruning_leaves_an_op_of_three_operands_its_wanted_pullbacks() -> None:
     table = tt.ones((2, 2), np.float64)
     mask = tt.from_numpy([True, False], shape=(2,), dtype=np.bool_)

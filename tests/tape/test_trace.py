@@ -27,12 +27,6 @@ def test_trace_leaves_the_tensor_plain_and_shares_its_data() -> None:
     assert (x + x).numpy().tolist() == [2.0, 4.0]
 
 
-def test_one_tensor_can_be_traced_many_times() -> None:
-    x = vector(2.0)
-
-    assert [x.trace().square().sum().backward()[x].numpy().tolist()] * 3 == [[4.0]] * 3
-
-
 def test_traced_is_the_name_that_dfdx_has_for_trace() -> None:
     x = vector(1.0, 2.0)
     traced = x.traced()
@@ -90,25 +84,6 @@ def test_a_carried_store_is_read_when_backward_runs() -> None:
     assert loss.backward()[x].numpy().tolist() == [3.0]
 
 
-def test_a_store_carried_by_two_traces_counts_once_when_they_meet() -> None:
-    x, y = vector(1.0), vector(2.0)
-    carried = tt.Gradients()
-    carried.insert(x, vector(10.0))
-    grads = (x.trace(carried) * y.trace(carried)).sum().backward()
-
-    assert grads[x].numpy().tolist() == [12.0]
-
-
-def test_two_equal_stores_carried_by_two_traces_count_twice() -> None:
-    x, y = vector(1.0), vector(2.0)
-    stores = [tt.Gradients(), tt.Gradients()]
-    for store in stores:
-        store.insert(x, vector(10.0))
-    grads = (x.trace(stores[0]) * y.trace(stores[1])).sum().backward()
-
-    assert grads[x].numpy().tolist() == [22.0]
-
-
 def test_every_handle_of_a_tape_carries_its_gradients() -> None:
     x = vector(1.0)
     carried = tt.Gradients()
@@ -122,17 +97,6 @@ def test_every_handle_of_a_tape_carries_its_gradients() -> None:
     assert (first + second + value.put_tape(tape)).sum().backward()[x].numpy().tolist() == [13.0]
 
 
-def test_three_passes_that_carry_their_gradients_give_three_times_one() -> None:
-    x, w = vector(1.5), vector(2.0)
-    once = (x.trace() * w).square().sum().backward()
-    grads = tt.Gradients()
-    for _ in range(3):
-        grads = (x.trace(grads) * w).square().sum().backward()
-
-    assert (3 * once[w].numpy()).tolist() == grads[w].numpy().tolist()
-    assert (3 * once[x].numpy()).tolist() == grads[x].numpy().tolist()
-
-
 def test_a_leaky_store_keeps_the_gradients_of_temporaries() -> None:
     x = vector(3.0)
     middle = x.trace(tt.Gradients.leaky()).square()
@@ -143,17 +107,6 @@ def test_a_leaky_store_keeps_the_gradients_of_temporaries() -> None:
     assert grads[loss].item() == 1.0
     assert grads[x].numpy().tolist() == [24.0]
     assert len(grads) == 4
-
-
-def test_with_leafs_declared_a_leaky_store_keeps_only_those_after_backward() -> None:
-    x, w, early = vector(3.0), vector(2.0), vector(1.0)
-    store = tt.Gradients.leaky()
-    store.retain_leafs([w])
-    store.insert(early, vector(5.0))
-    grads = (x.trace(store) * w * early).sum().backward()
-
-    assert [w.id] == list(grads)
-    assert grads[w].numpy().tolist() == [3.0]
 
 
 def test_a_tape_says_how_much_it_holds() -> None:
@@ -172,14 +125,6 @@ def test_an_integer_tensor_can_carry_a_tape_into_an_embedding() -> None:
 
     assert grads[table].numpy().tolist() == [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
     assert ids not in grads
-
-
-def test_a_mask_can_carry_a_tape() -> None:
-    x = vector(-1.0, 2.0)
-    plain, tape = (x > 0.0).trace().split_tape()
-    grads = tt.where(plain, x.put_tape(tape) * 3.0, 0.0).sum().backward()
-
-    assert grads[x].numpy().tolist() == [0.0, 3.0]
 
 
 def test_backward_of_an_integer_tensor_is_refused_and_uses_nothing_up() -> None:
