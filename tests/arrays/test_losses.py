@@ -76,16 +76,6 @@ def test_a_loss_has_the_value_and_the_gradient_that_it_has_over_numpy(
     np.testing.assert_allclose(home(gradient), wanted.numpy(), rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", BY_NAME)
-def test_a_loss_in_float32_has_its_gradient_in_float32(name: str) -> None:
-    def single(array: Any) -> Any:
-        return tt.from_numpy(array.astype(np.float32) if array.dtype.kind == "f" else array)
-
-    x = single(_X)
-
-    assert BY_NAME[name](x.trace(), single).backward()[x].numpy().dtype == np.float32
-
-
 def test_labels_that_are_no_classes_are_named_wherever_they_lie() -> None:
     with pytest.raises(tt.AxisError, match="found 7"):
         losses.cross_entropy(abroad(_X), abroad(np.array([0, 7, 1, 1])))

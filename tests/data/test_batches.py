@@ -75,17 +75,6 @@ def test_without_a_generator_each_iteration_is_the_same() -> None:
     assert numbers_in(epoch) == numbers_in(epoch)
 
 
-def test_two_iterations_at_once_do_not_disturb_each_other() -> None:
-    epoch = batches(*data(4), size=2)
-
-    assert [(a[1].numpy()[0], b[1].numpy()[0]) for a in epoch for b in epoch] == [
-        (0, 0),
-        (0, 2),
-        (2, 0),
-        (2, 2),
-    ]
-
-
 def test_a_batch_is_a_new_plain_tensor(rng: np.random.Generator) -> None:
     x, _ = data(4)
     for epoch in (batches(x, size=2), batches(x, size=2, rng=rng)):
@@ -110,11 +99,6 @@ def test_the_types_say_what_is_known_of_the_shape() -> None:
         assert_type(two, tt.Tensor1D[Any, tt.NoneTape, np.int64])
         assert_type(three, tt.Tensor2D[Any, Literal[2], tt.NoneTape, np.float32])
         assert three.shape == (12, 2)
-
-
-def test_the_repr_says_how_many_of_which_size(rng: np.random.Generator) -> None:
-    assert repr(batches(*data(12), size=5)) == "Batches(3 of 5, in order)"
-    assert repr(batches_exact(*data(12), size=5, rng=rng)) == "Batches(2 of 5, shuffled)"
 
 
 @pytest.mark.parametrize("make", [batches, batches_exact])

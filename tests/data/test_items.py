@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, assert_type
 
 import numpy as np
@@ -101,10 +100,3 @@ def test_sizes_and_datasets_of_the_wrong_kind_are_refused(rng: np.random.Generat
         shuffled(generator, rng)
     with pytest.raises(tt.ArgumentTypeError, match=r"^shuffled: rng must be a numpy Generator"):
         shuffled([1], seed)
-
-
-def test_an_empty_dataset_has_no_items(rng: np.random.Generator) -> None:
-    empty: list[int] = []
-    items: Iterator[int] = shuffled(empty, rng)
-
-    assert list(items) == []

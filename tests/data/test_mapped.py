@@ -56,24 +56,6 @@ def test_a_model_learns_from_a_file_what_it_learns_from_memory(path: Path) -> No
     np.testing.assert_array_equal(trained(mapped), trained(tt.from_numpy(np.load(path))))
 
 
-def test_a_compiled_step_reads_a_file(path: Path) -> None:
-    x: Any = tt.from_memmap(np.load(path, mmap_mode="r"))
-
-    def step(batch: Any) -> Any:
-        return (batch * x[:16]).sum()
-
-    compiled: Any = tt.compile(step)
-    for batch in batches(x[:48], size=16):
-        np.testing.assert_allclose(compiled(batch).item(), step(batch).item(), rtol=1e-6)
-
-
-def test_parts_of_a_file_are_borrowed_too(path: Path) -> None:
-    mapped = np.load(path, mmap_mode="r")
-    x = tt.from_memmap(mapped[10:20, :2], (10, 2))
-    assert x.numpy()[:, 0].tolist() == list(range(10, 20))
-    assert np.shares_memory(x.numpy(), mapped)
-
-
 @pytest.mark.parametrize("mode", ["r+", "c"])
 def test_what_can_be_written_through_is_refused(path: Path, mode: Any) -> None:
     mapped = np.load(path, mmap_mode=mode)

@@ -6,7 +6,6 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import distributed, io, losses, nn, optim
+from tapetensor import distributed, losses, nn, optim
 from tapetensor.distributed import communicator, mpi
 from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
@@ -117,37 +116,6 @@ def test_a_bucket_is_handed_out_before_the_records_below_it_run(rng: np.random.G
     assert ran == ["below"]
 
 
-def test_a_parameter_that_is_used_twice_is_final_after_both(rng: np.random.Generator) -> None:
-    layer: Any = nn.Linear(3, 3, rng=rng)
-    last: Any = nn.Linear(3, 3, rng=rng)
-    model: Any = nn.Sequential(layer, last, layer)
-    reducer = distributed.Reducer(model, ALONE, bucket_bytes=1)
-    x: Any = tt.ones((2, 3))
-
-    in_buckets = reducer.backward(model.forward(x.trace()).sum())
-
-    expected = model.forward(x.trace()).sum().backward(wrt=model)
-    for parameter in model.parameters().values():
-        np.testing.assert_allclose(in_buckets[parameter].numpy(), expected[parameter].numpy())
-
-
-def test_an_id_that_a_record_produced_gets_its_gradient_too() -> None:
-    x: Any = tt.ones((2,))
-    y, tape = (x.trace() * 2.0).split_tape()
-    loss = (y.put_tape(tape) * 3.0).sum()
-    groups = [frozenset([x.id]), frozenset([y.id])]
-    names = {x.id: "x", y.id: "y"}
-
-    parts = list(
-        loss.tape.run_backward_by_group(
-            loss.history, loss.id, np.ones((), np.float32), groups, names
-        )
-    )
-
-    np.testing.assert_array_equal(parts[0][x.id], [6.0, 6.0])
-    np.testing.assert_array_equal(parts[1][y.id], [3.0, 3.0])
-
-
 def test_gradients_that_the_tape_carries_are_added(rng: np.random.Generator) -> None:
     model = mlp(rng)
     reducer = distributed.Reducer(model, ALONE)
@@ -175,15 +143,6 @@ def test_all_reduce_keeps_the_parameters_and_leaves_a_missing_gradient_missing(
     assert model.layers[0].bias not in reduced
     with pytest.raises(tt.UnusedParametersError, match=r"0\.bias: no gradient"):
         optim.Sgd(model, lr=0.1).step(reduced)
-
-
-def test_backward_uses_up_the_history_of_the_loss(rng: np.random.Generator) -> None:
-    model = mlp(rng)
-    reducer, loss = distributed.Reducer(model, ALONE), traced_loss(model)
-    reducer.backward(loss)
-
-    with pytest.raises(tt.TapeUsedError):
-        reducer.backward(loss)
 
 
 def test_shares_are_the_rows_of_the_batch_in_the_order_of_ranks() -> None:
@@ -258,16 +217,6 @@ def test_streams_differ_by_rank_and_step_and_are_the_same_in_every_run() -> None
 
     assert len({tuple(stream) for stream in streams}) == len(keys)
     assert [drawn(*key) for key in keys] == streams
-
-
-def test_a_checkpoint_of_one_rank_is_that_of_io(tmp_path: Path, rng: np.random.Generator) -> None:
-    model, other = mlp(rng), mlp(rng)
-    ALONE.save_checkpoint(tmp_path / "run.npz", model=model)
-
-    ALONE.load_checkpoint(tmp_path / "run.npz", model=other)
-
-    for name, array in io.state_dict(model).items():
-        np.testing.assert_array_equal(io.state_dict(other)[name], array)
 
 
 def test_a_compiled_function_is_told_to_reduce_outside(rng: np.random.Generator) -> None:

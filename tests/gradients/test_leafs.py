@@ -49,22 +49,6 @@ def test_declarations_add_up() -> None:
     assert set(grads) == {x.id, y.id}
 
 
-def test_an_empty_declaration_keeps_nothing() -> None:
-    grads = filled(vector(1.0))
-    grads.retain_leafs([])
-
-    assert len(grads) == 0
-    assert len((vector(2.0).trace(grads) * 2.0).sum().backward()) == 0
-
-
-def test_drop_non_leafs_without_a_declaration_drops_nothing() -> None:
-    x = vector(1.0)
-    grads = filled(x)
-    grads.drop_non_leafs()
-
-    assert list(grads) == [x.id]
-
-
 def test_drop_non_leafs_drops_what_was_inserted_since_the_declaration() -> None:
     x, y = vector(1.0), vector(2.0)
     grads = filled(x)
@@ -74,17 +58,6 @@ def test_drop_non_leafs_drops_what_was_inserted_since_the_declaration() -> None:
     grads.drop_non_leafs()
 
     assert list(grads) == [x.id]
-
-
-def test_an_intermediate_tensor_can_be_declared() -> None:
-    x = vector(3.0)
-    middle = x.trace().square()
-    carried = tt.Gradients()
-    carried.retain_leafs([middle])
-    grads = (middle * x.trace(carried)).sum().backward()
-
-    assert list(grads) == [middle.id]
-    assert grads[middle].numpy().tolist() == [3.0]
 
 
 def test_the_declaration_passes_to_the_store_that_backward_returns() -> None:
@@ -108,21 +81,6 @@ def test_merging_joins_declarations_and_leakiness() -> None:
 
     assert lhs.leafs == frozenset({x.id, y.id})
     assert lhs.is_leaky
-
-
-@pytest.mark.parametrize("declared_first", [True, False])
-def test_a_declaration_in_one_carried_store_drops_no_gradient_of_another(
-    declared_first: bool,
-) -> None:
-    w, v = vector(1.0), vector(2.0)
-    declaring, other = filled(w), filled(v)
-    declaring.retain_leafs([w])
-    stores = [declaring, other] if declared_first else [other, declaring]
-    first, second = (vector(1.0).trace(store) for store in stores)
-    grads = (first * w + second * v).sum().backward()
-
-    assert set(grads) == {w.id, v.id}
-    assert (grads[w].item(), grads[v].item()) == (2.0, 3.0)
 
 
 def test_a_store_that_declares_nothing_keeps_its_gradients_when_another_is_merged_into_it() -> None:
@@ -167,11 +125,3 @@ def test_zero_keeps_the_entries_with_their_shapes_and_dtypes() -> None:
 
     assert grads[x].numpy().tolist() == [[0.0] * 3] * 2
     assert (grads[y].item(), grads[y].shape, grads[y].dtype) == (0.0, (), np.dtype(np.float64))
-
-
-def test_zero_turns_nan_into_zero() -> None:
-    x = vector(float("nan"), float("inf"))
-    grads = filled(x)
-    grads.zero()
-
-    assert grads[x].numpy().tolist() == [0.0, 0.0]

@@ -33,15 +33,6 @@ def test_merge_sums_and_leaves_the_other_store_as_it_is() -> None:
     assert values(rhs) == {y.id: [10.0], z.id: [20.0]}
 
 
-def test_merging_a_store_with_itself_doubles_it() -> None:
-    x = vector(0.0)
-    grads = tt.Gradients()
-    grads.insert(x, vector(3.0))
-    grads.merge(grads)
-
-    assert grads[x].numpy().tolist() == [6.0]
-
-
 class _Renumbered:
     """A tensor under the id of another: what only a mistake in a caller's class can make."""
 

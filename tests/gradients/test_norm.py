@@ -27,11 +27,6 @@ def test_the_norm_is_taken_over_all_elements_of_all_gradients() -> None:
     assert grads.global_norm() == 5.0
 
 
-def test_the_norm_of_nothing_is_zero() -> None:
-    assert tt.Gradients().global_norm() == 0.0
-    assert tt.Gradients().clip_by_global_norm(1.0) == 0.0
-
-
 def test_the_norm_is_summed_in_float64() -> None:
     # In float32 these squares overflow.
     grads, _ = filled(np.full(4, 1e30, np.float32))
@@ -65,15 +60,6 @@ def test_a_norm_within_the_bound_changes_nothing(max_norm: Any) -> None:
     assert grads[x].numpy().tolist() == [3.0, 4.0]
 
 
-@pytest.mark.parametrize("max_norm", [1, np.float32(1), np.float64(1), np.int32(1)])
-def test_a_bound_of_any_number_type_keeps_the_dtype(max_norm: Any) -> None:
-    grads, (x,) = filled(np.array([3.0, 4.0], np.float32))
-    grads.clip_by_global_norm(max_norm)
-
-    assert grads[x].dtype == np.float32
-    assert grads[x].numpy() == pytest.approx([0.6, 0.8])
-
-
 def test_clipping_changes_no_array_that_can_still_be_seen() -> None:
     x = tt.from_numpy([3.0, 4.0], shape=(2,))
     cotangent = tt.from_numpy([30.0, 40.0], shape=(2,))
@@ -96,11 +82,6 @@ def test_a_bound_that_is_not_positive_is_refused(max_norm: Any) -> None:
     ):
         grads.clip_by_global_norm(max_norm)
     assert grads[x].numpy().tolist() == [3.0, 4.0]
-
-
-def test_a_bound_beyond_every_float_is_refused() -> None:
-    with pytest.raises(tt.ArgumentValueError, match="max_norm is too large for a float"):
-        tt.Gradients().clip_by_global_norm(10**400)
 
 
 @pytest.mark.parametrize("max_norm", [True, False, "1", None, 1j, [1.0], tt.ones(())])

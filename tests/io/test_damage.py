@@ -19,7 +19,7 @@ from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import io, nn
-from tests.io.models import FORMATS, Array, needs_safetensors, net
+from tests.io.models import FORMATS, Array
 
 
 def layer(seed: int) -> nn.Linear[L[2], L[1]]:
@@ -76,25 +76,6 @@ def test_bytes_of_something_else_are_refused(
         path.write_bytes(content)
         with pytest.raises(tt.FileFormatError, match=rf"^load: {path} is damaged, or no {suffix}"):
             io.load(path, layer(1))
-
-
-@needs_safetensors
-def test_a_check_sum_whose_name_was_damaged_too_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "layer.safetensors"
-    io.save(path, layer(1))
-    content = bytearray(path.read_bytes().replace(b"tapetensor.crc32", b"tap4tensor.crc32"))
-    content[-1] ^= 1
-    path.write_bytes(content)
-
-    assert not loaded(path)
-
-
-@needs_safetensors
-def test_a_file_under_the_name_of_the_other_format_is_refused(tmp_path: Path) -> None:
-    for one, other in ((".npz", ".safetensors"), (".safetensors", ".npz")):
-        io.save(tmp_path / f"layer{one}", layer(1))
-        (tmp_path / f"layer{one}").rename(tmp_path / f"other{other}")
-        assert not loaded(tmp_path / f"other{other}")
 
 
 class Malicious:
@@ -167,14 +148,6 @@ def test_an_archive_with_one_name_twice_is_refused(tmp_path: Path) -> None:
             archive.writestr(name, content)
         archive.writestr("bias.npy", npy(BIAS))
     with pytest.raises(tt.FileFormatError, match=r"the entry 'bias.npy' is there twice"):
-        io.load(tmp_path / "layer.npz", layer(1))
-
-
-def test_a_header_that_claims_a_terabyte_costs_nothing(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "layer.npz", "w") as archive:
-        for name, content in members(weight=npy(WEIGHT, "(1000000, 1000000)"), bias=npy(BIAS)):
-            archive.writestr(name, content)
-    with pytest.raises(tt.FileFormatError, match="weight has another size than its header says"):
         io.load(tmp_path / "layer.npz", layer(1))
 
 
@@ -263,23 +236,3 @@ def test_a_disk_or_a_memory_that_fails_is_not_called_a_damaged_file(
     with pytest.raises(type(error)) as raised:
         io.load(path, layer(2))
     assert raised.value is error
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_damage_to_one_part_of_a_checkpoint_keeps_all_from_being_loaded(
-    tmp_path: Path, suffix: str
-) -> None:
-    path = tmp_path / f"run{suffix}"
-    io.save_checkpoint(path, model=layer(1), other=net(1))
-    content = bytearray(path.read_bytes())
-    weight = io.state_dict(net(1))["layers.1.weight"].tobytes()
-    content[content.index(weight)] ^= 0xFF
-    path.write_bytes(content)
-    model, other = layer(2), net(2)
-    with pytest.raises(tt.FileFormatError, match=r"is damaged, or no|that were written"):
-        io.load_checkpoint(path, model=model, other=other)
-
-    for one, seed in ((model, 2), (other, 2)):
-        fresh: nn.Module = layer(seed) if one is model else net(seed)
-        for name, array in io.state_dict(one).items():
-            np.testing.assert_array_equal(array, io.state_dict(fresh)[name])

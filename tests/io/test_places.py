@@ -39,22 +39,6 @@ def test_what_is_written_is_never_readable_by_more_than_the_file_that_it_replace
 
 
 @posix_only
-def test_a_new_file_has_the_permissions_that_new_files_have(tmp_path: Path) -> None:
-    (tmp_path / "other").touch()
-    io.save(tmp_path / "model.npz", layer())
-
-    assert (tmp_path / "model.npz").stat().st_mode == (tmp_path / "other").stat().st_mode
-
-
-def test_a_name_may_be_as_long_as_names_can_be(tmp_path: Path) -> None:
-    path, other = tmp_path / f"{'n' * 251}.npz", layer(1)
-    io.save(path, layer())
-    io.load(path, other)
-
-    np.testing.assert_array_equal(other.weight.numpy(), layer().weight.numpy())
-
-
-@posix_only
 def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     os.mkfifo(path)

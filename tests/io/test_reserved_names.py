@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from typing_extensions import override
 
 import tapetensor as tt
-from tapetensor import io, losses, nn, optim, training
+from tapetensor import io, nn, optim
 from tests.io.models import FORMATS, needs_safetensors
 
 ONE = np.ones(2, np.float32)
@@ -97,19 +96,3 @@ def test_the_state_of_an_optimizer_has_names_of_its_own(names: list[str]) -> Non
 
     with pytest.raises(tt.ArgumentValueError, match=r"Own: the state .* files have the arrays"):
         Own([tt.ones((2,))])
-
-
-@pytest.mark.parametrize("name", ["loss", "lr", "skipped"])
-def test_a_metric_is_not_called_as_a_column_is(name: str) -> None:
-    model, batches = layer(), [tt.ones((2, 2))]
-    with pytest.raises(tt.ArgumentValueError, match=f"has a column {name} of its own"):
-        training.fit(
-            model,
-            optim.Sgd(model),
-            lambda model, x: losses.mse(model.forward(x.trace()), x),
-            batches,
-            epochs=1,
-            metrics={name: lambda model, x: math.pi},
-            validation=batches,
-            check_finite="skip",
-        )

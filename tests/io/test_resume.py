@@ -157,19 +157,3 @@ def test_a_generator_of_any_kind_goes_on_where_it_was(
 
     np.testing.assert_array_equal(rng.integers(1000, size=50), other.integers(1000, size=50))
     assert rng.random(dtype=np.float32) == other.random(dtype=np.float32)
-
-
-def test_a_generator_of_another_kind_is_refused() -> None:
-    state = io.state_dict(np.random.Generator(np.random.MT19937(1)))
-    with pytest.raises(tt.StateMismatchError, match="not that of a PCG64"):
-        io.load_state_dict(np.random.default_rng(1), state)
-
-
-def test_a_moving_average_is_a_part_like_any_model(tmp_path: Path) -> None:
-    model, average = tied(1), tied(2)
-    optim.exponential_moving_average(average, model, decay=0.5)
-    io.save_checkpoint(tmp_path / "run.npz", model=model, average=average)
-    other = tied(3)
-    io.load_checkpoint(tmp_path / "run.npz", average=other)
-
-    assert_same(io.state_dict(other), io.state_dict(average))

@@ -39,16 +39,6 @@ def test_a_number_on_either_side_is_chosen_bit_by_bit(dtype: Any, number: float)
     _assert_same(choose(mask, number, side), np.where(mask, number, side))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_arrays_of_any_layout_are_chosen_bit_by_bit(dtype: Any) -> None:
-    mask, lhs, rhs = _mask(), _side(dtype, 1), _side(dtype, 2)
-    row = np.broadcast_to(rhs[0], _SHAPE)
-
-    for one, other in ((lhs, rhs), (lhs, row), (lhs[::-1], rhs[:, ::-1])):
-        _assert_same(choose(mask, one, other), np.where(mask, one, other))
-        _assert_same(choose(mask[::-1], one, other), np.where(mask[::-1], one, other))
-
-
 @pytest.mark.parametrize("shape", [_SHAPE[1:], (1, *_SHAPE[1:]), (*_SHAPE[:1], 1), (1, 1), (1,)])
 def test_sides_that_are_repeated_are_chosen_bit_by_bit(shape: tuple[int, ...]) -> None:
     mask, side = _mask(), _side(np.float32, 6)

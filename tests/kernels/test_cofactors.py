@@ -43,16 +43,6 @@ def test_the_gradient_of_a_determinant_is_the_cofactors(rank: int, size: int, dt
         )
 
 
-def test_matrices_of_a_stack_have_each_their_own() -> None:
-    stack = np.stack(
-        [of_rank(2, 3), of_rank(3, 3), of_rank(1, 3), of_rank(0, 3), 1e-150 * np.eye(3)]
-    )
-
-    np.testing.assert_allclose(
-        slope(tt.from_numpy(stack)).numpy(), [by_definition(x) for x in stack], atol=1e-13
-    )
-
-
 @pytest.mark.parametrize(("rank", "size"), [(1, 2), (0, 2), (3, 4), (2, 4), (1, 4)])
 def test_derivatives_of_higher_order_are_those_of_the_polynomial(rank: int, size: int) -> None:
     matrix = of_rank(rank, size)

@@ -58,19 +58,6 @@ def test_blocks_of_rows_give_what_all_columns_give(
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("window", [(3, 1, 1, 1), (5, 2, 3, 2), (4, 3, 0, 1)], ids=str)
-def test_sequences_go_by_blocks_too(
-    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, window: tuple[int, ...]
-) -> None:
-    along = Window(*[(one,) for one in window])
-    x, weight = rng.standard_normal((3, 4, 23)), rng.standard_normal((6, 4, window[0]))
-    written = rng.standard_normal((3, 6, *along.counts((23,))))
-    pairs = _both(monkeypatch, 60, kernels.conv1d, x, weight, None, along, 1)
-    turned = kernels.conv_transpose1d, written, weight, None, along, 1, (23,)
-    for one, other in [*pairs, *_both(monkeypatch, 60, *turned)]:
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
-
-
 def test_gradients_by_blocks_are_those_of_finite_differences(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:

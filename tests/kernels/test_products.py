@@ -7,7 +7,6 @@ import pytest
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.linear_algebra import linear
-from tapetensor.kernels.numerics.sums import row_products
 
 
 def _array(shape: tuple[int, ...], seed: int) -> Array:
@@ -46,11 +45,3 @@ def test_a_large_product_that_is_wider_than_tall_lies_in_fortran_order() -> None
     assert wide.flags.f_contiguous
     assert tall.flags.c_contiguous
     assert small.flags.c_contiguous
-
-
-def test_products_of_rows_are_the_same_however_they_lie() -> None:
-    lhs, rhs = _array((20, 64), 0), _array((20, 64), 1)
-    expected = (lhs * rhs).sum(axis=1, keepdims=True)
-    for x in _layouts(lhs):
-        for y in _layouts(rhs):
-            np.testing.assert_allclose(row_products(x, y), expected, rtol=1e-12, atol=1e-12)

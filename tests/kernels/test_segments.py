@@ -9,7 +9,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.indexing import getitem, take, take_along_axis
+from tapetensor.kernels.indexing import getitem, take
 from tapetensor.kernels.numerics.segments import segment_sum
 from tapetensor.testing import check_grad
 from tests.arrays import foreign
@@ -109,23 +109,6 @@ def test_cotangents_return_to_where_they_were_read(kind: Any, rng: np.random.Gen
         assert pullback is not None
         index = (*[slice(None)] * axis, one)
         np.testing.assert_allclose(pullback(g), _added_at(array.shape, index, g), atol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(6, 5, 40), (6, 1, 40), (1, 5, 1)], ids=str)
-def test_what_was_read_along_an_axis_returns_there(
-    shape: tuple[int, ...], rng: np.random.Generator
-) -> None:
-    x = rng.standard_normal(shape)
-    others = [((7, 5, 40), 0), ((7, 1, 40), 0), ((7, 5, 1), 0), ((6, 30, 40), 1), ((6, 5, 80), 2)]
-    for sizes, axis in others:
-        positions = rng.integers(-shape[axis], shape[axis], sizes)
-        y, (pullback, _) = take_along_axis(x, positions, axis)
-        g: Any = rng.standard_normal(y.shape)
-        grid: Any = np.indices(y.shape, sparse=True)
-        index = [one if size > 1 else 0 for one, size in zip(grid, shape, strict=True)]
-        index[axis] = positions
-        assert pullback is not None
-        np.testing.assert_allclose(pullback(g), _added_at(shape, tuple(index), g), atol=1e-12)
 
 
 def test_many_positions_are_compiled_and_differentiated_twice(rng: np.random.Generator) -> None:

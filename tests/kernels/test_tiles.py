@@ -69,19 +69,6 @@ def test_tiles_give_what_whole_scores_give(
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("scores", [(8, 7), (7, 8), (3, 5, 9), (1, 1), (4, 3, 3)], ids=str)
-def test_any_number_of_leading_axes_goes_by_tiles(
-    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, scores: tuple[int, ...]
-) -> None:
-    operands = _operands(rng, np.float64, scores)
-    found, wanted = [
-        _gradients(monkeypatch, fewest, operands, None, True, 1.0) for fewest in (1, 100)
-    ]
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.usefixtures("small")
 def test_operands_may_lie_in_any_order(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
@@ -106,19 +93,6 @@ def test_gradients_by_tiles_are_those_of_finite_differences(rng: np.random.Gener
         bias,
         rng=rng,
     )
-
-
-@pytest.mark.usefixtures("small")
-def test_one_gradient_alone_is_that_among_all(rng: np.random.Generator) -> None:
-    operands = [tt.from_numpy(one) for one in _operands(rng, np.float64)]
-
-    def attended() -> Any:
-        traced: list[Any] = [one.trace() for one in operands]
-        return tt.scaled_dot_product_attention(*traced, causal=True).square().sum()
-
-    every = attended().backward()
-    for one in operands:
-        np.testing.assert_array_equal(attended().backward(wrt=one)[one].numpy(), every[one].numpy())
 
 
 def test_derivatives_of_derivatives_are_those_of_whole_scores(

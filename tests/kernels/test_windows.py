@@ -70,15 +70,6 @@ def test_points_of_large_images_are_those_by_columns(leading: tuple[int, ...]) -
         _check_same(convolution.conv2d, (x, weight, bias), cotangents, window, 1)
 
 
-def test_points_of_large_images_stay_in_order() -> None:
-    window = Window((1, 1), (1, 1), (0, 0), (1, 1))
-    kernel: Any = convolution.conv2d
-    y, (to_x, _) = kernel(_array((5, 4, 8, 9)), _array((3, 4, 1, 1)), None, window, 1)
-
-    assert y.flags.c_contiguous
-    assert to_x(y).flags.c_contiguous
-
-
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_cotangent_of_a_weight_is_a_sum_over_all_places_of_large_images(channels: int) -> None:
     x, weight, window = _array((8, channels, 64, 64)), _array((16, channels, 3, 3)), _WINDOWS[0]
@@ -102,15 +93,6 @@ def test_groups_of_lines_by_rows_are_those_by_columns(window: Window) -> None:
     for x in _layouts(_array((2, 3, 8))):
         g = _array((2, 6, *window.counts((8,))))
         _check_same(convolution.conv1d, (x, weight, bias), _layouts(g), window, 3)
-
-
-def test_an_image_of_no_elements_is_convolved_in_groups() -> None:
-    window = _WINDOWS[0]
-    kernel: Any = convolution.conv2d
-    y, (_, to_weight) = kernel(_array((0, 4, 6, 7)), _array((4, 1, 3, 3)), None, window, 4)
-
-    assert y.shape == (0, 4, 6, 7)
-    np.testing.assert_array_equal(to_weight(y), np.zeros((4, 1, 3, 3)))
 
 
 # The others hold nothing but padding in places, which pooling refuses.

@@ -71,14 +71,6 @@ def test_an_activation_is_its_tensor_method(
     check_layer(layer, x, rng)
 
 
-@pytest.mark.parametrize(("layer", "method"), ROWS, ids=[repr(layer) for layer, _ in ROWS])
-def test_an_activation_has_no_parameters_and_is_built_from_nothing(
-    layer: Any, method: Callable[[Any], Any], rng: np.random.Generator
-) -> None:
-    assert layer.parameters() == {}
-    assert type(tt.build(type(layer), rng=rng)) is type(layer)
-
-
 def test_the_slopes_of_rectifiers_are_finite_numbers() -> None:
     with pytest.raises(ArgumentValueError, match="LeakyReLU: negative_slope must be finite, got"):
         nn.LeakyReLU(float("nan"))
@@ -131,10 +123,3 @@ def test_gelu_knows_two_approximations(wrong: Any) -> None:
         ArgumentValueError, match=f'GELU: approximate must be "none" or .* got {wrong!r}'
     ):
         nn.GELU(wrong)
-
-
-def test_gelu_gets_its_option_from_build(rng: np.random.Generator) -> None:
-    class Net(nn.Module):
-        act: nn.GELU = nn.options(approximate="tanh")
-
-    assert tt.build(Net, rng=rng).act.approximate == "tanh"

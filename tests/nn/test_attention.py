@@ -16,7 +16,6 @@ from tapetensor.errors import (
     ArgumentValueError,
     DTypeError,
     ShapeError,
-    TapeTensorError,
 )
 from tests.nn.gradients import check_layer
 
@@ -120,16 +119,6 @@ def test_a_mask_of_a_batch_is_not_taken_for_one_of_the_heads(rng: np.random.Gene
     assert layer.forward(x[0], mask=mask).shape == (3, 6)
 
 
-def test_a_bias_of_minus_infinity_hides_what_a_mask_hides(rng: np.random.Generator) -> None:
-    layer, x = attention(rng), values(rng, 2, 5, 6)
-    sees = np.tri(5, dtype=np.bool_)
-    bias = tt.from_numpy(np.where(sees, 0.0, -np.inf))
-
-    wanted = layer.forward(x, mask=tt.from_numpy(sees))
-
-    np.testing.assert_array_equal(layer.forward(x, bias=bias).numpy(), wanted.numpy())
-
-
 @pytest.mark.parametrize("shape", [(5, 6), (2, 3, 6), (2, 1, 3, 6), (1, 6), (0, 3, 6), (2, 0, 6)])
 def test_the_gradients_of_attention_to_itself(shape: Any, rng: np.random.Generator) -> None:
     layer, x = attention(rng), values(rng, *shape)
@@ -182,22 +171,3 @@ def test_inputs_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
         layer.forward(x, mask=tt.ones((3, 4), np.bool_))
     with pytest.raises(ArgumentTypeError, match="give key and value, or neither"):
         layer.forward(x, x)
-
-
-def test_what_is_refused_moves_nothing(rng: np.random.Generator) -> None:
-    layer, x = attention(rng), values(rng, 2, 3, 6).trace()
-    others: list[tuple[Any, dict[str, Any]]] = [
-        ((values(rng, 2, 4, 6), values(rng, 2, 5, 6)), {}),
-        ((values(rng, 5, 4, 6), values(rng, 5, 4, 6)), {}),
-        ((), {"mask": tt.ones((3, 4), np.bool_)}),
-        ((), {"mask": tt.ones((3, 3))}),
-        ((), {"bias": tt.ones((3, 4), np.float64)}),
-        ((), {"bias": tt.ones((3, 3))}),
-        ((), {"bias": 1.0}),
-        ((), {"causal": 1}),
-    ]
-
-    for inputs, options in others:
-        with pytest.raises(TapeTensorError, match=r"^MultiHeadAttention: "):
-            layer.forward(x, *inputs, **options)
-    assert layer.forward(x).owns_tape

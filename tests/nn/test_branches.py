@@ -49,14 +49,6 @@ def test_parallel_branches_are_added_or_multiplied(rng: np.random.Generator) -> 
 
 
 @pytest.mark.parametrize("kind", _ONE_INPUT)
-def test_the_gradients_of_a_branch_and_its_input(kind: Any, rng: np.random.Generator) -> None:
-    layers = [linear(rng)] if kind in (nn.ResidualAdd, nn.ResidualMul) else [linear(rng), nn.Tanh()]
-
-    check_layer(kind(*layers), inputs(rng), rng)
-    check_layer(kind(*layers), inputs(rng, 0, 4), rng)
-
-
-@pytest.mark.parametrize("kind", _ONE_INPUT)
 def test_what_was_recorded_before_a_branch_is_replayed_once(
     kind: Any, rng: np.random.Generator
 ) -> None:
@@ -82,28 +74,6 @@ def test_every_output_of_a_split_owns_what_was_recorded_before(rng: np.random.Ge
             )
 
 
-def test_outputs_of_a_split_that_meet_count_the_trunk_once(rng: np.random.Generator) -> None:
-    layers: Any = linear(rng), nn.Tanh()
-    split = nn.Sequential(linear(rng), nn.SplitInto(*layers))
-
-    def forward(x: Any) -> Any:
-        first, second = split.forward(x)
-        return first * second
-
-    check_layer(split, inputs(rng), rng, forward)
-
-
-def test_inputs_go_each_into_its_module_and_are_added(rng: np.random.Generator) -> None:
-    first, second = linear(rng, 2), linear(rng, 2)
-    join: Any = nn.AddInto(first, second)
-    x, y = inputs(rng), inputs(rng)
-
-    wanted = first.forward(x).numpy() + second.forward(y).numpy()
-    np.testing.assert_array_equal(join.forward((x, y)).numpy(), wanted)
-    check_layer(join, x, rng, lambda x: join.forward((x, y)))
-    check_layer(join, y, rng, lambda y: join.forward((x, y)))
-
-
 @pytest.mark.parametrize("traced", [(True, False), (False, True), (True, True)])
 def test_any_of_several_inputs_may_own_a_tape(
     traced: tuple[bool, bool], rng: np.random.Generator
@@ -115,14 +85,6 @@ def test_any_of_several_inputs_may_own_a_tape(
 
     grads = output.sum().backward()
     assert all(x in grads for x, t in zip(plain, traced, strict=True) if t)
-
-
-def test_a_tape_on_one_input_trains_all_branches(rng: np.random.Generator) -> None:
-    join: Any = nn.AddInto(linear(rng), linear(rng))
-
-    grads = join.forward((inputs(rng), inputs(rng).trace())).sum().backward(wrt=join)
-
-    assert all(one in grads for one in join.parameters().values())
 
 
 def test_branches_are_built_from_their_types(rng: np.random.Generator) -> None:

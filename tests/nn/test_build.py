@@ -170,22 +170,6 @@ def test_a_shape_can_be_a_type_argument(rng: np.random.Generator) -> None:
     assert tt.build(Stack[*tuple[()]], rng=rng).value.shape == (9,)
 
 
-def test_a_module_can_be_a_type_argument(rng: np.random.Generator) -> None:
-    class Residual(nn.Module, Generic[Inner]):
-        inner: Inner
-
-    assert tt.build(Residual[nn.Linear[L[3], L[3]]], rng=rng).inner.weight.shape == (3, 3)
-    assert isinstance(tt.build(Residual[nn.ReLU], rng=rng).inner, nn.ReLU)
-
-
-def test_a_generator_among_the_fields_is_that_of_build(rng: np.random.Generator) -> None:
-    class Noise(nn.Module):
-        rng: np.random.Generator
-        std: float = 0.1
-
-    assert rng is tt.build(Noise, rng=rng).rng
-
-
 def test_the_constructor_of_a_user_is_called_with_sizes(rng: np.random.Generator) -> None:
     class Head(nn.Module, Generic[N]):
         linear: nn.Linear[N, L[2]]
@@ -209,23 +193,6 @@ def test_the_constructor_of_a_user_is_called_with_sizes(rng: np.random.Generator
     assert head.linear.weight.shape == (2, 3)
     assert head.dtype is np.float64
     assert head.settings == {"temperature": 0.5}
-
-
-def test_an_argument_that_cannot_be_read_may_have_a_default(rng: np.random.Generator) -> None:
-    class Lenient(nn.Module):
-        def __init__(self, log: Nowhere = 5) -> None:  # type: ignore[name-defined]  # noqa: F821
-            self.log = log
-
-    assert tt.build(Lenient, rng=rng).log == 5
-
-
-def test_the_same_seed_gives_the_same_bits() -> None:
-    def bits(seed: int) -> list[bytes]:
-        model = tt.build(Tower[L[6], L[3]], rng=np.random.default_rng(seed))
-        return [tensor.numpy().tobytes() for tensor in model.parameters().values()]
-
-    assert bits(7) == bits(7)
-    assert all(one != other for one, other in zip(bits(7), bits(8), strict=True))
 
 
 def test_dropout_draws_from_the_generator_of_build() -> None:

@@ -13,7 +13,6 @@ import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, nn
 from tapetensor.errors import DTypeError, ShapeError
 from tapetensor.nn.typing import W
-from tapetensor.typing import N
 
 
 def linear(fan_in: int, fan_out: int) -> Any:
@@ -52,21 +51,6 @@ class Open(nn.Module):
     assert vars(model) == values
     with pytest.raises(ShapeError, match=re.escape("Open: nominal has shape (2,)")):
         names["Open"](**values | {"nominal": tt.ones((2,))})
-
-
-def test_sizes_that_are_plain_numbers_are_compared_too() -> None:
-    class Heads(nn.Module, Generic[N]):
-        count: L[2, 4]
-        width: N
-        scale: Tensor1D[N]
-
-    assert Heads(count=4, width=3, scale=tt.ones((3,))).count == 4
-    wrong: Any = {"count": 3, "width": 3, "scale": tt.ones((3,))}
-    with pytest.raises(ShapeError, match="Heads: count is 3, the annotation of count says 2 or 4"):
-        Heads(**wrong)
-    message = r"Heads: scale has shape \(3,\), the annotation of scale says \(N = 5,\)"
-    with pytest.raises(ShapeError, match=message):
-        Heads(**wrong | {"count": 2, "width": 5})
 
 
 def test_a_type_variable_for_the_dtype_has_one_meaning() -> None:

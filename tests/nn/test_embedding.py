@@ -32,20 +32,6 @@ def test_each_id_is_replaced_by_its_row(values: Any, dtype: Any, rng: np.random.
     assert not y.owns_tape
 
 
-@pytest.mark.parametrize("values", [3, [], [1, 0, 4], [[1, 1], [0, 4], [2, 2]]])
-def test_repeated_ids_sum_their_cotangents(values: Any, rng: np.random.Generator) -> None:
-    layer = table(rng)
-    cotangent = rng.standard_normal((*np.shape(values), 2))
-
-    y = layer.forward(ids(values).trace())
-    grads = y.backward(tt.from_numpy(cotangent), wrt=layer)
-
-    wanted = np.zeros((5, 2))
-    for row, one in zip(np.ravel(values).astype(int), cotangent.reshape(-1, 2), strict=True):
-        wanted[row] += one
-    np.testing.assert_allclose(grads[layer.weight].numpy(), wanted, rtol=1e-13)
-
-
 def test_the_table_learns_through_ids(rng: np.random.Generator) -> None:
     layer, target = table(rng), tt.from_numpy(rng.standard_normal((5, 2)))
     some = ids([0, 2, 2, 4])
@@ -60,16 +46,6 @@ def test_the_table_learns_through_ids(rng: np.random.Generator) -> None:
     seen = [0, 2, 4]
     np.testing.assert_allclose(layer.weight.numpy()[seen], target.numpy()[seen], atol=1e-6)
     assert np.array_equal(layer.weight.numpy()[[1, 3]], untouched)
-
-
-def test_the_tape_of_the_ids_goes_on_in_the_output(rng: np.random.Generator) -> None:
-    layer = table(rng)
-    traced = ids([1, 2]).trace()
-
-    y = layer.forward(traced)
-
-    assert y.owns_tape
-    assert y.dtype == np.float64
 
 
 def test_the_rows_start_normal_with_mean_0_and_std_1(rng: np.random.Generator) -> None:

@@ -69,11 +69,3 @@ def test_a_module_must_keep_the_shape(rng: np.random.Generator) -> None:
         model.forward(tt.ones((5, 4), np.float64))
     with pytest.raises(ArgumentTypeError, match="Repeated: the input must be a tensor"):
         model.forward([1.0])
-
-
-def test_an_error_names_the_layer_that_it_comes_from(rng: np.random.Generator) -> None:
-    model: Any = nn.Repeated(layers=[linear(rng), nn.Linear(9, 9, np.float64, rng=rng)])
-
-    with pytest.raises(ShapeError) as caught:
-        model.forward(tt.ones((5, 4), np.float64))
-    assert caught.value.__notes__[-1].startswith("in layer 1 of the Repeated: Linear(in_features=9")

@@ -68,14 +68,6 @@ def test_a_tensor_that_is_left_out_by_one_of_its_names_is_frozen_under_all() -> 
         nn.Selection(tied, only=["out.weight"], without=["embed.weight"])
 
 
-def test_a_selection_of_a_selection() -> None:
-    model = tt.build(Mlp, rng=np.random.default_rng(0))
-
-    inner = nn.Selection(nn.Selection(model, only=["out"]), without=["out.weight"])
-
-    assert list(inner.parameters()) == ["out.bias"]
-
-
 def test_a_step_changes_what_is_selected_and_nothing_else(model: Mlp) -> None:
     trained = nn.Selection(model, without=["hidden"])
     optimizer = optim.Adam(trained, lr=0.1)

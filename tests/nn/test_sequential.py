@@ -12,7 +12,6 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor2D, nn
 from tapetensor.errors import ArgumentTypeError, BuildError, ShapeError
-from tests.nn.gradients import check_layer
 
 
 class NoForward(nn.Module):
@@ -27,24 +26,6 @@ def test_the_output_of_each_goes_into_the_next(rng: np.random.Generator) -> None
     assert np.array_equal(model.forward(x).numpy(), last.forward(first.forward(x).relu()).numpy())
     assert not model.forward(x).owns_tape
     assert model.forward(x.trace()).owns_tape
-
-
-def test_the_gradients_reach_all_parameters(rng: np.random.Generator) -> None:
-    model = nn.Sequential(
-        nn.Linear(4, 8, np.float64, rng=rng),
-        nn.Sequential(nn.Tanh(), nn.LayerNorm(8, np.float64)),
-        nn.Linear(8, 2, np.float64, rng=rng),
-    )
-
-    check_layer(model, tt.from_numpy(rng.standard_normal((5, 4))), rng)
-    assert list(model.parameters()) == [
-        "0.weight",
-        "0.bias",
-        "1.1.weight",
-        "1.1.bias",
-        "2.weight",
-        "2.bias",
-    ]
 
 
 def test_it_is_built_from_its_type_arguments(rng: np.random.Generator) -> None:

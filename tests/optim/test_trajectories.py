@@ -150,14 +150,6 @@ def test_a_model_learns(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(weight.numpy(), [[1.0], [-2.0], [0.5]], atol=1e-3)
 
 
-def test_an_empty_parameter_does_no_harm() -> None:
-    model = Model(empty=tt.zeros((0, 3)), p=tt.zeros((2,)))
-    Sgd(model, lr=1.0).step(gradients_of(model, empty=np.zeros((0, 3)), p=[1.0, 2.0]))
-
-    assert model["empty"].shape == (0, 3)
-    np.testing.assert_array_equal(model["p"].numpy(), [-1.0, -2.0])
-
-
 def test_a_centered_variance_that_rounding_makes_negative_counts_as_zero() -> None:
     mean = np.array([0.1], np.float32)
     for gradient in (mean, -mean):

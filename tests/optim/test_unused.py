@@ -96,30 +96,6 @@ def test_large_parameters_are_skipped_like_small_ones(rng: np.random.Generator) 
         assert_close(model.arrays(), apart.arrays())
 
 
-def test_what_was_held_before_stays(rng: np.random.Generator) -> None:
-    model = small_model(rng)
-    optimizer = optim.Adam(model, lr=0.1)
-    for _ in range(3):
-        views, before = {n: model[n].numpy() for n in SHAPES}, model.arrays()
-        gradients = {"scale": drawn(model, rng)["scale"]}
-        optimizer.step(gradients_of(model, **gradients), unused="skip")
-        for name, view in views.items():
-            np.testing.assert_array_equal(view, before[name])
-
-
-def test_a_gradient_that_does_not_fit_is_refused_all_the_same(rng: np.random.Generator) -> None:
-    model = small_model(rng)
-    grads = gradients_of(model, scale=1.0)
-    grads.accumulate({model["hidden.bias"].id: np.ones(3)})
-    optimizer = optim.Sgd(model)
-    with pytest.raises(tt.UnusedParametersError, match=r"cannot be: hidden\.bias: a gradient of"):
-        optimizer.step(grads, unused="skip")
-    assert optimizer.steps == 0
-    wrong: Any = "ignore"
-    with pytest.raises(tt.ArgumentValueError, match='unused must be "error" or "skip"'):
-        optimizer.step(grads, unused=wrong)
-
-
 def test_the_error_offers_it() -> None:
     with pytest.raises(tt.UnusedParametersError, match=r'step\(grads, unused="skip"\) leaves them'):
         optim.Sgd([tt.ones((1,))]).step(tt.Gradients())
@@ -172,24 +148,6 @@ def test_compiled_steps_skip_what_eager_ones_skip(mode: str) -> None:
         assert_close(got, expected)
     assert eager[1]["left.weight.step"] == 7
     assert eager[1]["right.weight.step"] == 3
-
-
-def test_a_compiled_step_of_which_no_parameter_has_a_gradient_counts() -> None:
-    model, other = Heads(1), tt.ones((2,))
-    optimizer, idle = optim.Adam(model.left), optim.Adam([other])
-    x: Any = tt.ones((5, 4), np.float64)
-
-    def step(x: Any) -> None:
-        grads = model.left.forward(x.trace()).square().mean().backward()
-        optimizer.step(grads, unused="skip")
-        idle.step(grads, unused="skip")
-
-    compiled = tt.compile(step)
-    for _ in range(3):
-        compiled(x)
-    assert (optimizer.steps, idle.steps) == (3, 3)
-    assert io.state_dict(idle)["0.step"] == 0
-    assert other.numpy().tolist() == [1.0, 1.0]
 
 
 def test_a_compiled_step_takes_the_only_gradient_from_outside() -> None:

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tapetensor as tt
 from tapetensor import io
-from tapetensor.training import CsvLog, EarlyStopping, TensorBoardLog
+from tapetensor.training import CsvLog, EarlyStopping
 from tests.io.models import assert_same
 from tests.training.models import SCHEDULE, Run
 
@@ -94,23 +93,6 @@ def test_a_disk_that_is_read_only_is_found_before_the_first_step(
     assert_same(run.state(), before)
 
 
-def test_two_of_its_files_in_one_place_are_refused_before_either_is_touched(tmp_path: Path) -> None:
-    path, run = tmp_path / "run.npz", Run()
-    run.fit(epochs=1, checkpoint=path)
-    content = path.read_bytes()
-    again = tmp_path / "." / "run.npz"
-    stop = EarlyStopping("loss", best=again)
-    with pytest.raises(tt.ArgumentValueError, match="checkpoint and the best model need a file"):
-        run.fit(epochs=2, checkpoint=path, resume=True, stop=stop)
-    with pytest.raises(tt.ArgumentValueError, match=r"checkpoint and a log need .*run.npz'"):
-        run.fit(epochs=2, checkpoint=path, resume=True, log=[CsvLog(again)])
-    with pytest.raises(tt.ArgumentValueError, match="a log and a log need a file each"):
-        run.fit(epochs=2, log=[CsvLog(tmp_path / "log.csv"), CsvLog(tmp_path / "log.csv")])
-
-    assert path.read_bytes() == content
-    assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
-
-
 @pytest.mark.parametrize("what", ["checkpoint", "log", "best model"])
 def test_a_folder_that_is_not_there_is_found_before_the_first_step(
     tmp_path: Path, what: str
@@ -161,29 +143,3 @@ def test_a_best_model_that_could_not_be_written_is_written_when_training_goes_on
     found = Run(seed=6).model
     io.load(best, found)
     assert_same(io.state_dict(found), io.state_dict(whole.model))
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_disk_that_is_full_for_the_log_leaves_the_checkpoint(tmp_path: Path) -> None:
-    path = tmp_path / "run.npz"
-    Run().fit(epochs=1, checkpoint=path)
-    content = path.read_bytes()
-    with pytest.raises(OSError, match=r"fit: the log could not be written .No space left"):
-        Run().fit(checkpoint=path, resume=True, log=[CsvLog("/dev/full")])
-
-    assert path.read_bytes() == content
-
-
-def test_a_log_for_tensorboard_that_cannot_be_ended_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library = pytest.importorskip("tensorboardX")
-    log, close = TensorBoardLog(tmp_path), library.SummaryWriter.close
-
-    def refuse(writer: Any) -> None:
-        close(writer)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(library.SummaryWriter, "close", refuse)
-    with pytest.raises(OSError, match=r"fit: the log could not be written .No space left"):
-        Run().fit(epochs=1, log=[log])

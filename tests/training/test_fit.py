@@ -22,7 +22,6 @@ from tests.training.models import (
     accuracy,
     held_out_loss,
     loss_of,
-    numbers,
 )
 
 
@@ -77,14 +76,6 @@ def test_it_learns_and_metrics_are_those_after_each_epoch() -> None:
     assert {name: history[name][-1] for name in METRICS} == now
 
 
-def test_metrics_change_nothing_in_the_training() -> None:
-    run, measured = Run(), Run()
-    run.fit()
-    measured.fit(metrics=METRICS, validation=run.held_out)
-
-    assert_same(run.state(), measured.state())
-
-
 def test_a_mean_over_batches_is_the_mean_over_rows() -> None:
     run = Run()
     x, labels = run.held_out._tensors
@@ -134,23 +125,6 @@ def test_it_stops_early_and_keeps_the_best_model(tmp_path: Any) -> None:
     assert history.ended == "early stopping"
     assert len(history) == 6
     assert_same(tt.io.state_dict(best), seen[2])
-
-
-def test_the_best_model_of_another_training_is_not_overwritten(tmp_path: Any) -> None:
-    best, path = tmp_path / "best.npz", tmp_path / "run.npz"
-    stop = training.EarlyStopping("loss", best=best)
-    Run().fit(epochs=1, stop=stop, checkpoint=path)
-    content, other = best.read_bytes(), Run(seed=1)
-    before = other.state()
-
-    with pytest.raises(tt.ArgumentValueError, match=r"the best model .*best.npz' is there already"):
-        other.fit(epochs=1, stop=stop)
-
-    assert_same(other.state(), before)
-    assert best.read_bytes() == content
-    # The same training may.
-    other.fit(epochs=2, stop=stop, checkpoint=path, resume=True)
-    assert best.read_bytes() != content
 
 
 def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_path: Any) -> None:
@@ -250,12 +224,6 @@ def test_bad_arguments_are_refused_before_a_step(
     assert_same(run.state(), before)
 
 
-def test_held_out_batches_that_are_missing_are_found_after_the_epoch() -> None:
-    run = Run()
-    with pytest.raises(tt.ArgumentValueError, match="evaluate: there are no batches"):
-        run.fit(metrics=METRICS, validation=[])
-
-
 def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
     run = Run()
     wrong: Any = "model"
@@ -263,16 +231,6 @@ def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
         training.fit(wrong, run.optimizer, loss_of, run.batches, epochs=1)
     with pytest.raises(tt.ArgumentTypeError, match="fit: optimizer must be an Optimizer, got str"):
         training.fit(run.model, wrong, loss_of, run.batches, epochs=1)
-
-
-def test_a_metric_that_is_no_number_is_refused() -> None:
-    run = Run()
-    wrong: Any = {"x": lambda model, batch: "much"}
-    with pytest.raises(tt.ArgumentTypeError, match="the metric 'x' must give a number"):
-        training.evaluate(run.model, wrong, run.held_out)
-    wide: Any = {"wide": lambda model, batch: model.forward(batch[0])}
-    with pytest.raises(tt.ArgumentTypeError, match=r"'wide' must give .* got shape \(\d+, 3\)"):
-        training.evaluate(run.model, wide, run.held_out)
 
 
 @pytest.mark.parametrize(
@@ -286,38 +244,6 @@ def test_a_metric_that_is_no_number_is_refused() -> None:
 def test_early_stopping_refuses_what_makes_no_sense(options: Any, message: str) -> None:
     with pytest.raises(tt.ArgumentValueError, match=message):
         training.EarlyStopping("loss", **options)
-
-
-def test_early_stopping_asks_for_an_improvement_that_counts() -> None:
-    stop = training.EarlyStopping("loss", patience=2, min_delta=0.1)
-
-    assert stop.is_reached([1.0, 0.95, 0.91])
-    assert not stop.is_reached([1.0, 0.95, 0.89])
-    assert not stop.is_reached([])
-
-
-def test_a_history_shows_how_far_it_got() -> None:
-    history = Run().fit(epochs=2)
-
-    assert repr(history).startswith("History(2 epochs, ended by epochs; loss ")
-    assert history.columns == ["epoch", "steps", "lr", "seconds", "loss"]
-    assert numbers(history)[0].keys() == {"epoch", "steps", "lr", "loss"}
-    with pytest.raises(tt.ArgumentValueError, match="no column 'accuracy'; there are epoch, steps"):
-        history["accuracy"]
-
-
-@pytest.mark.parametrize("is_compiled", [False, True])
-def test_only_what_the_optimizer_trains_gets_gradients(is_compiled: bool) -> None:
-    run = Run()
-    run.optimizer = optim.AdamW(nn.Selection(run.model, only=["out"]))
-    before = run.state()
-    run.fit(epochs=1, compile=is_compiled)
-
-    changed = [
-        name for name, array in run.state().items() if not np.array_equal(array, before[name])
-    ]
-    assert [name for name in changed if "hidden" in name] == []
-    assert "model.out.weight" in changed
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])
@@ -413,13 +339,3 @@ def test_what_is_cut_into_batches_elsewhere_is_refused_here() -> None:
             training.evaluate(Run().model, {"one": lambda model, batch: 1.0}, source)
         with pytest.raises(tt.ArgumentTypeError, match=f"predict: batches must .*{said}"):
             training.predict(lambda batch: batch, source)
-
-
-def test_tuples_and_lists_of_whole_batches_are_batches() -> None:
-    x, labels = tt.ones((8, 6)), tt.from_numpy(np.zeros(8, np.int64), (8,))
-    several: list[Any] = [((x, labels), (x, labels)), [(x, labels)], ((x, labels),)]
-    for source in several:
-        assert Run().fit(epochs=1, batches=source)["epoch"] == [1]
-    several = [[x, x], [x, x[:4]], (x, x[:4])]
-    for source in several:
-        assert len(training.predict(lambda batch: batch, source)) >= 12
