@@ -145,17 +145,6 @@ def test_all_reduce_keeps_the_parameters_and_leaves_a_missing_gradient_missing(
         optim.Sgd(model, lr=0.1).step(reduced)
 
 
-def test_shares_are_the_rows_of_the_batch_in_the_order_of_ranks() -> None:
-    x: Any = tt.arange(6)
-    pairs: Any = tt.from_numpy(np.arange(12.0).reshape(6, 2), (6, 2))
-
-    shares = [rank_of(rank, 3).shard(x, pairs) for rank in range(3)]
-
-    assert [one.numpy().tolist() for one, _ in shares] == [[0, 1], [2, 3], [4, 5]]
-    assert [two.shape for _, two in shares] == [(2, 2)] * 3
-    assert shares[1][1].numpy()[0, 0] == 4.0
-
-
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
