@@ -101,6 +101,11 @@ def test_the_types_say_what_is_known_of_the_shape() -> None:
         assert three.shape == (12, 2)
 
 
+def test_the_repr_says_how_many_of_which_size(rng: np.random.Generator) -> None:
+    assert repr(batches(*data(12), size=5)) == "Batches(3 of 5, in order)"
+    assert repr(batches_exact(*data(12), size=5, rng=rng)) == "Batches(2 of 5, shuffled)"
+
+
 @pytest.mark.parametrize("make", [batches, batches_exact])
 class TestRefusals:
     @pytest.mark.parametrize("size", [0, -1])

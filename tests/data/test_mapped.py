@@ -56,6 +56,13 @@ def test_a_model_learns_from_a_file_what_it_learns_from_memory(path: Path) -> No
     np.testing.assert_array_equal(trained(mapped), trained(tt.from_numpy(np.load(path))))
 
 
+def test_parts_of_a_file_are_borrowed_too(path: Path) -> None:
+    mapped = np.load(path, mmap_mode="r")
+    x = tt.from_memmap(mapped[10:20, :2], (10, 2))
+    assert x.numpy()[:, 0].tolist() == list(range(10, 20))
+    assert np.shares_memory(x.numpy(), mapped)
+
+
 @pytest.mark.parametrize("mode", ["r+", "c"])
 def test_what_can_be_written_through_is_refused(path: Path, mode: Any) -> None:
     mapped = np.load(path, mmap_mode=mode)

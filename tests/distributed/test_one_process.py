@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import distributed, losses, nn, optim
+from tapetensor import distributed, io, losses, nn, optim
 from tapetensor.distributed import communicator, mpi
 from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
@@ -116,6 +117,23 @@ def test_a_bucket_is_handed_out_before_the_records_below_it_run(rng: np.random.G
     assert ran == ["below"]
 
 
+def test_an_id_that_a_record_produced_gets_its_gradient_too() -> None:
+    x: Any = tt.ones((2,))
+    y, tape = (x.trace() * 2.0).split_tape()
+    loss = (y.put_tape(tape) * 3.0).sum()
+    groups = [frozenset([x.id]), frozenset([y.id])]
+    names = {x.id: "x", y.id: "y"}
+
+    parts = list(
+        loss.tape.run_backward_by_group(
+            loss.history, loss.id, np.ones((), np.float32), groups, names
+        )
+    )
+
+    np.testing.assert_array_equal(parts[0][x.id], [6.0, 6.0])
+    np.testing.assert_array_equal(parts[1][y.id], [3.0, 3.0])
+
+
 def test_gradients_that_the_tape_carries_are_added(rng: np.random.Generator) -> None:
     model = mlp(rng)
     reducer = distributed.Reducer(model, ALONE)
@@ -206,6 +224,16 @@ def test_streams_differ_by_rank_and_step_and_are_the_same_in_every_run() -> None
 
     assert len({tuple(stream) for stream in streams}) == len(keys)
     assert [drawn(*key) for key in keys] == streams
+
+
+def test_a_checkpoint_of_one_rank_is_that_of_io(tmp_path: Path, rng: np.random.Generator) -> None:
+    model, other = mlp(rng), mlp(rng)
+    ALONE.save_checkpoint(tmp_path / "run.npz", model=model)
+
+    ALONE.load_checkpoint(tmp_path / "run.npz", model=other)
+
+    for name, array in io.state_dict(model).items():
+        np.testing.assert_array_equal(io.state_dict(other)[name], array)
 
 
 def test_a_compiled_function_is_told_to_reduce_outside(rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""What does not fit is refused with every difference, and the model is as before."""
+"""What does not fit is refused with every difference, or left out with a sentence."""
 
 from __future__ import annotations
 

@@ -91,6 +91,13 @@ def test_the_setting_warns_if_numpy_was_imported_before(monkeypatch: pytest.Monk
     assert KERNEL_VARIABLE not in os.environ
 
 
+def test_a_setting_of_another_value_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SETTING, "fast")
+
+    with pytest.warns(RuntimeWarning, match='the one value is "auto"'):
+        blas.apply_setting()
+
+
 def test_the_setting_is_silent_where_there_is_nothing_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -186,3 +186,11 @@ def test_fit_writes_pooled_metrics_down_and_stops_by_them() -> None:
 
     assert history["f1"][-1] > 0.9
     assert history.ended == "early stopping"
+
+
+def test_outputs_that_are_no_pair_are_refused() -> None:
+    x, labels, model = _data(4)
+    wrong: Any = lambda model, batch: model.forward(batch[0])  # noqa: E731 - it has no type
+
+    with pytest.raises(tt.ArgumentTypeError, match="a tuple of two, got Tensor"):
+        Pooled(metrics.f1, wrong)(model, (x, labels))

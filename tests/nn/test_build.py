@@ -195,6 +195,14 @@ def test_the_constructor_of_a_user_is_called_with_sizes(rng: np.random.Generator
     assert head.settings == {"temperature": 0.5}
 
 
+def test_an_argument_that_cannot_be_read_may_have_a_default(rng: np.random.Generator) -> None:
+    class Lenient(nn.Module):
+        def __init__(self, log: Nowhere = 5) -> None:  # type: ignore[name-defined]  # noqa: F821
+            self.log = log
+
+    assert tt.build(Lenient, rng=rng).log == 5
+
+
 def test_dropout_draws_from_the_generator_of_build() -> None:
     class Net(nn.Module):
         drop: nn.Dropout

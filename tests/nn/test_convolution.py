@@ -10,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn
-from tapetensor.errors import ArgumentValueError
+from tapetensor.errors import ArgumentValueError, ShapeError
 from tests.nn.gradients import check_layer
 from tests.ops import windows_reference as reference
 
@@ -200,3 +200,20 @@ def test_numbers_of_a_window_that_are_no_pair_are_refused(rng: np.random.Generat
     for call, message in refused:
         with pytest.raises(tt.TapeTensorError, match=message):
             call()
+
+
+def test_a_window_that_is_no_pair_of_sizes_is_not_built(rng: np.random.Generator) -> None:
+    made: Any = nn.Conv2d
+    with pytest.raises(tt.BuildError, match=r"the dim int has no size"):
+        tt.build(made[L[1], L[2], tuple[L[3], int]], rng=rng)
+    with pytest.raises(tt.BuildError, match=r"the dim tuple\[Literal\[3\], Literal\[1\]\] has no"):
+        tt.build(made[tuple[L[3], L[1]], L[2], L[3]], rng=rng)
+
+    class Net(nn.Module):
+        tall: nn.Conv2d[L[1], L[2], tuple[L[3], L[1]]]
+
+    make: Any = Net
+    with pytest.raises(
+        ShapeError, match=r"tall\.kernel_size\.1 is 2, the annotation of tall says 1"
+    ):
+        make(tall=nn.Conv2d(1, 2, (3, 2), rng=rng))

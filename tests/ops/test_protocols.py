@@ -157,3 +157,11 @@ def test_a_number_of_numpys_on_the_left_of_a_tensor_is_a_number_like_any_other()
         assert found.tolist() == [expected] * 2
     assert (np.float64(2.0) * x).dtype == np.float32
     assert (np.float64(2.0) * x.trace()).sum().backward()[x].tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "product", [lambda a, x: a @ x, lambda a, x: a + x, lambda a, x: a * x, lambda a, x: a == x]
+)
+def test_a_numpy_array_beside_a_tensor_is_refused_with_the_cure(product: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="from_numpy"):
+        product(np.ones((2, 2), np.float32), tt.ones((2, 2)))

@@ -131,6 +131,13 @@ def test_parameters_must_be_plain_floating_tensors() -> None:
         Adam(Model(p=traced))
 
 
+def test_two_handles_of_one_tensor_are_refused() -> None:
+    p = tt.ones((2,))
+
+    with pytest.raises(tt.ArgumentValueError, match=r"'a' and 'b' are two handles .*one object"):
+        Adam(Model(a=p, b=p.with_empty_tape()))
+
+
 @pytest.mark.parametrize("make", OPTIMIZERS)
 @pytest.mark.parametrize("wrong", [None, {}, 3.0])
 def test_what_is_not_gradients_is_refused(make: Any, wrong: Any) -> None:

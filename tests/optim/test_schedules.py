@@ -108,3 +108,9 @@ def test_a_number_of_steps_is_a_positive_int(make: Callable[[Any], Any], name: s
 def test_a_cycle_needs_steps_to_rise_in() -> None:
     with pytest.raises(tt.ArgumentValueError, match=r"^one_cycle: rise must be in \(0, 1\), got 0"):
         schedules.one_cycle(1.0, steps=10, rise=0)
+
+
+def test_a_warm_up_to_a_number_is_refused() -> None:
+    number: Any = 0.1
+    with pytest.raises(tt.ArgumentTypeError, match=r"^warm_up: after .*schedules.constant\(0.1\)"):
+        schedules.warm_up(number, steps=2)

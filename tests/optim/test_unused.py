@@ -150,6 +150,24 @@ def test_compiled_steps_skip_what_eager_ones_skip(mode: str) -> None:
     assert eager[1]["right.weight.step"] == 3
 
 
+def test_a_compiled_step_of_which_no_parameter_has_a_gradient_counts() -> None:
+    model, other = Heads(1), tt.ones((2,))
+    optimizer, idle = optim.Adam(model.left), optim.Adam([other])
+    x: Any = tt.ones((5, 4), np.float64)
+
+    def step(x: Any) -> None:
+        grads = model.left.forward(x.trace()).square().mean().backward()
+        optimizer.step(grads, unused="skip")
+        idle.step(grads, unused="skip")
+
+    compiled = tt.compile(step)
+    for _ in range(3):
+        compiled(x)
+    assert (optimizer.steps, idle.steps) == (3, 3)
+    assert io.state_dict(idle)["0.step"] == 0
+    assert other.numpy().tolist() == [1.0, 1.0]
+
+
 def test_a_compiled_step_takes_the_only_gradient_from_outside() -> None:
     found = []
     for is_compiled in (False, True):

@@ -123,6 +123,17 @@ def test_a_generator_that_is_suspended_in_a_context_does_not_make_it_that_of_its
     assert not is_open(theirs)
 
 
+def test_a_generator_resumed_within_another_context_goes_on_in_its_own() -> None:
+    generator = steps()
+    next(generator)
+    with tt.GradientContext():
+        mine = traced()
+        theirs = next(generator)
+
+    assert not is_open(mine)
+    assert is_open(theirs)
+
+
 def test_a_context_entered_by_what_a_generator_calls_is_the_innermost() -> None:
     def called() -> Any:
         with tt.GradientContext():

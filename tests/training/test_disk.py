@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tapetensor as tt
 from tapetensor import io
 from tapetensor.training import CsvLog, EarlyStopping
 from tests.io.models import assert_same
@@ -91,6 +92,23 @@ def test_a_disk_that_is_read_only_is_found_before_the_first_step(
 
     assert raised.value.errno == errno.EROFS
     assert_same(run.state(), before)
+
+
+def test_two_of_its_files_in_one_place_are_refused_before_either_is_touched(tmp_path: Path) -> None:
+    path, run = tmp_path / "run.npz", Run()
+    run.fit(epochs=1, checkpoint=path)
+    content = path.read_bytes()
+    again = tmp_path / "." / "run.npz"
+    stop = EarlyStopping("loss", best=again)
+    with pytest.raises(tt.ArgumentValueError, match="checkpoint and the best model need a file"):
+        run.fit(epochs=2, checkpoint=path, resume=True, stop=stop)
+    with pytest.raises(tt.ArgumentValueError, match=r"checkpoint and a log need .*run.npz'"):
+        run.fit(epochs=2, checkpoint=path, resume=True, log=[CsvLog(again)])
+    with pytest.raises(tt.ArgumentValueError, match="a log and a log need a file each"):
+        run.fit(epochs=2, log=[CsvLog(tmp_path / "log.csv"), CsvLog(tmp_path / "log.csv")])
+
+    assert path.read_bytes() == content
+    assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
 
 
 @pytest.mark.parametrize("what", ["checkpoint", "log", "best model"])

@@ -137,6 +137,25 @@ def test_a_history_is_drawn_without_a_display(tmp_path: Path) -> None:
 ROWS = [{"epoch": n, "steps": 6_000 * n, "lr": 0.1, "loss": 1 / n, "a < b": 0.5} for n in (1, 2, 3)]
 
 
+def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    history = Run().fit(epochs=1)
+    picture = tmp_path / "missing" / "curve.png"
+    with pytest.raises(
+        FileNotFoundError, match=r"the picture could not be .*the history is as it w"
+    ):
+        history.plot(picture)
+
+
+def test_a_history_without_epochs_has_nothing_to_draw() -> None:
+    with pytest.raises(tt.ArgumentValueError, match="there are no epochs yet"):
+        History().plot()
+
+
+def test_a_history_iterates_over_its_rows() -> None:
+    assert list(History(ROWS)) == ROWS
+
+
 def test_a_history_is_its_curves_and_its_numbers_in_a_notebook(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

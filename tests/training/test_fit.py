@@ -22,6 +22,7 @@ from tests.training.models import (
     accuracy,
     held_out_loss,
     loss_of,
+    numbers,
 )
 
 
@@ -224,6 +225,12 @@ def test_bad_arguments_are_refused_before_a_step(
     assert_same(run.state(), before)
 
 
+def test_held_out_batches_that_are_missing_are_found_after_the_epoch() -> None:
+    run = Run()
+    with pytest.raises(tt.ArgumentValueError, match="evaluate: there are no batches"):
+        run.fit(metrics=METRICS, validation=[])
+
+
 def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
     run = Run()
     wrong: Any = "model"
@@ -231,6 +238,16 @@ def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
         training.fit(wrong, run.optimizer, loss_of, run.batches, epochs=1)
     with pytest.raises(tt.ArgumentTypeError, match="fit: optimizer must be an Optimizer, got str"):
         training.fit(run.model, wrong, loss_of, run.batches, epochs=1)
+
+
+def test_a_metric_that_is_no_number_is_refused() -> None:
+    run = Run()
+    wrong: Any = {"x": lambda model, batch: "much"}
+    with pytest.raises(tt.ArgumentTypeError, match="the metric 'x' must give a number"):
+        training.evaluate(run.model, wrong, run.held_out)
+    wide: Any = {"wide": lambda model, batch: model.forward(batch[0])}
+    with pytest.raises(tt.ArgumentTypeError, match=r"'wide' must give .* got shape \(\d+, 3\)"):
+        training.evaluate(run.model, wide, run.held_out)
 
 
 @pytest.mark.parametrize(
@@ -244,6 +261,16 @@ def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
 def test_early_stopping_refuses_what_makes_no_sense(options: Any, message: str) -> None:
     with pytest.raises(tt.ArgumentValueError, match=message):
         training.EarlyStopping("loss", **options)
+
+
+def test_a_history_shows_how_far_it_got() -> None:
+    history = Run().fit(epochs=2)
+
+    assert repr(history).startswith("History(2 epochs, ended by epochs; loss ")
+    assert history.columns == ["epoch", "steps", "lr", "seconds", "loss"]
+    assert numbers(history)[0].keys() == {"epoch", "steps", "lr", "loss"}
+    with pytest.raises(tt.ArgumentValueError, match="no column 'accuracy'; there are epoch, steps"):
+        history["accuracy"]
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])

@@ -51,6 +51,12 @@ def test_steps_whose_gradient_is_not_finite_are_skipped_and_counted(tmp_path: Pa
     assert again["skipped"] == [1, 2, 0, 0]
 
 
+def test_an_epoch_of_which_every_step_is_skipped_is_an_error() -> None:
+    run = Run()
+    with pytest.raises(tt.NumericalInstabilityError, match="of none of the 6 batches of epoch 2"):
+        run.fit(loss_of=spoilt_at(run, *range(6, 12)), check_finite="skip")
+
+
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_the_op_whose_gradient_is_not_finite_is_named_when_it_is_asked_for(
     is_compiled: bool,
@@ -125,6 +131,13 @@ def test_the_best_weights_are_back_in_the_end(tmp_path: Path, is_in_file: bool) 
     assert_same(io.state_dict(run.model), seen[1])
 
 
+def test_a_best_state_in_memory_is_not_there_when_training_goes_on(tmp_path: Path) -> None:
+    options: Any = {"checkpoint": tmp_path / "run.npz", "stop": EarlyStopping("loss", restore=True)}
+    Run().fit(epochs=1, **options)
+    with pytest.raises(tt.ArgumentValueError, match=r"EarlyStopping\(restore=True, best=path\)"):
+        Run().fit(epochs=2, resume=True, **options)
+
+
 def test_validation_without_metrics_is_the_loss_and_trains_nothing() -> None:
     run, other = Run(), Run()
     history = run.fit(validation=run.held_out, stop=EarlyStopping("val_loss", patience=9))
@@ -171,6 +184,12 @@ def test_a_moving_average_is_trained_validated_and_written_down(tmp_path: Path) 
         epochs=3, average=(average, 0.9), checkpoint=path, resume=True, overwrite=False, **options
     )
     assert_same(io.state_dict(resumed), io.state_dict(average))
+
+
+def test_an_average_is_a_copy_of_the_model() -> None:
+    run = Run()
+    with pytest.raises(tt.ArgumentValueError, match=r"give it copy.deepcopy\(model\)"):
+        run.fit(average=(run.model, 0.9))
 
 
 def test_sigterm_ends_with_a_checkpoint_as_ctrl_c_does(tmp_path: Path) -> None:
