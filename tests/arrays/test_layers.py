@@ -70,14 +70,6 @@ def test_an_embedding_takes_tokens_of_the_host_and_its_own(make: Any) -> None:
     _assert_near(found, twin.forward(there).sin().sum().backward()[twin.weight], "weight")
 
 
-def test_layers_side_by_side_give_a_tuple() -> None:
-    layer = nn.SplitInto(nn.Tanh(), nn.ReLU())
-    x = np.linspace(-1.0, 1.0, 6)
-
-    for y, expected in zip(layer.forward(abroad(x)), layer.forward(tt.from_numpy(x)), strict=True):
-        _assert_near(y, expected, "output")
-
-
 def test_a_module_goes_and_comes_back_with_its_ids() -> None:
     layer = nn.BatchNorm1d(6, _DTYPE)
     ids = {name: tensor.id for name, tensor in layer.parameters().items()}
@@ -89,14 +81,6 @@ def test_a_module_goes_and_comes_back_with_its_ids() -> None:
     assert {name: tensor.id for name, tensor in layer.parameters().items()} == ids
     assert "foreign" not in repr(layer.weight)
     np.testing.assert_array_equal(layer.running_var.numpy(), np.ones(6))
-
-
-def test_a_module_that_cannot_be_moved_stays() -> None:
-    layer: Any = nn.LayerNorm(3)
-
-    with pytest.raises(tt.ArgumentTypeError, match=r"Module\.to: expected a library .* got int"):
-        layer.to(3)
-    assert layer.forward(tt.ones((2, 3))).shape == (2, 3)
 
 
 def test_tied_weights_stay_tied() -> None:

@@ -148,18 +148,6 @@ def test_files_do_not_say_where_a_model_was(ending: str, tmp_path: Path) -> None
     assert_same(io.state_dict(restored), io.state_dict(twin_optimizer))
 
 
-def test_batches_are_drawn_there() -> None:
-    rows, labels = abroad(np.arange(12.0).reshape(6, 2)), abroad(np.arange(6))
-    rng, twin_rng = np.random.default_rng(0), np.random.default_rng(0)
-
-    drawn = [(home(x), home(y)) for x, y in data.batches(rows, labels, size=4, rng=rng)]
-
-    hosts = tt.from_numpy(np.arange(12.0).reshape(6, 2)), tt.from_numpy(np.arange(6))
-    for (x, y), (a, b) in zip(drawn, data.batches(*hosts, size=4, rng=twin_rng), strict=True):
-        np.testing.assert_array_equal(x, a.numpy())
-        np.testing.assert_array_equal(y, b.numpy())
-
-
 def test_a_model_learns_there_what_it_learns_at_home() -> None:
     def learnt(library: Any) -> list[float]:
         rng = np.random.default_rng(0)

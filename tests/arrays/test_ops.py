@@ -25,9 +25,6 @@ def _is_of_integers(operand: Any) -> bool:
     return isinstance(operand, tt.Tensor | np.ndarray) and operand.dtype.kind in "iu"
 
 
-_WITH_INTEGERS = [
-    case for case in _DIFFERENTIABLE if any(map(_is_of_integers, case.sample.operands))
-]
 # The values of indices are looked at, and whether a matrix is singular.
 _OF_FLOATS = [
     case
@@ -69,19 +66,6 @@ def test_the_gradients_are_those_over_numpy(case: Case, rng: np.random.Generator
         if value is not None:
             assert gradient.dtype == value.dtype
             np.testing.assert_allclose(gradient.get(), value, rtol=1e-12, atol=1e-14)
-
-
-@on_every(_WITH_INTEGERS)
-def test_indices_and_labels_may_lie_on_the_host(case: Case) -> None:
-    host = tensors_of(case.sample)
-    operands = [
-        one if _is_of_integers(one) else there
-        for one, there in zip(host, tensors_of(case.sample, make=abroad), strict=True)
-    ]
-
-    result = result_of(case, operands)
-
-    np.testing.assert_allclose(home(result), result_of(case, host).numpy(), rtol=1e-12)
 
 
 @on_every(_OF_FLOATS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import tracemalloc
 from functools import partial
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import nn, optim
+from tapetensor import nn
 from tapetensor.testing import check_grad
 from tapetensor.typing import Array, Pullbacks
 
@@ -138,22 +137,6 @@ def test_a_checkpoint_is_differentiated_twice(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(found[w].numpy(), expected[w].numpy(), rtol=1e-12)
 
 
-def test_a_parameter_that_was_changed_in_between_counts_with_its_old_value() -> None:
-    gradients = []
-    for is_checkpointed in (False, True):
-        model = built()
-        x = _X.trace()
-        y = tt.checkpoint(model.forward, x) if is_checkpointed else model.forward(x)
-        other = model.forward(_X.trace()).square().sum()
-        optim.Sgd(model, lr=0.5).step(other.backward(wrt=model))
-        updated = model.hidden.weight.numpy().copy()
-
-        gradients.append(y.square().sum().backward()[model.hidden.weight].numpy().tolist())
-
-        np.testing.assert_array_equal(model.hidden.weight.numpy(), updated)
-    assert gradients[0] == gradients[1]
-
-
 def test_only_what_is_wanted_is_computed() -> None:
     runs: list[str] = []
     w, u = tt.ones((3,), np.float64), tt.ones((3,), np.float64)
@@ -208,38 +191,11 @@ def test_a_generator_out_of_sight_is_an_error_and_can_be_given() -> None:
     )
 
 
-def test_a_function_that_takes_another_way_the_second_time_is_an_error() -> None:
-    calls = itertools.count()
-    w, u = tt.ones((3,), np.float64), tt.ones((3,), np.float64)
-
-    def f(x: Any) -> Any:
-        return x * w if next(calls) == 0 else x * u
-
-    y = tt.checkpoint(f, _X.trace()).sum()
-
-    with pytest.raises(tt.ArgumentValueError, match="a result by other parameters"):
-        y.backward()
-
-
 def test_a_tensor_that_owns_a_tape_and_is_no_input_is_an_error() -> None:
     outside = _X.trace()
 
     with pytest.raises(tt.UntracedTensorError, match="give it to checkpoint as another input"):
         tt.checkpoint(lambda x: x * outside, tt.ones((4, 3), np.float64).trace())
-
-
-def test_gradients_flow_to_what_each_part_of_a_split_meets() -> None:
-    weights = [tt.from_numpy([2.0, 3.0], dtype=np.float64) for _ in range(3)]
-
-    def f(x: Any) -> Any:
-        twin = x
-        one, two = x.split(2)
-        return (one * weights[0] + two * weights[1] + twin[:2] * weights[2]).exp().sum()
-
-    x = tt.from_numpy([0.1, 0.2, 0.3, 0.4], dtype=np.float64)
-    expected, found = f(x.trace()).backward(), tt.checkpoint(f, x.trace()).backward()
-    for tensor in (x, *weights):
-        assert found[tensor].numpy().tolist() == expected[tensor].numpy().tolist()
 
 
 @pytest.mark.parametrize(

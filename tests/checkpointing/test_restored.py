@@ -281,20 +281,6 @@ def test_what_was_changed_in_between_counts_as_it_was(made: Callable[[], Trial])
     assert outcome(made(), is_checkpointed=True) == expected
 
 
-def test_tied_weights_that_were_changed_count_with_their_old_values() -> None:
-    def made() -> Trial:
-        layers = [Layer(weight=tensor(1.0, 2.0, 3.0)) for _ in range(2)]
-        layers[1].weight = weight = layers[0].weight
-
-        def change() -> None:
-            weight.array = np.zeros(3)
-
-        return Trial(lambda x: layers[1].forward(layers[0].forward(x)), change, (weight,))
-
-    expected = outcome(made(), is_checkpointed=False)
-    assert outcome(made(), is_checkpointed=True) == expected
-
-
 def test_a_derivative_inside_is_repeated_as_well() -> None:
     def made() -> Trial:
         scale, weight = Scale(3.0), tensor(1.0, 2.0, 3.0)

@@ -35,14 +35,6 @@ def test_shuffled_items_are_all_there_once_in_an_order_that_the_generator_draws(
     assert draw(0) != draw(1)
 
 
-def test_items_are_asked_for_one_by_one(rng: np.random.Generator) -> None:
-    dataset = Squares(10)
-    epoch = batched(shuffled(dataset, rng), size=3)
-    assert dataset.asked == []
-    next(epoch)
-    assert len(dataset.asked) == 3
-
-
 def test_items_in_order_come_in_order() -> None:
     assert list(batched(range(5), 2)) == [[0, 1], [2, 3], [4]]
     assert list(batched(range(5), 2, exact=True)) == [[0, 1], [2, 3]]

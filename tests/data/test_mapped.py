@@ -79,11 +79,3 @@ def test_a_tensor_over_a_file_cannot_be_written_to(path: Path) -> None:
         array[0, 0] = 1
     with pytest.raises(ValueError, match="cannot set WRITEABLE"):
         array.flags.writeable = True
-
-
-def test_shapes_and_dtypes_are_checked(path: Path) -> None:
-    with pytest.raises(tt.ShapeError, match=r"the array has shape \(50000, 8\)"):
-        tt.from_memmap(np.load(path, mmap_mode="r"), (3, 8))
-    np.save(path, np.ones(3, ">f4"))
-    with pytest.raises(tt.DTypeError, match="whose bytes lie the other way round"):
-        tt.from_memmap(np.load(path, mmap_mode="r"))

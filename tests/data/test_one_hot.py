@@ -53,14 +53,3 @@ def test_labels_that_are_not_plain_integers_are_refused() -> None:
         one_hot(floats.trace(), 3)
     with pytest.raises(tt.ArgumentTypeError, match="one_hot: labels must be a tensor"):
         one_hot(floats.numpy(), 3)
-
-
-def test_classes_are_counted_from_one() -> None:
-    labels = tt.zeros((2,), np.int64)
-    three: Any = 3.0
-
-    for classes in (0, -1):
-        with pytest.raises(tt.ArgumentValueError, match=r"^one_hot: "):
-            one_hot(labels, classes)
-    with pytest.raises(tt.ArgumentTypeError, match="one_hot: classes must be an int"):
-        one_hot(labels, three)

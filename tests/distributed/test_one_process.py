@@ -134,19 +134,6 @@ def test_an_id_that_a_record_produced_gets_its_gradient_too() -> None:
     np.testing.assert_array_equal(parts[1][y.id], [3.0, 3.0])
 
 
-def test_gradients_that_the_tape_carries_are_added(rng: np.random.Generator) -> None:
-    model = mlp(rng)
-    reducer = distributed.Reducer(model, ALONE)
-    once = reducer.backward(traced_loss(model))
-    x: Any = tt.ones((4, 3))
-
-    loss = losses.mse(model.forward(x.trace(once)), tt.zeros((4, 2)))
-    twice = reducer.backward(loss)
-
-    for parameter in model.parameters().values():
-        np.testing.assert_allclose(twice[parameter].numpy(), 2 * once[parameter].numpy())
-
-
 def test_all_reduce_keeps_the_parameters_and_leaves_a_missing_gradient_missing(
     rng: np.random.Generator,
 ) -> None:

@@ -53,14 +53,6 @@ def test_clipping_scales_all_gradients_by_one_factor_and_returns_the_norm_before
     assert [grads[t].dtype for t in (x, y)] == [np.float32, np.float64]
 
 
-@pytest.mark.parametrize("max_norm", [5.0, 5, 6.0, math.inf, np.float32(5.5), np.int64(7)])
-def test_a_norm_within_the_bound_changes_nothing(max_norm: Any) -> None:
-    grads, (x,) = filled(np.array([3.0, 4.0], np.float32))
-
-    assert grads.clip_by_global_norm(max_norm) == 5.0
-    assert grads[x].numpy().tolist() == [3.0, 4.0]
-
-
 def test_clipping_changes_no_array_that_can_still_be_seen() -> None:
     x = tt.from_numpy([3.0, 4.0], shape=(2,))
     cotangent = tt.from_numpy([30.0, 40.0], shape=(2,))
@@ -80,17 +72,6 @@ def test_a_bound_that_is_not_positive_is_refused(max_norm: Any) -> None:
 
     with pytest.raises(
         tt.ArgumentValueError, match=r"Gradients.clip_by_global_norm: max_norm must be > 0, got"
-    ):
-        grads.clip_by_global_norm(max_norm)
-    assert grads[x].numpy().tolist() == [3.0, 4.0]
-
-
-@pytest.mark.parametrize("max_norm", [True, False, "1", None, 1j, [1.0], tt.ones(())])
-def test_a_bound_that_is_no_number_is_refused(max_norm: Any) -> None:
-    grads, (x,) = filled(np.array([3.0, 4.0], np.float32))
-
-    with pytest.raises(
-        tt.ArgumentTypeError, match=r"Gradients.clip_by_global_norm: max_norm must be a number"
     ):
         grads.clip_by_global_norm(max_norm)
     assert grads[x].numpy().tolist() == [3.0, 4.0]
@@ -119,15 +100,6 @@ def test_clipping_by_value_clips_every_number_and_keeps_the_dtypes(limit: Any) -
     assert [grads[t].dtype for t in (x, y)] == [np.float32, np.float64]
     assert array is not None
     assert array.tolist() == [3.0, -0.5]
-
-
-@pytest.mark.parametrize("limit", [0, -1.0, math.nan, "1", None, True])
-def test_a_limit_that_is_no_positive_number_is_refused(limit: Any) -> None:
-    grads, (x,) = filled(np.array([3.0], np.float32))
-
-    with pytest.raises(tt.TapeTensorError, match=r"^Gradients\.clip_by_value: limit must be"):
-        grads.clip_by_value(limit)
-    assert grads[x].item() == 3.0
 
 
 def accumulated(**gradients: Any) -> tt.GradientAccumulator:

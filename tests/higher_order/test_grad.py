@@ -38,16 +38,6 @@ def test_the_hessian_of_a_quadratic_form_is_its_matrix(rng: np.random.Generator)
     np.testing.assert_allclose(found, matrix + matrix.T, rtol=1e-12)
 
 
-def test_derivatives_of_every_order_of_a_polynomial() -> None:
-    x = tt.from_numpy(np.array([2.0, -1.0]))
-    f: Any = lambda x: (x**5.0).sum()  # noqa: E731  # wrapped again and again below
-
-    for factor, exponent in [(5, 4), (20, 3), (60, 2), (120, 1), (120, 0)]:
-        gradient = tt.grad(f, x).numpy()
-        np.testing.assert_allclose(gradient, factor * x.numpy() ** exponent, rtol=1e-12)
-        f = lambda x, f=f: tt.grad(f, x).sum()  # noqa: E731
-
-
 @pytest.mark.parametrize("op", ["exp", "sin", "tanh", "sigmoid", "gelu", "silu", "softplus"])
 def test_third_derivatives_are_those_of_central_differences(
     op: str, rng: np.random.Generator
@@ -280,14 +270,3 @@ def test_value_and_grad_computes_the_function_once_and_takes_any_shape_and_numbe
             others = np.prod(arrays[:number] + arrays[number + 1 : count], axis=0)
             np.testing.assert_allclose(gradient.numpy(), expected * others)
     assert calls == [1, 2, 3]
-
-
-def test_what_value_and_grad_gives_can_be_differentiated_again() -> None:
-    x = tt.from_numpy([0.5, -1.0, 2.0], (3,))
-
-    def loss(x: Any) -> Any:
-        value, slope = tt.value_and_grad(lambda x: x**3.0, x)
-        return (value * slope).sum()
-
-    # The derivative of 3 x^5.
-    np.testing.assert_allclose(tt.grad(loss, x).numpy(), 15 * x.numpy() ** 4, rtol=1e-6)

@@ -131,23 +131,6 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     assert_same(io.state_dict(model), io.state_dict(net(2)))
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path, suffix: str) -> None:
-    (tmp_path / "plain").write_bytes(b"")
-    saved(tmp_path / f"net{suffix}")
-
-    assert (tmp_path / f"net{suffix}").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-def test_saving_is_possible_while_the_file_is_being_read(tmp_path: Path) -> None:
-    saved(tmp_path / "net.npz")
-    with np.load(tmp_path / "net.npz") as archive:
-        io.save(tmp_path / "net.npz", net(2))
-        old = dict(archive)
-
-    assert_same(old, io.state_dict(net(1)))
-
-
 posix_only = pytest.mark.skipif(os.name != "posix", reason="permissions and pipes of POSIX")
 
 

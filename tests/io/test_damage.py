@@ -7,7 +7,6 @@ import json
 import pickle
 import tracemalloc
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -20,7 +19,6 @@ from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import io, nn
-from tapetensor.io import check_sums
 from tests.io.models import FORMATS, Array, needs_safetensors
 
 
@@ -253,15 +251,6 @@ class Large(nn.Module):
 def large(seed: int) -> Large:
     rng = np.random.default_rng(seed)
     return Large(weights=[tt.normal((SIDE, SIDE), rng=rng) for _ in range(4)])
-
-
-@pytest.mark.parametrize("length", [0, 1, 7, 1000, 1 << 20])
-def test_sums_of_parts_are_joined_to_that_of_the_whole(
-    length: int, rng: np.random.Generator
-) -> None:
-    first, second = rng.bytes(99), rng.bytes(length)
-    joined = check_sums.joined(zlib.crc32(first), zlib.crc32(second), length)
-    assert joined == zlib.crc32(first + second)
 
 
 @needs_safetensors

@@ -75,17 +75,6 @@ def test_a_large_array_gives_what_its_pieces_give(
         np.testing.assert_array_equal(one, untouched)
 
 
-@pytest.mark.parametrize("kernel", UNARY, ids=lambda kernel: kernel.__name__)
-def test_the_cotangent_of_a_sum_which_repeats_a_number_passes(
-    kernel: Callable[..., Any], rng: np.random.Generator
-) -> None:
-    x = rng.normal(0, 2, (SIZE // 3, 3))
-    g = np.broadcast_to(np.float64(0.5), x.shape)
-    _, (pullback,) = kernel(x)
-
-    np.testing.assert_allclose(pullback(g), pullback(g.copy()), rtol=1e-15)
-
-
 @pytest.mark.parametrize("place", [0, SIZE - 1])
 def test_the_error_state_of_the_caller_holds_in_every_thread(
     place: int, monkeypatch: pytest.MonkeyPatch

@@ -42,15 +42,6 @@ def test_value_and_gradients_are_those_of_the_formula(
         )
 
 
-def test_a_vector_of_zeros_is_at_right_angles_to_all() -> None:
-    zeros, ones = tt.zeros((1, 2)), tt.ones((1, 2))
-    signs = tt.ones((1,), np.int64)
-    loss = cosine_embedding(zeros.trace(), ones, signs)
-
-    assert loss.item() == 1.0
-    assert np.isfinite(loss.backward()[zeros].numpy()).all()
-
-
 def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
     x: Any = tt.ones((2, 3))
     signs: Any = tt.ones((2,), np.int64)

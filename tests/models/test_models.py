@@ -186,31 +186,6 @@ def test_padding_changes_nothing_in_bert(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(after, before, atol=1e-6)
 
 
-def test_bert_drops_features_in_training_only(rng: np.random.Generator) -> None:
-    case = bert_case(rng)._replace(model=tt.build(bert.Classifier, rng=rng))
-
-    plain, again = case.output(traced=False), case.output(traced=False)
-    traced = case.output(traced=True)
-
-    np.testing.assert_array_equal(plain.numpy(), again.numpy())
-    assert not np.allclose(plain.numpy(), traced.detach().numpy())
-
-
-def test_rotary_positions_keep_norms_and_turn_by_distance(rng: np.random.Generator) -> None:
-    vector = rng.standard_normal((2, 1, 8)).astype(np.float32).repeat(6, axis=1)
-    x: Tensor[tuple[L[2], L[6], L[8]]] = tt.from_numpy(vector, (2, 6, 8))
-
-    turned = llama.rotary(x).numpy()
-
-    np.testing.assert_allclose(
-        np.linalg.norm(turned, axis=-1), np.linalg.norm(vector, axis=-1), rtol=1e-5
-    )
-    np.testing.assert_array_equal(turned[:, 0], vector[:, 0])
-    # The product of a query and a key depends on how far apart they are, and on that alone.
-    products = turned[0] @ turned[1].T
-    np.testing.assert_allclose(products[1:, 1:], products[:-1, :-1], rtol=1e-4, atol=1e-5)
-
-
 def test_grouped_queries_are_multi_head_attention_with_repeated_keys(
     rng: np.random.Generator,
 ) -> None:

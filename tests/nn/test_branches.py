@@ -15,7 +15,6 @@ from tapetensor.errors import (
     BuildError,
     ShapeError,
 )
-from tests.nn.gradients import check_layer
 
 _ONE_INPUT = [nn.ResidualAdd, nn.ResidualMul, nn.ParallelAdd, nn.ParallelMul]
 
@@ -46,17 +45,6 @@ def test_parallel_branches_are_added_or_multiplied(rng: np.random.Generator) -> 
 
     np.testing.assert_array_equal(added.forward(x).numpy(), first + second + third)
     np.testing.assert_array_equal(multiplied.forward(x).numpy(), first * second * third)
-
-
-@pytest.mark.parametrize("kind", _ONE_INPUT)
-def test_what_was_recorded_before_a_branch_is_replayed_once(
-    kind: Any, rng: np.random.Generator
-) -> None:
-    before = linear(rng)
-    model: Any = nn.Sequential(before, kind(nn.Sequential(nn.Tanh(), linear(rng))), linear(rng))
-
-    check_layer(model, inputs(rng), rng)
-    assert not model.forward(inputs(rng)).owns_tape
 
 
 def test_every_output_of_a_split_owns_what_was_recorded_before(rng: np.random.Generator) -> None:

@@ -63,17 +63,3 @@ def test_a_type_variable_for_the_dtype_has_one_meaning() -> None:
     message = "Pair: second has dtype float32, the annotation of second says W = float64"
     with pytest.raises(DTypeError, match=message):
         Pair(**mixed)
-
-
-def test_a_subclass_of_the_annotated_layer_fits() -> None:
-    class Special(nn.Linear[L[3], L[2]]):
-        pass
-
-    class Model(nn.Module):
-        layer: nn.Linear[L[3], L[2]]
-
-    # The constructor that `dataclass_transform` makes up is not the one inherited from the layer.
-    special: Any = Special
-    model = Model(layer=special(3, 2, rng=np.random.default_rng(0)))
-
-    assert isinstance(model.layer, Special)

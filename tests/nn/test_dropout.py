@@ -59,16 +59,6 @@ def test_nothing_is_dropped_at_0_and_everything_at_1(rng: np.random.Generator) -
         assert np.array_equal(grads[x].numpy(), np.full((4, 5), 1.0 - p))
 
 
-def test_the_same_state_of_the_generator_gives_the_same_mask() -> None:
-    x = tt.ones((50,))
-    first, second = (nn.Dropout(rng=np.random.default_rng(4)) for _ in range(2))
-
-    a, b, c = (one.forward(x.trace()).detach().numpy() for one in (first, second, second))
-
-    assert np.array_equal(a, b)
-    assert not np.array_equal(b, c)
-
-
 def test_integers_cannot_be_scaled(rng: np.random.Generator) -> None:
     drop: Any = nn.Dropout(0.5, rng=rng)
     x = tt.ones((3,), np.int64).trace()

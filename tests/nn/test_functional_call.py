@@ -89,19 +89,6 @@ def test_the_model_stays_as_it_is_but_for_its_running_statistics() -> None:
     assert one.norm.running_mean.numpy().any()
 
 
-def test_a_weight_that_two_layers_share_is_replaced_in_both() -> None:
-    rng = np.random.default_rng(0)
-    tied: Any = nn.Sequential(nn.Linear(3, 3, rng=rng), nn.Linear(3, 3, rng=rng))
-    first, second = tied.layers
-    second.weight = first.weight
-    (name, *_) = [name for name, tensor in tied.parameters().items() if tensor is first.weight]
-
-    found = nn.functional_call(tied, {name: tt.eye(3)}, X)
-
-    bias = first.bias.numpy() + second.bias.numpy()
-    np.testing.assert_allclose(found.numpy(), X.numpy() + bias, rtol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("tensors", "error", "match"),
     [

@@ -8,8 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Gradients, NoneTape, OwnedTape, Tensor1D, Tensor2D, nn
-from tapetensor.optim import Sgd
+from tapetensor import Gradients, Tensor2D, nn
 from tapetensor.typing import B, T
 
 Batch = NewType("Batch", int)
@@ -24,19 +23,6 @@ class Net(nn.Module):
     def forward(self, x: Tensor2D[B, L[2], T]) -> Tensor2D[B, L[1], T]:
         h: Tensor2D[B, L[16], T] = self.norm.forward(self.hidden.forward(x))
         return self.out.forward(self.drop.forward(h.tanh()))
-
-
-class Words(nn.Module):
-    table: nn.Embedding[L[6], L[4]]
-    layers: list[nn.Linear[L[4], L[4]]] = nn.repeat(2)
-    scale: Tensor1D[L[4]] = nn.parameter(nn.init.ones)
-    out: nn.Linear[L[4], L[2]]
-
-    def forward(self, ids: Tensor1D[B, T, np.int64]) -> Tensor2D[B, L[2], T]:
-        h = self.table.forward(ids)
-        for layer in self.layers:
-            h = layer.forward(h).tanh()
-        return self.out.forward(h * self.scale)
 
 
 def descend(model: nn.Module, grads: Gradients, rate: float) -> None:
@@ -70,19 +56,3 @@ def test_the_loss_falls_and_inference_agrees(rng: np.random.Generator) -> None:
     assert losses[-1] < losses[0] / 4
     right = (model.forward(x).numpy() > 0.5) == (y.numpy() > 0.5)
     assert right.mean() > 0.9
-
-
-def test_an_optimizer_trains_words(rng: np.random.Generator) -> None:
-    model = tt.build(Words, rng=rng)
-    ids: Tensor1D[L[6], NoneTape, np.int64] = tt.arange(6)
-    targets: Tensor2D[L[6], L[2]] = tt.normal((6, 2), rng=rng)
-    optimizer = Sgd(model, lr=0.1)
-
-    def loss(tape: Any) -> Any:
-        return (model.forward(ids.retaped(tape)) - targets).square().mean()
-
-    before = loss(NoneTape).item()
-    for _ in range(200):
-        optimizer.step(loss(OwnedTape).backward(wrt=model))
-
-    assert loss(NoneTape).item() < before / 20

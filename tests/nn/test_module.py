@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
-from typing import Any, Generic
+from typing import Any
 from typing import Literal as L
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor1D, Tensor2D, nn
 from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
-from tapetensor.typing import B, N, T
+from tapetensor.typing import B, T
 
 
 class Mlp(nn.Module):
@@ -23,12 +23,6 @@ class Mlp(nn.Module):
 
     def forward(self, x: Tensor2D[B, L[7], T]) -> Tensor2D[B, L[2], T]:
         return self.out.forward(self.hidden.forward(x).relu())
-
-
-class Block(nn.Module, Generic[N]):
-    narrow: nn.Linear[N, L[4]]
-    widen: nn.Linear[L[4], N]
-    scale: Tensor1D[N]
 
 
 class Settings(nn.Module):
@@ -41,15 +35,6 @@ class Settings(nn.Module):
 
 def linear(fan_in: int, fan_out: int) -> Any:
     return nn.Linear(fan_in, fan_out, rng=np.random.default_rng(fan_in))
-
-
-def test_every_field_is_given_by_keyword() -> None:
-    hidden, out = linear(7, 5), linear(5, 2)
-
-    model = Mlp(hidden=hidden, out=out)
-
-    assert model.hidden is hidden
-    assert model.out is out
 
 
 @pytest.mark.parametrize(
@@ -100,18 +85,6 @@ def test_a_value_that_does_not_fit_its_annotation_is_refused(
 ) -> None:
     with pytest.raises(kind, match=re.escape(message)):
         Mlp(hidden=linear(7, 5), out=out)
-
-
-def test_a_type_variable_has_one_size_in_all_fields() -> None:
-    fine = Block(narrow=linear(6, 4), widen=linear(4, 6), scale=tt.ones((6,)))
-
-    assert fine.scale.shape == (6,)
-    message = "Block: widen.weight has shape (9, 4), the annotation of widen says (N = 6, 4)"
-    with pytest.raises(ShapeError, match=re.escape(message)):
-        Block(narrow=linear(6, 4), widen=linear(4, 9), scale=tt.ones((6,)))
-    message = "Block: scale has shape (5,), the annotation of scale says (N = 6,)"
-    with pytest.raises(ShapeError, match=re.escape(message)):
-        Block(narrow=linear(6, 4), widen=linear(4, 6), scale=tt.ones((5,)))
 
 
 def test_values_in_lists_tuples_and_options_are_checked_too() -> None:

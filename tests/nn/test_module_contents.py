@@ -120,42 +120,6 @@ def test_tied_weights_go_by_both_names_and_count_once(rng: np.random.Generator) 
     assert model.parameter_count() == 45
 
 
-def test_the_gradients_of_tied_weights_add_up(rng: np.random.Generator) -> None:
-    model = tt.build(Tied, rng=rng)
-    ids: Tensor1D[L[2], NoneTape, np.int64] = tt.from_numpy([1, 2], (2,), np.int64)
-    tied = model.out.forward(model.embed.forward(ids.trace())).sum().backward(wrt=model)
-
-    model.embed.weight = tt.from_numpy(model.embed.weight.numpy(), (9, 4))
-    apart = model.out.forward(model.embed.forward(ids.trace())).sum().backward(wrt=model)
-
-    np.testing.assert_allclose(
-        tied[model.out.weight].numpy(),
-        apart[model.out.weight].numpy() + apart[model.embed.weight].numpy(),
-        rtol=1e-6,
-    )
-
-
-def test_the_repr_shows_settings_and_tensors_too(rng: np.random.Generator) -> None:
-    assert repr(everything(rng)) == (
-        "Everything(\n"
-        "  scale=float32[3]\n"
-        "  count=int64[]\n"
-        "  wide=float64[2, 1]\n"
-        "  eps=0.5\n"
-        "  mode='fast'\n"
-        "  blocks.0: LayerNorm(normalized_features=3, eps=1e-05)\n"
-        "  blocks.1: LayerNorm(normalized_features=3, eps=1e-05)\n"
-        "  pair.0: ReLU()\n"
-        "  pair.1: Mlp(\n"
-        "    hidden: Linear(in_features=7, out_features=5)\n"
-        "    norm: BatchNorm1d(num_features=5, eps=1e-05, momentum=0.1)\n"
-        "    out: Linear(in_features=5, out_features=2)\n"
-        "  )\n"
-        "  named.a: Linear(in_features=1, out_features=1)\n"
-        ")"
-    )
-
-
 def test_the_repr_of_each_layer(rng: np.random.Generator) -> None:
     assert [
         repr(layer)

@@ -91,22 +91,6 @@ def test_the_gradients_by_the_state_train_all_weights(kind: str, rng: np.random.
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_either_output_alone_leads_back_to_all(kind: str, rng: np.random.Generator) -> None:
-    one, x = layer(kind, rng), values(rng, 2, 4, 3)
-
-    outputs, last = one.forward(x.trace())
-    end = last[0] if kind == "LSTM" else last
-
-    np.testing.assert_array_equal(end.detach().numpy(), outputs.detach().numpy()[:, -1])
-    by_end = end.sum().backward(retain=True)
-    by_outputs = outputs[:, -1].sum().backward()
-    for tensor in (x, *one.parameters().values()):
-        np.testing.assert_array_equal(
-            by_end[tensor].detach().numpy(), by_outputs[tensor].detach().numpy()
-        )
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_the_weights_start_and_are_named_as_those_of_pytorch(
     kind: str, rng: np.random.Generator
 ) -> None:

@@ -36,18 +36,6 @@ def test_the_result_has_the_tape_and_the_operand_keeps_it() -> None:
     np.testing.assert_allclose((y + x).sum().backward()[_X].numpy(), [5 / 4, 17 / 16])
 
 
-def test_an_operand_without_a_derivative_has_none_for_a_pullback() -> None:
-    def masked_kernel(x: Array, mask: Array) -> tuple[Array, Pullbacks]:
-        return x * mask, (lambda g: g * mask, None)
-
-    mask = tt.ones((2,))
-
-    grads = op(masked_kernel)(_X.trace(), mask).sum().backward()
-
-    assert _X in grads
-    assert mask not in grads
-
-
 def _in_place(x: Array) -> tuple[Array, Pullbacks]:
     x *= 2.0
     return x, (lambda g: 2.0 * g,)
@@ -127,14 +115,6 @@ def test_arguments_of_another_kind_are_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         tt.custom_op(softsign_kernel, *operands, shape=shape)
-
-
-def test_a_wrong_pullback_is_found_by_check_grad(rng: np.random.Generator) -> None:
-    def wrong_kernel(x: Array) -> tuple[Array, Pullbacks]:
-        return x * x, (lambda g: g * x,)
-
-    with pytest.raises(AssertionError, match="wrong"):
-        check_grad(op(wrong_kernel), tt.ones((2,), np.float64), rng=rng)
 
 
 def _product_by_a_buffer(scratch: Array) -> Callable[..., tuple[Array, Pullbacks]]:

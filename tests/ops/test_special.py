@@ -41,15 +41,6 @@ def test_the_normal_distribution_function_of_float32_is_right_to_its_last_digit(
     np.testing.assert_allclose(phi[inner], exact[inner], rtol=2e-5)
 
 
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_beside_an_infinity_the_whole_row_of_a_softmax_is_nan() -> None:
-    x = tt.from_numpy([[np.inf, 1.0], [-np.inf, 1.0]], (2, 2))
-
-    for y, other in ((x.softmax(), [0.0, 1.0]), (x.log_softmax(), [-np.inf, 0.0])):
-        assert np.isnan(y.numpy()[0]).all()
-        np.testing.assert_array_equal(y.numpy()[1], other)
-
-
 @pytest.mark.parametrize("weights", [None, 2.0])
 def test_logits_of_infinity_cost_nothing_where_they_are_right(weights: float | None) -> None:
     logits = tt.from_numpy([np.inf, -np.inf, np.inf, -np.inf], (4,))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
-from tests.optim.models import Array, Model, drawn, gradients_of, small_model
+from tests.optim.models import Array, Model, gradients_of, small_model
 
 LARGE = (300, 250)
 
@@ -99,39 +97,3 @@ def test_the_tensor_and_its_id_stay(rng: np.random.Generator) -> None:
     stepped(model, Adam(model), 3)
 
     assert before == {name: (id(tensor), tensor.id) for name, tensor in model.parameters().items()}
-
-
-def test_a_deep_copy_of_model_and_optimizer_goes_its_own_way(rng: np.random.Generator) -> None:
-    model = small_model(rng)
-    optimizer: Optimizer = Adam(model)
-    stepped(model, optimizer, 3)
-    after_three = model.arrays()
-    twin, twin_optimizer = copy.deepcopy((model, optimizer))
-    stepped(model, optimizer, 3)
-
-    for name, array in twin.arrays().items():
-        np.testing.assert_array_equal(array, after_three[name])
-    stepped(twin, twin_optimizer, 3)
-    for name, array in twin.arrays().items():
-        np.testing.assert_array_equal(array, model.arrays()[name])
-
-
-@pytest.mark.parametrize("make", OPTIMIZERS)
-def test_memory_does_not_grow_over_five_hundred_steps(make: Any, rng: np.random.Generator) -> None:
-    model = small_model(rng, np.float32)
-    optimizer: Optimizer = make(model)
-    grads = gradients_of(model, **drawn(model, rng))
-    tracemalloc.start()
-    try:
-        for _ in range(100):
-            optimizer.step(grads)
-        gc.collect()
-        before, _ = tracemalloc.get_traced_memory()
-        for _ in range(500):
-            optimizer.step(grads)
-        gc.collect()
-        after, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-
-    assert after - before < 2000

@@ -73,27 +73,3 @@ def test_of_large_and_small_parameters_all_that_are_missing_are_named(
     assert set(raised.value.names) == {"large", "double"}
     for name, array in model.arrays().items():
         np.testing.assert_array_equal(array, before[name])
-
-
-def test_a_parameter_that_gets_its_old_values_back_is_updated_from_these() -> None:
-    model = Model(p=tt.zeros((2,)), q=tt.zeros((2,)))
-    optimizer = Sgd(model, lr=1.0)
-    ones = np.ones(2)
-    optimizer.step(gradients_of(model, p=ones, q=ones))
-    trained = model["p"].array
-    model["p"].array = np.full(2, 7.0, np.float32)
-    with pytest.raises(tt.UnusedParametersError):
-        optimizer.step(gradients_of(model, p=ones))
-    model["p"].array = trained
-    optimizer.step(gradients_of(model, p=ones, q=ones))
-
-    np.testing.assert_array_equal(model["p"].numpy(), [-2.0, -2.0])
-
-
-def test_what_an_optimizer_updates_goes_by_all_its_names() -> None:
-    shared = tt.ones((2,))
-    model = Model(embedding=shared, bias=tt.ones((1,)), out=shared)
-    optimizer = Sgd(model, lr=0.1)
-
-    assert optimizer.parameters() == model.parameters()
-    assert (shared.trace() * 2.0).sum().backward(wrt=optimizer)[shared].shape == (2,)

@@ -19,15 +19,6 @@ class Net(nn.Module):
     norm: nn.BatchNorm1d[L[4]]
 
 
-class Tied(nn.Module):
-    embed: nn.Embedding[L[5], L[4]]
-    out: nn.Linear[L[4], L[5]]
-
-    def __init__(self, embed: nn.Embedding[L[5], L[4]], out: nn.Linear[L[4], L[5]]) -> None:
-        out.weight = embed.weight
-        self.embed, self.out = embed, out
-
-
 def moved(model: nn.Module, rng: np.random.Generator) -> None:
     """Give all tensors of a model other values."""
     for tensor in {**model.parameters(), **model.buffers()}.values():
@@ -58,19 +49,6 @@ def test_buffers_are_those_of_the_model_and_stay_so(rng: np.random.Generator) ->
 
     np.testing.assert_array_equal(average.norm.running_mean.numpy(), then)
     assert not np.array_equal(model.norm.running_mean.numpy(), then)
-
-
-def test_a_weight_of_two_names_moves_once(rng: np.random.Generator) -> None:
-    model = Tied(nn.Embedding(5, 4, rng=rng), nn.Linear(4, 5, rng=rng))
-    average = copy.deepcopy(model)
-    before = average.embed.weight.numpy().copy()
-    moved(model, rng)
-    exponential_moving_average(average, model, decay=0.5)
-
-    assert average.embed.weight is average.out.weight
-    np.testing.assert_array_equal(
-        average.embed.weight.numpy(), 0.5 * before + 0.5 * model.embed.weight.numpy()
-    )
 
 
 def test_the_model_in_training_and_views_of_the_average_stay_as_they_are(

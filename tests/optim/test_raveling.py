@@ -41,15 +41,6 @@ def test_parameters_come_once_each_without_buffers_and_go_back_to_the_bit() -> N
     np.testing.assert_array_equal(before[:6], model.first.weight.numpy().ravel())
 
 
-def test_an_array_that_is_assigned_may_change_later() -> None:
-    weights = tt.ravel(mixed())
-    flat = weights.numpy()
-    weights.assign(flat)
-    flat += 1.0
-
-    np.testing.assert_array_equal(weights.numpy(), flat - 1.0)
-
-
 def test_the_objective_is_the_loss_and_its_gradient_at_the_array() -> None:
     rng = np.random.default_rng(0)
     model = nn.Linear(2, 1, np.float64, rng=rng)

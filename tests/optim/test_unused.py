@@ -85,17 +85,6 @@ def test_each_parameter_is_as_if_it_had_an_optimizer_of_its_own(
     assert optimizer.steps == len(PRESENT)
 
 
-def test_large_parameters_are_skipped_like_small_ones(rng: np.random.Generator) -> None:
-    shapes = {"large": (300, 500), "small": (3,), "wide": (1, 40_000), "last": (2,)}
-    model = Model(**{name: tt.normal(one, np.float64, rng=rng) for name, one in shapes.items()})
-    optimizer, apart = optim.Adam(model), Apart(model, optim.Adam)
-    for present in (["large"], ["small", "wide"], list(shapes), ["last"], list(shapes)):
-        given = {name: rng.standard_normal(shapes[name]) for name in present}
-        optimizer.step(gradients_of(model, **given), unused="skip")
-        apart.step(given)
-        assert_close(model.arrays(), apart.arrays())
-
-
 def test_the_error_offers_it() -> None:
     with pytest.raises(tt.UnusedParametersError, match=r'step\(grads, unused="skip"\) leaves them'):
         optim.Sgd([tt.ones((1,))]).step(tt.Gradients())
@@ -166,21 +155,3 @@ def test_a_compiled_step_of_which_no_parameter_has_a_gradient_counts() -> None:
     assert (optimizer.steps, idle.steps) == (3, 3)
     assert io.state_dict(idle)["0.step"] == 0
     assert other.numpy().tolist() == [1.0, 1.0]
-
-
-def test_a_compiled_step_takes_the_only_gradient_from_outside() -> None:
-    found = []
-    for is_compiled in (False, True):
-        model = small_model(np.random.default_rng(1))
-        optimizer = optim.Adam(model, lr=0.1)
-
-        def step(grads: tt.Gradients, optimizer: optim.Optimizer = optimizer) -> None:
-            optimizer.step(grads, unused="skip")
-
-        run: Any = tt.compile(step) if is_compiled else step
-        for name in ("out.weight", "hidden.weight", "out.weight"):
-            gradient = np.arange(1.0, 1 + np.prod(SHAPES[name])).reshape(SHAPES[name])
-            run(gradients_of(model, **{name: gradient}))
-        found.append(model.arrays() | state_of(optimizer))
-
-    assert_close(found[1], found[0])

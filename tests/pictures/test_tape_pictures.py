@@ -55,18 +55,6 @@ def test_options_and_operands_without_a_gradient_are_told() -> None:
     assert facts_of(joined.to_html())["concat"]["options"] == "axis=0"
 
 
-def test_a_picture_does_not_use_up_the_tape() -> None:
-    x = tt.from_numpy([1.0, 2.0], (2,))
-    loss = x.trace().square().sum()
-
-    before = repr(loss)
-    loss.to_html()
-    loss.tree()
-
-    assert repr(loss) == before
-    assert loss.backward()[x].numpy().tolist() == [2.0, 4.0]
-
-
 def test_the_picture_of_an_integer_or_a_vector_on_a_tape_needs_no_cotangent() -> None:
     numbers: tt.Tensor1D[Any, tt.NoneTape, np.int64] = tt.from_numpy(np.array([1, 2]))
 
@@ -112,14 +100,6 @@ def test_a_bare_tape_draws_what_it_knows_and_all_when_told_its_tensor() -> None:
     assert "Shapes and times are known" in tape.to_html()
     assert facts_of(tape.to_html(value))["exp"]["shape"] == "(2, 3)"
     assert "(2, 3) float32" in tape.tree(value)
-
-
-def test_what_does_not_lead_to_the_tensor_is_drawn_without_a_shape() -> None:
-    _, tape = tt.ones((2,)).trace().log().split_tape()
-
-    facts = facts_of(tt.ones((2,)).put_tape(tape).exp().to_html())
-    assert facts["log"] == {"place": None}
-    assert facts["exp"]["shape"] == "(2,)"
 
 
 def test_a_tape_that_is_driven_by_hand_shows_its_slots() -> None:

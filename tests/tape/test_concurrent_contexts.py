@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -134,22 +133,6 @@ def test_a_generator_resumed_within_another_context_goes_on_in_its_own() -> None
     assert is_open(theirs)
 
 
-def test_a_context_entered_by_what_a_generator_calls_is_the_innermost() -> None:
-    def called() -> Any:
-        with tt.GradientContext():
-            return traced()
-
-    def run() -> Iterator[Any]:
-        with tt.GradientContext(), tt.GradientContext():
-            yield called(), traced()
-
-    generator = run()
-    of_called, of_generator = next(generator)
-
-    assert not is_open(of_called)
-    assert is_open(of_generator)
-
-
 @pytest.mark.parametrize("way", [contextlib.ExitStack, scope, Scope])
 def test_a_generator_keeps_to_itself_what_is_entered_for_it(way: Callable[[], Any]) -> None:
     def run() -> Iterator[Any]:
@@ -184,42 +167,3 @@ def test_an_asynchronous_generator_keeps_to_itself_what_is_entered_for_it() -> N
 
     assert not is_open(theirs)
     assert is_open(mine)
-
-
-def test_a_loop_that_is_a_generator_shares_no_context_among_its_tasks() -> None:
-    class Pause:
-        def __await__(self) -> Generator[None, None, None]:
-            yield
-
-    async def task() -> Any:
-        with tt.GradientContext():
-            await Pause()
-            return traced()
-
-    def loop() -> Iterator[Any]:
-        running = task()
-        contextvars.copy_context().run(running.send, None)
-        yield traced()
-        running.close()
-
-    assert [is_open(y) for y in list(loop())] == [True]
-
-
-def test_an_asynchronous_generator_keeps_its_context_to_itself() -> None:
-    async def run() -> AsyncIterator[Any]:
-        with tt.GradientContext():
-            yield traced()
-            await asyncio.sleep(0)
-            yield traced()
-
-    async def main() -> tuple[list[Any], list[Any]]:
-        theirs, mine = [], []
-        async for y in run():
-            theirs.append(y)
-            mine.append(traced())
-        return theirs, mine
-
-    theirs, mine = asyncio.run(main())
-
-    assert [is_open(y) for y in theirs] == [False, False]
-    assert [is_open(y) for y in mine] == [True, True]

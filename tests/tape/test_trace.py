@@ -120,16 +120,6 @@ def test_a_tape_says_how_much_it_holds() -> None:
     assert "OwnedTape(1 ops, carrying 1 Gradients)" in repr(x.trace(tt.Gradients()).exp())
 
 
-def test_an_integer_tensor_can_carry_a_tape_into_an_embedding() -> None:
-    table = tt.from_numpy([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], shape=(3, 2))
-    ids = tt.from_numpy([2, 0, 2], shape=(3,), dtype=np.int64)
-    plain, tape = ids.trace().split_tape()
-    grads = table.put_tape(tape).take(plain).sum().backward()
-
-    assert grads[table].numpy().tolist() == [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
-    assert ids not in grads
-
-
 def test_backward_of_an_integer_tensor_is_refused_and_uses_nothing_up() -> None:
     total: Any = tt.arange(3).trace().sum()
 
@@ -201,16 +191,6 @@ def test_what_was_joined_by_put_tape_is_used_up_on_both_sides_and_says_so() -> N
     for wrt in (None, X):
         with pytest.raises(tt.TapeUsedError, match="'square' recorded"):
             y.sum().backward(wrt=wrt)
-
-
-def test_two_tapes_are_merged_by_an_op_on_the_tensors_that_have_them() -> None:
-    first, tape = X.trace().square().split_tape()
-    second, other = X.trace().exp().split_tape()
-
-    with pytest.raises(tt.UntracedTensorError, match=r"^put_tape: .* already; an op on the two"):
-        first.put_tape(tape).put_tape(other)
-    joined = first.put_tape(other) * 0.0 + second.put_tape(tape)
-    np.testing.assert_allclose(gradient(joined), np.exp(X.numpy()), rtol=1e-6)
 
 
 def test_put_on_a_plain_value_a_tape_records_what_comes_after_and_not_what_came_before() -> None:
@@ -326,16 +306,6 @@ def test_a_copy_of_a_weight_that_has_gone_stale_gives_the_weight_no_gradient() -
 
     assert stale in grads
     assert model.weight not in grads
-
-
-@pytest.mark.parametrize("copied", COPIES[1:])
-def test_a_deep_copy_and_a_pickled_one_have_memory_of_their_own(
-    copied: Callable[[Any], Any],
-) -> None:
-    x = pair()
-    twin = copied(x)
-
-    assert not np.shares_memory(twin.numpy(), x.numpy())
 
 
 def test_a_deep_copy_of_a_structure_keeps_what_is_shared_in_it() -> None:

@@ -18,7 +18,7 @@ from typing_extensions import override
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.training import History
-from tests.training.models import Run, held_out_loss
+from tests.training.models import Run
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,17 +47,6 @@ def test_the_bar_shows_epoch_steps_and_numbers(monkeypatch: pytest.MonkeyPatch) 
     assert "epoch 3/3: 100%" in terminal.shown()
     assert "18/18" in terminal.shown()
     assert f"loss {history['loss'][-1]:.4g}" in terminal.shown()
-
-
-def test_a_terminal_without_unicode_gets_a_bar_of_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("tqdm")
-    terminal = Terminal("ascii")
-    monkeypatch.setattr("sys.stderr", terminal)
-    run = Run()
-    run.fit(metrics={"Fehlermaß": held_out_loss}, validation=run.held_out)
-
-    assert "##########" in terminal.shown()
-    assert "Fehlerma? " in terminal.shown()
 
 
 def test_a_terminal_without_tqdm_gets_a_line_for_each_epoch(

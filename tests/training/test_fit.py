@@ -67,26 +67,6 @@ def test_a_compiled_step_trains_the_same_model(max_norm: float | None) -> None:
         np.testing.assert_allclose(compiled.state()[name], array, rtol=1e-3, atol=1e-5)
 
 
-def test_it_learns_and_metrics_are_those_after_each_epoch() -> None:
-    run = Run(rows=400)
-    history = run.fit(epochs=10, metrics=METRICS, validation=run.held_out)
-
-    assert history["accuracy"][-1] > 0.8 > history["accuracy"][0]
-    assert history["held-out loss"][-1] < history["held-out loss"][0]
-    now = training.evaluate(run.model, METRICS, run.held_out)
-    assert {name: history[name][-1] for name in METRICS} == now
-
-
-def test_a_mean_over_batches_is_the_mean_over_rows() -> None:
-    run = Run()
-    x, labels = run.held_out._tensors
-    found = training.evaluate(run.model, METRICS, run.held_out)
-
-    # Batches of 16 and 14 rows.
-    assert found["accuracy"] == pytest.approx(accuracy(run.model, (x, labels)))
-    assert found["held-out loss"] == pytest.approx(held_out_loss(run.model, (x, labels)).item())
-
-
 def test_batches_may_come_from_a_function() -> None:
     run = Run()
     run.optimizer.lr = 0.01

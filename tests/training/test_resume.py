@@ -16,7 +16,6 @@ import pytest
 import tapetensor as tt
 from tapetensor import io
 from tapetensor.data import batches
-from tapetensor.training import EarlyStopping
 from tests.io.models import assert_same, needs_safetensors
 from tests.training.models import METRICS, SCHEDULE, Run, numbers
 
@@ -86,17 +85,6 @@ def test_a_training_that_is_stopped_after_epochs_goes_on_to_the_bit(tmp_path: Pa
 
     assert numbers(history) == numbers(expected) == numbers(again)
     assert_same(second.state(), whole.state())
-
-
-def test_a_training_that_ended_early_stays_ended(tmp_path: Path) -> None:
-    run, other = Run(), Run(seed=1)
-    stop = EarlyStopping("loss", patience=1, mode="max")
-    options: dict[str, Any] = {"stop": stop, "checkpoint": tmp_path / "run.npz", "epochs": 99}
-    history = run.fit(**options)
-    again = other.fit(resume=True, **options)
-
-    assert len(history) == len(again) < 99
-    assert history.ended == again.ended == "early stopping"
 
 
 def test_a_generator_that_fit_cannot_see_is_given_to_it(tmp_path: Path) -> None:

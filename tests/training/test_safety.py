@@ -101,18 +101,6 @@ def test_files_that_are_there_are_gone_on_from_or_begun_anew(tmp_path: Path) -> 
     assert sorted(one.name for one in tmp_path.iterdir()) == ["best.npz", "run.npz"]
 
 
-def test_a_training_that_ended_before_its_best_model_was_written_writes_it(tmp_path: Path) -> None:
-    path, best = tmp_path / "run.npz", tmp_path / "best.npz"
-    options: Any = {"checkpoint": path, "stop": EarlyStopping("loss", best=best)}
-    run = Run()
-    run.fit(epochs=2, **options)
-    content = best.read_bytes()
-    best.unlink()
-    Run(seed=5).fit(epochs=2, resume=True, **options)
-
-    assert best.read_bytes() == content
-
-
 @pytest.mark.parametrize("is_in_file", [False, True])
 def test_the_best_weights_are_back_in_the_end(tmp_path: Path, is_in_file: bool) -> None:
     run, seen = Run(), []

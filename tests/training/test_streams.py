@@ -194,18 +194,6 @@ def test_a_place_that_cannot_be_read_is_named_at_once(
         trained(tmp_path / "run.npz", lambda: batches if held else [], epochs=1)
 
 
-def test_an_iterator_that_a_loss_reads_is_named_where_the_training_goes_on(tmp_path: Path) -> None:
-    path, batches = tmp_path / "run.npz", [tensor(rows) for rows in ROWS[:2]]
-    calls = itertools.count()
-
-    def loss(model: Any, batch: Any) -> Any:
-        return loss_of(model, batch) * float(next(calls))
-
-    trained(path, batches, loss, epochs=1)
-    with pytest.warns(RuntimeWarning, match="loss_of reads 'calls', a count"):
-        trained(path, batches, loss, epochs=2, resume=True)
-
-
 @pytest.mark.parametrize("at", [3, None])
 def test_batches_that_depend_on_what_is_out_of_sight_are_noticed(
     tmp_path: Path, at: int | None
