@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
+from collections import defaultdict
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +48,38 @@ SLOW = (
     ],
 )
 
-
 HERE = Path(__file__).parent
+# Rooms in which nothing can be tried without an extra. Without it they are not even read.
+ROOMS_OF_EXTRAS = {"native": "numba", "onnx": "onnxruntime"}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the rooms whose extra is not installed."""
+    rooms = [one for one, extra in ROOMS_OF_EXTRAS.items() if find_spec(extra) is None]
+    # Files, too: a room that is asked for by name is not asked about here.
+    return any(collection_path.is_relative_to(HERE / room) for room in rooms) or None
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say once for each extra, and for each other reason, what was not run for want of it."""
+    files: dict[str, set[str]] = defaultdict(set)
+    counts: dict[str, int] = defaultdict(int)
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        missing = re.match(r"could not import '(\w+)|needs (\w+)", reason)
+        if missing:
+            reason = f"{missing[1] or missing[2]} is not installed"
+        files[reason].add(report.nodeid.partition("::")[0])
+        counts[reason] += 1
+    for room, extra in ROOMS_OF_EXTRAS.items():
+        asked = [config.invocation_params.dir / one.partition("::")[0] for one in config.args]
+        if find_spec(extra) is None and any((HERE / room).is_relative_to(one) for one in asked):
+            files[f"{extra} is not installed"].add(f"tests/{room}")
+    if files:
+        terminalreporter.section("not run")
+    for reason, where in sorted(files.items()):
+        count = f"{counts[reason]} of " if reason in counts else "all of "
+        terminalreporter.line(f"{reason}: {count}{', '.join(sorted(where))}")
 
 
 @pytest.hookimpl(wrapper=True)

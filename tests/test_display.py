@@ -46,11 +46,6 @@ def test_numpys_print_options_hold() -> None:
         assert repr(tt.full((1,), 1 / 3)) == "Tensor([0.33], shape=(1,), dtype=float32, NoneTape)"
 
 
-def test_a_scalar_takes_the_format_of_a_number() -> None:
-    assert f"{tt.full((), 2.5):.2f} {tt.full((1, 1), 0.5).trace():.0%}" == "2.50 50%"
-    assert f"{tt.full((), 7, np.int64):>3d}" == "  7"
-
-
 def test_a_number_format_for_several_elements_is_refused() -> None:
     with pytest.raises(tt.ShapeError, match=r"format: a tensor of shape \(2,\) has 2 elements"):
         f"{tt.ones((2,)):.2f}"  # formatting is the case

@@ -161,20 +161,6 @@ def test_the_state_space_example_remembers_what_an_mlp_cannot() -> None:
     assert last < first / 2.0
 
 
-@needs("tqdm")
-def test_the_state_space_example_refuses_a_sequence_that_is_too_short() -> None:
-    finished = subprocess.run(
-        [sys.executable, "examples/ssm.py", "--length", "17"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert finished.returncode == 2
-    assert "--length must be > 17" in finished.stderr
-
-
 def test_the_contexts_example_reaches_what_mathematics_demands_and_does_not_grow() -> None:
     # Few steps, so that the models are still on their way and a wrong gradient would show.
     output = run("examples/contexts.py", "--steps", "7", "--forgetful-steps", "1000")

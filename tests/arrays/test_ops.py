@@ -1,16 +1,22 @@
-"""Every op of the table over arrays that are not numpy's, and cannot become so."""
+"""Every op, loss and layer over arrays that are not numpy's."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from typing import Literal as L
 
 import numpy as np
 import pytest
 
 import tapetensor as tt
+from tapetensor import losses, nn
+from tests.arrays import foreign
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import abroad, home
 from tests.higher_order.test_every_op import FIRST_CASES, gradient_sum
+from tests.higher_order.test_layers import LOSSES
+from tests.nn.layer_rows import ROWS, Row
 from tests.ops.calling import gradients_of, on_every, reference_of, result_of, tensors_of
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
@@ -25,9 +31,6 @@ def _is_of_integers(operand: Any) -> bool:
     return isinstance(operand, tt.Tensor | np.ndarray) and operand.dtype.kind in "iu"
 
 
-_WITH_INTEGERS = [
-    case for case in _DIFFERENTIABLE if any(map(_is_of_integers, case.sample.operands))
-]
 # The values of indices are looked at, and whether a matrix is singular.
 _OF_FLOATS = [
     case
@@ -71,19 +74,6 @@ def test_the_gradients_are_those_over_numpy(case: Case, rng: np.random.Generator
             np.testing.assert_allclose(gradient.get(), value, rtol=1e-12, atol=1e-14)
 
 
-@on_every(_WITH_INTEGERS)
-def test_indices_and_labels_may_lie_on_the_host(case: Case) -> None:
-    host = tensors_of(case.sample)
-    operands = [
-        one if _is_of_integers(one) else there
-        for one, there in zip(host, tensors_of(case.sample, make=abroad), strict=True)
-    ]
-
-    result = result_of(case, operands)
-
-    np.testing.assert_allclose(home(result), result_of(case, host).numpy(), rtol=1e-12)
-
-
 @on_every(_OF_FLOATS)
 def test_no_op_on_floats_waits_for_the_value_of_an_element(case: Case) -> None:
     operands = tensors_of(case.sample, make=abroad)
@@ -120,3 +110,157 @@ def test_long_arrays_take_no_path_that_is_for_numpy_alone(op: str, size: int) ->
     expected: Any = getattr(twin.trace(), op)().sum().backward()
 
     np.testing.assert_allclose(home(gradients[x]), expected[twin].numpy(), rtol=1e-5, atol=1e-6)
+
+
+_DTYPE = np.float64
+
+
+def _trained(row: Row, layer: Any, x: Any) -> tuple[Any, tt.Gradients]:
+    value, tape = row.run(layer, x.trace()).split_tape()
+    return value, value.put_tape(tape).sin().sum().backward()
+
+
+def _assert_near(found: Any, expected: Any, name: str) -> None:
+    np.testing.assert_allclose(home(found), expected.numpy(), rtol=1e-9, atol=1e-11, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_moved_layer_computes_what_the_layer_computes(kind: Any) -> None:
+    row = ROWS[kind]
+    array = np.random.default_rng(3).standard_normal(row.shape(2, 4))
+    twin = row.make(4, np.random.default_rng(5))
+    layer = row.make(4, np.random.default_rng(5)).to(foreign)
+    host, there = tt.from_numpy(array), abroad(array)
+
+    expected, expected_grads = _trained(row, twin, host)
+    y, grads = _trained(row, layer, there)
+
+    _assert_near(y, expected, "output")
+    _assert_near(grads[there], expected_grads[host], "gradient of the input")
+    theirs = twin.parameters()
+    for path, parameter in layer.parameters().items():
+        gradient = grads.get(parameter)
+        assert (gradient is None) == (expected_grads.get(theirs[path]) is None)
+        if gradient is not None:
+            _assert_near(gradient, expected_grads[theirs[path]], path)
+    for path, buffer in layer.buffers().items():
+        _assert_near(buffer, twin.buffers()[path], path)
+
+
+def test_a_batch_norm_infers_by_the_statistics_that_it_has_moved() -> None:
+    layer, twin = nn.BatchNorm1d(6, _DTYPE).to(foreign), nn.BatchNorm1d(6, _DTYPE)
+    x = np.random.default_rng(0).standard_normal((4, 6))
+
+    layer.forward(abroad(x).trace())
+    twin.forward(tt.from_numpy(x).trace())
+
+    _assert_near(layer.forward(abroad(x)), twin.forward(tt.from_numpy(x)), "inference")
+
+
+@pytest.mark.parametrize("make", [tt.from_numpy, abroad])
+def test_an_embedding_takes_tokens_of_the_host_and_its_own(make: Any) -> None:
+    tokens = np.array([[0, 3, 3], [1, 0, 2]])
+    twin = nn.Embedding(5, 4, _DTYPE, rng=np.random.default_rng(0))
+    layer = nn.Embedding(5, 4, _DTYPE, rng=np.random.default_rng(0)).to(foreign)
+
+    found = layer.forward(make(tokens).trace()).sin().sum().backward()[layer.weight]
+    there = tt.from_numpy(tokens).trace()
+    _assert_near(found, twin.forward(there).sin().sum().backward()[twin.weight], "weight")
+
+
+def test_a_module_goes_and_comes_back_with_its_ids() -> None:
+    layer = nn.BatchNorm1d(6, _DTYPE)
+    ids = {name: tensor.id for name, tensor in layer.parameters().items()}
+
+    assert layer.to(foreign) is layer
+    assert "foreign" in repr(layer.weight)
+    layer.to(np)
+
+    assert {name: tensor.id for name, tensor in layer.parameters().items()} == ids
+    assert "foreign" not in repr(layer.weight)
+    np.testing.assert_array_equal(layer.running_var.numpy(), np.ones(6))
+
+
+def test_tied_weights_stay_tied() -> None:
+    embedding: nn.Embedding[L[5], L[4]] = nn.Embedding(5, 4, rng=np.random.default_rng(0))
+    out: nn.UnbiasedLinear[L[4], L[5]] = nn.UnbiasedLinear(4, 5, rng=np.random.default_rng(0))
+    out.weight = embedding.weight
+
+    class Tied(nn.Module):
+        embed: nn.Embedding[L[5], L[4]]
+        out: nn.UnbiasedLinear[L[4], L[5]]
+
+    Tied(embed=embedding, out=out).to(foreign)
+
+    assert out.weight is embedding.weight
+    home(out.weight)
+
+
+_SHAPE = (4, 3)
+_X = np.random.default_rng(0).standard_normal(_SHAPE)
+_TARGETS = np.random.default_rng(1).standard_normal(_SHAPE)
+_P = np.random.default_rng(2).dirichlet([1.0, 2.0, 3.0], 4)
+_LABELS = np.array([0, 2, 1, 1])
+_SIGNS = np.array([1, -1, 1, -1])
+_EACH_SIGN = np.where(np.arange(12).reshape(4, 3) % 2 == 0, 1, -1)
+
+# A function of the input and of the way that targets are made.
+Loss = Callable[[Any, Callable[[Any], Any]], Any]
+
+BY_NAME: dict[str, Loss] = {
+    "mse": lambda x, t: losses.mse(x, t(_TARGETS)),
+    "rmse": lambda x, t: losses.rmse(x, t(_TARGETS)),
+    "mae": lambda x, t: losses.mae(x, t(_TARGETS)),
+    "huber": lambda x, t: losses.huber(x, t(_TARGETS), delta=0.6),
+    "smooth_l1": lambda x, t: losses.smooth_l1(x, t(_TARGETS), beta=0.6),
+    "quantile": lambda x, t: losses.quantile(x, t(_TARGETS), 0.9),
+    "nll": lambda x, t: losses.nll(x.log_softmax(), t(_LABELS)),
+    "cross_entropy": lambda x, t: losses.cross_entropy(x, t(_LABELS)),
+    "cross_entropy_with_probabilities": lambda x, t: losses.cross_entropy_with_probabilities(
+        x, t(_P)
+    ),
+    "kl_div": lambda x, t: losses.kl_div(x, t(_P)),
+    "binary_cross_entropy": lambda x, t: losses.binary_cross_entropy(x.sigmoid(), t(_P)),
+    "binary_cross_entropy_with_logits": lambda x, t: losses.binary_cross_entropy_with_logits(
+        x, t(_P)
+    ),
+    "cosine_embedding": lambda x, t: losses.cosine_embedding(x, t(_TARGETS), t(_SIGNS)),
+    "hinge_embedding": lambda x, t: losses.hinge_embedding(x, t(_EACH_SIGN), margin=0.4),
+    "soft_margin": lambda x, t: losses.soft_margin(x, t(_EACH_SIGN)),
+    "margin_ranking": lambda x, t: losses.margin_ranking(x, t(_TARGETS), t(_EACH_SIGN), 0.3),
+    "multi_margin": lambda x, t: losses.multi_margin(x, t(_LABELS)),
+    "triplet_margin": lambda x, t: losses.triplet_margin(x, t(_TARGETS), t(_P)),
+    "gaussian_nll": lambda x, t: losses.gaussian_nll(x, t(_TARGETS), t(_P)),
+    "poisson_nll": lambda x, t: losses.poisson_nll(x, t(_P), full=True),
+}
+
+
+def _of_integers_at_home(array: Any) -> Any:
+    return tt.from_numpy(array) if array.dtype.kind == "i" else abroad(array)
+
+
+def test_every_loss_is_in_the_table() -> None:
+    assert set(BY_NAME) == set(LOSSES)
+
+
+@pytest.mark.parametrize("make", [abroad, _of_integers_at_home])
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_loss_has_the_value_and_the_gradient_that_it_has_over_numpy(
+    name: str, make: Callable[[Any], Any]
+) -> None:
+    x, twin = abroad(_X), tt.from_numpy(_X)
+
+    value, tape = BY_NAME[name](x.trace(), make).split_tape()
+    expected, expected_tape = BY_NAME[name](twin.trace(), tt.from_numpy).split_tape()
+
+    np.testing.assert_allclose(home(value), expected.numpy(), rtol=1e-12)
+    gradient = value.put_tape(tape).backward()[x]
+    wanted = expected.put_tape(expected_tape).backward()[twin]
+    np.testing.assert_allclose(home(gradient), wanted.numpy(), rtol=1e-12, atol=1e-15)
+
+
+def test_labels_that_are_no_classes_are_named_wherever_they_lie() -> None:
+    with pytest.raises(tt.AxisError, match="found 7"):
+        losses.cross_entropy(abroad(_X), abroad(np.array([0, 7, 1, 1])))
+    with pytest.raises(tt.ArgumentValueError, match="1 or -1"):
+        losses.cosine_embedding(abroad(_X), abroad(_TARGETS), abroad(np.array([0, 1, 1, 1])))

@@ -70,32 +70,6 @@ def test_the_state_follows_a_model_there_and_back(mode: str, rng: np.random.Gene
         np.testing.assert_allclose(model[name].numpy(), array, rtol=1e-12, atol=1e-14)
 
 
-def test_a_gradient_that_lies_elsewhere_is_refused_with_both_names(
-    rng: np.random.Generator,
-) -> None:
-    model = small_model(rng)
-    grads = gradients_of(model, **drawn(model, rng))
-    _move(model, foreign)
-    before = model.arrays()
-
-    with pytest.raises(tt.UnusedParametersError, match="gradient of numpy for a parameter of fore"):
-        optim.Adam(model).step(grads)
-    for name, array in model.arrays().items():
-        np.testing.assert_array_equal(array, before[name])
-
-
-def test_of_groups_in_two_libraries_none_is_updated_where_one_gradient_lies_elsewhere() -> None:
-    model = Model(single=tt.zeros((2,)), double=tt.zeros((2,), np.float64))
-    model["double"].array = model["double"].to(foreign).array
-    optimizer = optim.Adam(model)
-    grads = gradients_of(model, single=np.ones(2), double=np.ones(2))
-    with pytest.raises(tt.UnusedParametersError, match="double: a gradient of numpy"):
-        optimizer.step(grads)
-
-    assert optimizer.steps == 0
-    np.testing.assert_array_equal(model["single"].numpy(), [0.0, 0.0])
-
-
 def test_a_moving_average_is_taken_where_the_models_are(rng: np.random.Generator) -> None:
     def net(seed: int) -> nn.BatchNorm1d[Any, Any]:
         layer = nn.BatchNorm1d(3, np.float64)
@@ -186,35 +160,3 @@ def test_a_gradient_tape_that_is_driven_by_hand_works_there() -> None:
     tape.alloc(np.ones(2))
     with pytest.raises(tt.ArgumentTypeError, match=r"'multiply': .*foreign and numpy do not mix"):
         tape.record_mul(x, 3)
-
-
-def test_a_gradient_that_is_not_finite_is_found_there() -> None:
-    x = abroad(np.array([2.0, 1.0]))
-    cotangent = abroad(np.array([1.0, np.inf]))
-
-    with pytest.raises(tt.NumericalInstabilityError, match=r"1 of 2 elements .* first is .*inf"):
-        x.trace().exp().backward(cotangent, check_finite=True)
-
-
-def test_carried_gradients_and_wrt_work_there() -> None:
-    x, w = abroad(np.array([1.0, 2.0])), abroad(np.array([3.0, 4.0]))
-    first = (x.trace() * w).sum().backward(wrt=w)
-
-    both = (x.trace(first) * w).sum().backward(wrt=w)
-
-    np.testing.assert_array_equal(home(both[w]), [2.0, 4.0])
-    assert both.get(x) is None
-
-
-def test_a_checkpoint_and_a_custom_op_run_there() -> None:
-    def doubled_kernel(x: Any) -> Any:
-        return x * 2.0, (lambda g: g * 2.0,)
-
-    def f(x: Any) -> Any:
-        return tt.custom_op(doubled_kernel, x.tanh(), shape=(2,))
-
-    array = np.array([0.3, -0.7])
-    x = abroad(array)
-    gradient = tt.checkpoint(f, x.trace()).sum().backward()[x]
-
-    np.testing.assert_allclose(home(gradient), 2 * (1 - np.tanh(array) ** 2))

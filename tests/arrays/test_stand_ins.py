@@ -16,7 +16,6 @@ from tapetensor.arrays.rearranging import REARRANGED
 from tapetensor.arrays.stand_ins import (
     Captured,
     CapturedArray,
-    Level,
     Recorded,
     StandIn,
     is_captured,
@@ -51,14 +50,6 @@ def test_every_method_of_the_protocol_is_implemented(cls: type) -> None:
     left = [name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)]
 
     assert left == []
-
-
-def test_what_is_recorded_is_a_stand_in_with_a_value_and_not_captured() -> None:
-    x = recorded()
-
-    assert answers(x) == (True, True, False, False, False, False, False)
-    assert plain(recorded(x)) is plain(x) is VALUES
-    assert isinstance(x.level, Level)
 
 
 @pytest.mark.parametrize("x", [VALUES, VALUES[0, 0, 0], 1.0, None])

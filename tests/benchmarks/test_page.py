@@ -55,10 +55,3 @@ def test_results_are_kept_with_the_day_and_the_machine(
     kept = json.loads((tmp_path / "page.json").read_text())
     assert [run["kernel"] for run in kept] == ["Haswell", "SkylakeX", "Zen"]
     assert "kernel Zen\n" in (tmp_path / "page.md").read_text()
-
-
-def test_a_file_without_its_kernel_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        page.main(["results.json"])
-
-    assert "'results.json' is not KERNEL=FILE" in capsys.readouterr().err

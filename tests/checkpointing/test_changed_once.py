@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -185,21 +184,3 @@ def test_a_checkpoint_inside_another_one_repeats_both() -> None:
 
     expected = outcome(made(), is_checkpointed=False)
     assert outcome(made(), is_checkpointed=True) == expected
-
-
-def test_each_round_of_a_loop_finds_what_it_found() -> None:
-    def made() -> Trial:
-        layer = Counting(weight=tensor(1.0, 2.0, 3.0))
-
-        def in_rounds(x: Any, run: Any = lambda f, x: f(x)) -> Any:
-            for _ in range(3):
-                x = run(layer.forward, x)
-            return x
-
-        return Trial(in_rounds, lambda: None, (layer.weight,), lambda: layer.calls)
-
-    expected = outcome(made(), is_checkpointed=False)
-    trial = made()
-    f: Any = trial.f
-    trial = trial._replace(f=partial(f, run=tt.checkpoint))
-    assert outcome(trial, is_checkpointed=False) == expected

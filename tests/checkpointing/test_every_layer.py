@@ -10,33 +10,27 @@ import pytest
 import tapetensor as tt
 from tests.arrays import foreign
 from tests.arrays.placing import abroad, home
-from tests.arrays.test_layers import LAYERS
+from tests.nn.layer_rows import ROWS
 
 
 @pytest.mark.parametrize("is_foreign", [False, True])
-@pytest.mark.parametrize("name", [name for name, (_, shapes) in LAYERS.items() if len(shapes) == 1])
-def test_a_layer_in_a_checkpoint_trains_as_without(name: str, is_foreign: bool) -> None:
-    make, (shape,) = LAYERS[name]
-    values = np.random.default_rng(3).standard_normal(shape)
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_layer_in_a_checkpoint_trains_as_without(kind: Any, is_foreign: bool) -> None:
+    row = ROWS[kind]
+    values = np.random.default_rng(3).standard_normal(row.shape(2, 4))
+    read = home if is_foreign else tt.Tensor.numpy
     results: list[list[Any]] = []
     for is_checkpointed in (False, True):
-        layer, x = make(np.random.default_rng(5)), tt.from_numpy(values)
+        layer, x = row.make(4, np.random.default_rng(5)), tt.from_numpy(values)
         if is_foreign:
             layer, x = layer.to(foreign), abroad(values)
 
         def run(x: Any, layer: Any = layer) -> Any:
-            y = layer.forward(x)
-            return y[0] if isinstance(y, tuple) else y
+            return row.run(layer, x)
 
         y = tt.checkpoint(run, x.trace()) if is_checkpointed else run(x.trace())
         grads = y.sin().sum().backward()
-
         found = [grads.get(one) for one in (x, *layer.parameters().values())]
         found += layer.buffers().values()
-        results.append(
-            [
-                one if one is None else (home(one) if is_foreign else one.numpy()).tolist()
-                for one in found
-            ]
-        )
+        results.append([one if one is None else read(one).tolist() for one in found])
     assert results[0] == results[1]

@@ -7,12 +7,10 @@ import itertools
 import logging
 import threading
 import weakref
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 from typing_extensions import override
 
 import tapetensor as tt
@@ -94,22 +92,3 @@ def test_what_was_found_is_let_go_of_with_the_tape() -> None:
         assert found() is None
     finally:
         gc.enable()
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_dropout_in_a_dataclass_draws_the_same_mask(seed: int) -> None:
-    @dataclass
-    class Block:
-        rng: Any = field(default_factory=lambda: np.random.default_rng(seed))
-        drop: Any = None
-
-        def run(self, x: Any) -> Any:
-            self.drop = self.drop or nn.Dropout(0.5, rng=self.rng)
-            return self.drop.forward(x)
-
-    def made() -> Trial:
-        block = Block()
-        return Trial(block.run, lambda: block.rng.random(7), state=lambda: block.rng.random())
-
-    expected = outcome(made(), is_checkpointed=False)
-    assert outcome(made(), is_checkpointed=True) == expected

@@ -20,14 +20,6 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     assert all(f"    {name} " in shown for name in ("new", "explain", "docs", "doctor"))
 
 
-def test_the_version_is_the_one_that_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as raised:
-        main(["--version"])
-
-    assert raised.value.code == 0
-    assert capsys.readouterr().out == f"tapetensor {metadata.version('tapetensor')}\n"
-
-
 def test_explain_lists_the_entries_of_the_catalogue_in_their_order(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -48,14 +40,6 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
 
         assert process.wait() == 0
         assert process.stderr.read() == b""
-
-
-@pytest.mark.parametrize("name", ["shapeerror", "SHAPEERROR", "[Axis-Range]", "axis-range"])
-def test_explain_does_not_mind_the_case(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", name]) == 0
-
-    title = capsys.readouterr().out.partition("\n")[0]
-    assert title == ("axis-range" if "-" in name else "ShapeError")
 
 
 @pytest.mark.parametrize(

@@ -75,27 +75,6 @@ def test_without_a_generator_each_iteration_is_the_same() -> None:
     assert numbers_in(epoch) == numbers_in(epoch)
 
 
-def test_two_iterations_at_once_do_not_disturb_each_other() -> None:
-    epoch = batches(*data(4), size=2)
-
-    assert [(a[1].numpy()[0], b[1].numpy()[0]) for a in epoch for b in epoch] == [
-        (0, 0),
-        (0, 2),
-        (2, 0),
-        (2, 2),
-    ]
-
-
-def test_a_batch_is_a_new_plain_tensor(rng: np.random.Generator) -> None:
-    x, _ = data(4)
-    for epoch in (batches(x, size=2), batches(x, size=2, rng=rng)):
-        first, second = epoch
-
-        assert len({x.id, first.id, second.id}) == 3
-        assert not first.owns_tape
-        assert x.numpy().tolist() == [[0, 0], [2, 3], [4, 6], [6, 9]]
-
-
 def test_the_types_say_what_is_known_of_the_shape() -> None:
     x, y = data(12)
     for alone in batches_exact(x, size=FIVE):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, assert_type
 
 import numpy as np
@@ -34,14 +33,6 @@ def test_shuffled_items_are_all_there_once_in_an_order_that_the_generator_draws(
     assert sorted(draw(0)) == [(n * n, f"square {n}") for n in range(20)]
     assert draw(0) == draw(0)
     assert draw(0) != draw(1)
-
-
-def test_items_are_asked_for_one_by_one(rng: np.random.Generator) -> None:
-    dataset = Squares(10)
-    epoch = batched(shuffled(dataset, rng), size=3)
-    assert dataset.asked == []
-    next(epoch)
-    assert len(dataset.asked) == 3
 
 
 def test_items_in_order_come_in_order() -> None:
@@ -101,10 +92,3 @@ def test_sizes_and_datasets_of_the_wrong_kind_are_refused(rng: np.random.Generat
         shuffled(generator, rng)
     with pytest.raises(tt.ArgumentTypeError, match=r"^shuffled: rng must be a numpy Generator"):
         shuffled([1], seed)
-
-
-def test_an_empty_dataset_has_no_items(rng: np.random.Generator) -> None:
-    empty: list[int] = []
-    items: Iterator[int] = shuffled(empty, rng)
-
-    assert list(items) == []

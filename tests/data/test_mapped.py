@@ -56,17 +56,6 @@ def test_a_model_learns_from_a_file_what_it_learns_from_memory(path: Path) -> No
     np.testing.assert_array_equal(trained(mapped), trained(tt.from_numpy(np.load(path))))
 
 
-def test_a_compiled_step_reads_a_file(path: Path) -> None:
-    x: Any = tt.from_memmap(np.load(path, mmap_mode="r"))
-
-    def step(batch: Any) -> Any:
-        return (batch * x[:16]).sum()
-
-    compiled: Any = tt.compile(step)
-    for batch in batches(x[:48], size=16):
-        np.testing.assert_allclose(compiled(batch).item(), step(batch).item(), rtol=1e-6)
-
-
 def test_parts_of_a_file_are_borrowed_too(path: Path) -> None:
     mapped = np.load(path, mmap_mode="r")
     x = tt.from_memmap(mapped[10:20, :2], (10, 2))
@@ -90,11 +79,3 @@ def test_a_tensor_over_a_file_cannot_be_written_to(path: Path) -> None:
         array[0, 0] = 1
     with pytest.raises(ValueError, match="cannot set WRITEABLE"):
         array.flags.writeable = True
-
-
-def test_shapes_and_dtypes_are_checked(path: Path) -> None:
-    with pytest.raises(tt.ShapeError, match=r"the array has shape \(50000, 8\)"):
-        tt.from_memmap(np.load(path, mmap_mode="r"), (3, 8))
-    np.save(path, np.ones(3, ">f4"))
-    with pytest.raises(tt.DTypeError, match="whose bytes lie the other way round"):
-        tt.from_memmap(np.load(path, mmap_mode="r"))

@@ -117,20 +117,6 @@ def test_a_bucket_is_handed_out_before_the_records_below_it_run(rng: np.random.G
     assert ran == ["below"]
 
 
-def test_a_parameter_that_is_used_twice_is_final_after_both(rng: np.random.Generator) -> None:
-    layer: Any = nn.Linear(3, 3, rng=rng)
-    last: Any = nn.Linear(3, 3, rng=rng)
-    model: Any = nn.Sequential(layer, last, layer)
-    reducer = distributed.Reducer(model, ALONE, bucket_bytes=1)
-    x: Any = tt.ones((2, 3))
-
-    in_buckets = reducer.backward(model.forward(x.trace()).sum())
-
-    expected = model.forward(x.trace()).sum().backward(wrt=model)
-    for parameter in model.parameters().values():
-        np.testing.assert_allclose(in_buckets[parameter].numpy(), expected[parameter].numpy())
-
-
 def test_an_id_that_a_record_produced_gets_its_gradient_too() -> None:
     x: Any = tt.ones((2,))
     y, tape = (x.trace() * 2.0).split_tape()
@@ -148,19 +134,6 @@ def test_an_id_that_a_record_produced_gets_its_gradient_too() -> None:
     np.testing.assert_array_equal(parts[1][y.id], [3.0, 3.0])
 
 
-def test_gradients_that_the_tape_carries_are_added(rng: np.random.Generator) -> None:
-    model = mlp(rng)
-    reducer = distributed.Reducer(model, ALONE)
-    once = reducer.backward(traced_loss(model))
-    x: Any = tt.ones((4, 3))
-
-    loss = losses.mse(model.forward(x.trace(once)), tt.zeros((4, 2)))
-    twice = reducer.backward(loss)
-
-    for parameter in model.parameters().values():
-        np.testing.assert_allclose(twice[parameter].numpy(), 2 * once[parameter].numpy())
-
-
 def test_all_reduce_keeps_the_parameters_and_leaves_a_missing_gradient_missing(
     rng: np.random.Generator,
 ) -> None:
@@ -175,26 +148,6 @@ def test_all_reduce_keeps_the_parameters_and_leaves_a_missing_gradient_missing(
     assert model.layers[0].bias not in reduced
     with pytest.raises(tt.UnusedParametersError, match=r"0\.bias: no gradient"):
         optim.Sgd(model, lr=0.1).step(reduced)
-
-
-def test_backward_uses_up_the_history_of_the_loss(rng: np.random.Generator) -> None:
-    model = mlp(rng)
-    reducer, loss = distributed.Reducer(model, ALONE), traced_loss(model)
-    reducer.backward(loss)
-
-    with pytest.raises(tt.TapeUsedError):
-        reducer.backward(loss)
-
-
-def test_shares_are_the_rows_of_the_batch_in_the_order_of_ranks() -> None:
-    x: Any = tt.arange(6)
-    pairs: Any = tt.from_numpy(np.arange(12.0).reshape(6, 2), (6, 2))
-
-    shares = [rank_of(rank, 3).shard(x, pairs) for rank in range(3)]
-
-    assert [one.numpy().tolist() for one, _ in shares] == [[0, 1], [2, 3], [4, 5]]
-    assert [two.shape for _, two in shares] == [(2, 2)] * 3
-    assert shares[1][1].numpy()[0, 0] == 4.0
 
 
 @pytest.mark.parametrize(

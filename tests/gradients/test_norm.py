@@ -1,8 +1,9 @@
-"""The norm of all gradients together, and clipping by it or number by number."""
+"""Norms and clipping, of a store and of sums by name."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,6 @@ def test_the_norm_is_taken_over_all_elements_of_all_gradients() -> None:
     )
 
     assert grads.global_norm() == 5.0
-
-
-def test_the_norm_of_nothing_is_zero() -> None:
-    assert tt.Gradients().global_norm() == 0.0
-    assert tt.Gradients().clip_by_global_norm(1.0) == 0.0
 
 
 def test_the_norm_is_summed_in_float64() -> None:
@@ -57,23 +53,6 @@ def test_clipping_scales_all_gradients_by_one_factor_and_returns_the_norm_before
     assert [grads[t].dtype for t in (x, y)] == [np.float32, np.float64]
 
 
-@pytest.mark.parametrize("max_norm", [5.0, 5, 6.0, math.inf, np.float32(5.5), np.int64(7)])
-def test_a_norm_within_the_bound_changes_nothing(max_norm: Any) -> None:
-    grads, (x,) = filled(np.array([3.0, 4.0], np.float32))
-
-    assert grads.clip_by_global_norm(max_norm) == 5.0
-    assert grads[x].numpy().tolist() == [3.0, 4.0]
-
-
-@pytest.mark.parametrize("max_norm", [1, np.float32(1), np.float64(1), np.int32(1)])
-def test_a_bound_of_any_number_type_keeps_the_dtype(max_norm: Any) -> None:
-    grads, (x,) = filled(np.array([3.0, 4.0], np.float32))
-    grads.clip_by_global_norm(max_norm)
-
-    assert grads[x].dtype == np.float32
-    assert grads[x].numpy() == pytest.approx([0.6, 0.8])
-
-
 def test_clipping_changes_no_array_that_can_still_be_seen() -> None:
     x = tt.from_numpy([3.0, 4.0], shape=(2,))
     cotangent = tt.from_numpy([30.0, 40.0], shape=(2,))
@@ -93,22 +72,6 @@ def test_a_bound_that_is_not_positive_is_refused(max_norm: Any) -> None:
 
     with pytest.raises(
         tt.ArgumentValueError, match=r"Gradients.clip_by_global_norm: max_norm must be > 0, got"
-    ):
-        grads.clip_by_global_norm(max_norm)
-    assert grads[x].numpy().tolist() == [3.0, 4.0]
-
-
-def test_a_bound_beyond_every_float_is_refused() -> None:
-    with pytest.raises(tt.ArgumentValueError, match="max_norm is too large for a float"):
-        tt.Gradients().clip_by_global_norm(10**400)
-
-
-@pytest.mark.parametrize("max_norm", [True, False, "1", None, 1j, [1.0], tt.ones(())])
-def test_a_bound_that_is_no_number_is_refused(max_norm: Any) -> None:
-    grads, (x,) = filled(np.array([3.0, 4.0], np.float32))
-
-    with pytest.raises(
-        tt.ArgumentTypeError, match=r"Gradients.clip_by_global_norm: max_norm must be a number"
     ):
         grads.clip_by_global_norm(max_norm)
     assert grads[x].numpy().tolist() == [3.0, 4.0]
@@ -139,10 +102,135 @@ def test_clipping_by_value_clips_every_number_and_keeps_the_dtypes(limit: Any) -
     assert array.tolist() == [3.0, -0.5]
 
 
-@pytest.mark.parametrize("limit", [0, -1.0, math.nan, "1", None, True])
-def test_a_limit_that_is_no_positive_number_is_refused(limit: Any) -> None:
-    grads, (x,) = filled(np.array([3.0], np.float32))
+def accumulated(**gradients: Any) -> tt.GradientAccumulator:
+    sums = tt.GradientAccumulator()
+    for name, gradient in gradients.items():
+        sums.accumulate(name, np.asarray(gradient))
+    return sums
 
-    with pytest.raises(tt.TapeTensorError, match=r"^Gradients\.clip_by_value: limit must be"):
-        grads.clip_by_value(limit)
-    assert grads[x].item() == 3.0
+
+def listed(sums: tt.GradientAccumulator, name: str) -> Any:
+    array = sums.get(name)
+    assert array is not None
+    return array.tolist()
+
+
+def test_gradients_of_one_name_add_up() -> None:
+    sums = accumulated(w=[1.0, 2.0], b=[5.0])
+    sums.accumulate("w", np.array([10.0, 20.0]))
+
+    assert listed(sums, "w") == [11.0, 22.0]
+    assert listed(sums, "b") == [5.0]
+    assert sums.names == ("w", "b")
+    assert sums.get("other") is None
+    assert repr(sums) == "GradientAccumulator(w: 2, b: 1)"
+
+
+def test_normalizing_takes_the_mean_of_what_each_name_has_got() -> None:
+    sums = accumulated(w=[1.0, 2.0], b=[5.0])
+    for _ in range(3):
+        sums.accumulate("w", np.array([1.0, 4.0]))
+    sums.normalize()
+    sums.normalize()
+
+    assert listed(sums, "w") == [1.0, 3.5]
+    assert listed(sums, "b") == [5.0]
+
+
+def test_the_mean_over_micro_batches_is_the_gradient_of_the_whole_batch() -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((8, 3)), tt.from_numpy(rng.standard_normal((3, 1)))
+
+    def gradient(rows: Any) -> Any:
+        loss = (tt.from_numpy(rows).trace() @ w).square().mean()
+        return loss.backward(wrt=w)[w]
+
+    sums = tt.GradientAccumulator()
+    for rows in np.split(x, 4):
+        sums.accumulate("w", gradient(rows))
+    sums.normalize()
+
+    np.testing.assert_allclose(listed(sums, "w"), gradient(x).numpy(), rtol=1e-12)
+
+
+def test_zero_grad_keeps_the_names_and_starts_the_mean_again() -> None:
+    sums = accumulated(w=np.ones(2, np.float32))
+    sums.zero_grad()
+    assert listed(sums, "w") == [0.0, 0.0]
+    sums.normalize()
+    sums.accumulate("w", np.full(2, 3.0, np.float32))
+    sums.normalize()
+
+    assert listed(sums, "w") == [3.0, 3.0]
+    with pytest.raises(tt.ShapeError):
+        sums.accumulate("w", np.ones(3, np.float32))
+
+
+def test_clipping_scales_all_by_one_factor_and_returns_the_norm_before() -> None:
+    sums = accumulated(w=np.array([3.0, 0.0], np.float32), b=np.array([[4.0]]))
+
+    assert sums.apply_clip(10.0) == 5.0
+    assert sums.apply_clip(0.5) == 5.0
+    assert sums.apply_clip(math.inf) == pytest.approx(0.5)
+    assert listed(sums, "w") == pytest.approx([0.3, 0.0])
+    assert [sums.get(name).dtype for name in sums.names] == [np.float32, np.float64]  # type: ignore[union-attr]  # both are there
+    assert tt.GradientAccumulator().apply_clip(1.0) == 0.0
+
+
+def test_no_array_is_shared_with_the_caller() -> None:
+    gradient = np.ones(2)
+    sums = accumulated()
+    sums.accumulate("w", gradient)
+    sums.accumulate("v", gradient)
+    gradient[:] = 7.0
+    taken: Any = sums.get("w")
+    taken[:] = 9.0
+    sums.accumulate("w", np.ones(2))
+
+    assert listed(sums, "w") == [2.0, 2.0]
+    assert listed(sums, "v") == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "error", "message"),
+    [
+        (lambda s: s.accumulate("w", np.ones(3)), tt.ShapeError, r"of 'w' has shape \(2,\), the"),
+        (lambda s: s.accumulate("w", np.ones((2, 1))), tt.ShapeError, "must be equal"),
+        (lambda s: s.accumulate("w", np.ones(2, np.float32)), tt.DTypeError, "dtype float64, the"),
+        (lambda s: s.accumulate("v", np.ones(2, np.int64)), tt.DTypeError, "dtype int64 is no"),
+        (
+            lambda s: s.accumulate("w", np.array([1.0, np.nan])),
+            tt.NumericalInstabilityError,
+            "with this gradient 'w' is not finite: 1 of 2 elements",
+        ),
+        (
+            lambda s: s.accumulate("v", np.array([np.inf])),
+            tt.NumericalInstabilityError,
+            "'v' is not finite",
+        ),
+        (
+            lambda s: s.accumulate("w", np.array([1.5e308, 0.0])),
+            tt.NumericalInstabilityError,
+            "'w' is not finite: 1 of 2",
+        ),
+        (lambda s: s.accumulate(3, np.ones(2)), tt.ArgumentTypeError, "name must be a string"),
+        (lambda s: s.accumulate("w", [1.0, 2.0]), tt.ArgumentTypeError, "a tensor or a numpy arr"),
+        (
+            lambda s: s.accumulate("w", tt.ones((2,), np.float64).trace()),
+            tt.UntracedTensorError,
+            "owns a tape",
+        ),
+        (lambda s: s.apply_clip(0.0), tt.ArgumentValueError, "apply_clip: max_norm must be > 0"),
+        (lambda s: s.apply_clip("1"), tt.ArgumentTypeError, "apply_clip: max_norm must be a num"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_does_not_fit_is_refused_and_changes_nothing(
+    mistake: Callable[[Any], object], error: type[Exception], message: str
+) -> None:
+    sums = accumulated(w=[1.5e308, 1.0])
+
+    with pytest.raises(error, match=message):
+        mistake(sums)
+    assert listed(sums, "w") == [1.5e308, 1.0]
+    assert sums.names == ("w",)

@@ -139,16 +139,6 @@ def test_arrays_of_a_kernels_own_may_be_written_to(rng: np.random.Generator) -> 
     )
 
 
-def test_the_length_of_an_array_is_a_number(rng: np.random.Generator) -> None:
-    def mean_of_squares(x: Array) -> tuple[Array, Pullbacks]:
-        return np.sum(x * x) / len(x), (lambda g: g * 2.0 * x / len(x),)
-
-    def op(x: Any) -> Any:
-        return tt.custom_op(mean_of_squares, x, shape=())
-
-    check_grad(lambda x: tt.grad(op, x), _X, rng=rng)
-
-
 def test_parts_of_an_array_of_a_kernels_own_may_be_written_to(rng: np.random.Generator) -> None:
     def kernel(x: Array) -> tuple[Array, Pullbacks]:
         def pullback(g: Array) -> Array:

@@ -82,25 +82,6 @@ def test_the_second_derivatives_of_a_layer_by_input_and_parameters(
     check_layer(layer, x, rng, gradient_of(lambda x: row.run(layer, x)), differences_of_plain=True)
 
 
-def test_running_statistics_are_values_after_a_gradient_as_before() -> None:
-    norm, other = (nn.BatchNorm1d(3, dtype=np.float64) for _ in range(2))
-
-    tt.grad(lambda x: norm.forward(x).square().sum(), _ROWS.trace())
-    other.forward(_ROWS.trace())
-
-    np.testing.assert_array_equal(norm.running_mean.array, other.running_mean.array)
-    np.testing.assert_array_equal(norm.running_var.array, other.running_var.array)
-
-
-def test_an_embedding_is_differentiated_twice_by_its_table(rng: np.random.Generator) -> None:
-    rows = tt.from_numpy(np.array([3, 0, 3]))
-
-    def f(table: Any) -> Any:
-        return tt.grad(lambda table: (table.take(rows, axis=0) ** 3.0).sum(), table)
-
-    check_grad(f, tt.from_numpy(rng.standard_normal((4, 2))), rng=rng)
-
-
 class Critic(nn.Module):
     """A small network with a scalar for every row."""
 

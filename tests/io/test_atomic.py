@@ -1,4 +1,4 @@
-"""A crash while saving leaves the old file, and nothing else."""
+"""Where and how files are written: whole or not at all, with which names and permissions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor import io
+import tapetensor as tt
+from tapetensor import io, nn, optim
+from tapetensor.io.atomic import write_atomically
 from tests.io.models import FORMATS, assert_same, net, saved
 
 
@@ -129,18 +131,58 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     assert_same(io.state_dict(model), io.state_dict(net(2)))
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path, suffix: str) -> None:
-    (tmp_path / "plain").write_bytes(b"")
-    saved(tmp_path / f"net{suffix}")
-
-    assert (tmp_path / f"net{suffix}").stat().st_mode == (tmp_path / "plain").stat().st_mode
+posix_only = pytest.mark.skipif(os.name != "posix", reason="permissions and pipes of POSIX")
 
 
-def test_saving_is_possible_while_the_file_is_being_read(tmp_path: Path) -> None:
-    saved(tmp_path / "net.npz")
-    with np.load(tmp_path / "net.npz") as archive:
-        io.save(tmp_path / "net.npz", net(2))
-        old = dict(archive)
+def layer(seed: int = 0) -> nn.Linear[int, int]:
+    return nn.Linear(2, 3, rng=np.random.default_rng(seed))
 
-    assert_same(old, io.state_dict(net(1)))
+
+@posix_only
+def test_what_is_written_is_never_readable_by_more_than_the_file_that_it_replaces(
+    tmp_path: Path,
+) -> None:
+    path, seen = tmp_path / "model.npz", []
+    io.save(path, layer())
+    path.chmod(0o600)
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(b"secret")
+        seen.append(temporary.stat().st_mode & 0o777)
+
+    write_atomically(path, write)
+
+    assert seen == [0o600]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_bytes() == b"secret"
+
+
+@posix_only
+def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    os.mkfifo(path)
+    for call in (io.save, io.load):
+        with pytest.raises(OSError, match="it is a pipe or a device, and no file"):
+            call(path, layer())
+
+    assert path.is_fifo()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_state_of_an_optimizer_that_is_not_finite_is_refused(
+    tmp_path: Path, value: float
+) -> None:
+    path, model = tmp_path / "run.npz", layer()
+    optimizer = optim.Adam(model)
+    optimizer.step(model.forward(tt.ones((1, 2)).trace()).sum().backward(wrt=model))
+    arrays = io.state_dict(optimizer)
+    name = next(one for one in arrays if arrays[one].ndim == 2)
+    arrays[name] = np.full_like(arrays[name], value)
+    before = {one: array.copy() for one, array in io.state_dict(optimizer).items()}
+    with pytest.raises(tt.StateMismatchError, match=f"{name} must be finite"):
+        io.load_state_dict(optimizer, arrays)
+
+    for one, array in io.state_dict(optimizer).items():
+        np.testing.assert_array_equal(array, before[one])
+    assert not path.exists()

@@ -98,20 +98,6 @@ def test_numbers_are_numbers_whatever_the_order_of_their_bytes(tmp_path: Path, s
     assert io.read(path)["bias"].dtype == np.float32
 
 
-def test_of_an_array_of_turned_bytes_the_error_says_so() -> None:
-    with pytest.raises(tt.DTypeError, match=r">f4, whose bytes lie .*astype\(np\.float32\)"):
-        tt.from_numpy(GOOD["bias"].astype(">f4"), (3,))
-
-
-@pytest.mark.parametrize("suffix", [".NPZ", pytest.param(".SafeTensors", marks=needs_safetensors)])
-def test_the_case_of_a_suffix_says_nothing(tmp_path: Path, suffix: str) -> None:
-    io.save(tmp_path / f"model{suffix}", layer(1))
-    model = layer(2)
-    io.load(tmp_path / f"model{suffix}", model)
-
-    np.testing.assert_array_equal(model.weight.numpy(), layer(1).weight.numpy())
-
-
 @pytest.mark.parametrize(
     ("name", "read", "written"),
     [

@@ -52,17 +52,6 @@ def test_a_model_saved_for_pytorch_has_its_names_and_loads_here(
     )
 
 
-def test_an_attention_without_biases_has_none_there_and_loads_here() -> None:
-    kind = nn.UnbiasedMultiHeadAttention[L[4], L[2]]
-    model, other = (tt.build(kind, rng=np.random.default_rng(seed)) for seed in (1, 2))
-    state = io.state_dict(model, for_pytorch=True)
-
-    io.load_state_dict(other, state)
-
-    assert list(state) == ["in_proj_weight", "out_proj.weight"]
-    assert_same(io.state_dict(other), io.state_dict(model))
-
-
 def test_what_does_not_fit_is_said_in_our_names_and_changes_nothing() -> None:
     model = net(1)
     before, state = io.state_dict(model), io.state_dict(net(2), for_pytorch=True)

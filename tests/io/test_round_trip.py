@@ -1,8 +1,8 @@
-"""What is saved comes back, under the names that others know."""
+"""What is saved comes back to the bit, and training goes on from it."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from typing import Literal as L
@@ -11,8 +11,13 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import io, nn
-from tests.io.models import FORMATS, Array, assert_same, needs_safetensors, net, saved, tied, write
+from tapetensor import Tensor2D, io, losses, nn, optim
+from tapetensor.optim import schedules
+from tapetensor.optim.group import Group
+from tapetensor.typing import B, T
+from tests.io.models import FORMATS, assert_same, net, saved, tied, write
+from tests.optim.models import Model, drawn, gradients_of, small_model
+from tests.optim.optimizers import BY_TEXTBOOK
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -28,38 +33,10 @@ def test_every_tensor_of_a_model_comes_back(tmp_path: Path, suffix: str) -> None
     np.testing.assert_array_equal(model.forward(x).numpy(), other.forward(x).numpy())
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_the_names_are_dotted_and_buffers_are_there(tmp_path: Path, suffix: str) -> None:
-    assert list(saved(tmp_path / f"net{suffix}")) == [
-        *["hidden.weight", "hidden.bias", "norm.weight", "norm.bias", "scale", "empty"],
-        *["layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias"],
-        *["norm.running_mean", "norm.running_var", "mask", "order"],
-    ]
-
-
 def test_numpy_itself_reads_an_npz_file(tmp_path: Path) -> None:
     state = saved(tmp_path / "net.npz")
     with np.load(tmp_path / "net.npz") as archive:
         assert_same(dict(archive), state)
-
-
-@needs_safetensors
-def test_the_library_itself_reads_a_safetensors_file(tmp_path: Path) -> None:
-    library: Any = pytest.importorskip("safetensors.numpy")
-    state = saved(tmp_path / "net.safetensors")
-    found: dict[str, Array] = library.load_file(tmp_path / "net.safetensors")
-
-    assert_same({name: found[name] for name in state}, state)
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_files_of_other_writers_are_read(tmp_path: Path, suffix: str) -> None:
-    state = io.state_dict(net(1))
-    write(tmp_path / f"net{suffix}", state)
-    other = net(2)
-    io.load(tmp_path / f"net{suffix}", other)
-
-    assert_same(io.state_dict(other), state)
 
 
 def test_a_compressed_archive_and_arrays_in_columns_are_read(tmp_path: Path) -> None:
@@ -71,15 +48,6 @@ def test_a_compressed_archive_and_arrays_in_columns_are_read(tmp_path: Path) -> 
 
     assert_same(io.state_dict(other), state)
     assert other.hidden.weight.numpy().flags.c_contiguous
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_equal_models_make_equal_files(tmp_path: Path, suffix: str) -> None:
-    for name in ("one", "two"):
-        io.save(tmp_path / f"{name}{suffix}", net(1))
-
-    one, two = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
-    assert one == two
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -124,34 +92,6 @@ def test_a_tape_and_a_view_keep_the_values_from_before_the_load(tmp_path: Path) 
     np.testing.assert_allclose(loss.backward()[x].numpy()[0], before.sum(axis=0), rtol=1e-6)
 
 
-def test_a_state_dict_is_a_copy_both_ways() -> None:
-    model = net(1)
-    state = io.state_dict(model)
-    state["hidden.weight"][...] = 7.0
-    assert not (model.hidden.weight.numpy() == 7.0).any()
-    io.load_state_dict(model, state)
-    state["hidden.weight"][...] = 8.0
-
-    assert (model.hidden.weight.numpy() == 7.0).all()
-
-
-def test_names_and_layouts_can_be_changed_on_the_way() -> None:
-    state = io.state_dict(net(1))
-    theirs = {f"module.{name}": array.T for name, array in state.items()}
-    model = net(2)
-    io.load_state_dict(model, {name[7:]: array.T for name, array in theirs.items()})
-
-    assert_same(io.state_dict(model), state)
-
-
-def test_a_string_is_a_path_too(tmp_path: Path) -> None:
-    io.save(os.fspath(tmp_path / "net.npz"), net(1))
-    model = net(2)
-    io.load(os.fspath(tmp_path / "net.npz"), model)
-
-    assert_same(io.state_dict(model), io.state_dict(net(1)))
-
-
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_notes_come_back_to_the_bit(tmp_path: Path, suffix: str) -> None:
     value = {"epoch": 3, "losses": [0.1 + 0.2, 1e-300, float("inf")], "name": "größer"}
@@ -171,3 +111,143 @@ def test_notes_that_would_come_back_as_something_else_are_refused() -> None:
 def test_notes_that_are_no_json_are_refused() -> None:
     with pytest.raises(tt.ArgumentTypeError, match="Notes: only what JSON has"):
         io.Notes({"model": net(1)})
+
+
+SCHEDULE = schedules.warm_up(schedules.cosine(lr=0.002, steps=20), steps=4)
+
+
+class Net(nn.Module):
+    """Everything that has a state: parameters, running statistics, a generator."""
+
+    hidden: nn.Linear[L[3], L[200]]
+    norm: nn.BatchNorm1d[L[200]]
+    drop: nn.Dropout = nn.options(p=0.3)
+    # Large enough for an update of its own, block by block.
+    wide: nn.Linear[L[200], L[200]]
+    out: nn.Linear[L[200], L[1]]
+
+    def forward(self, x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[1], T]:
+        h = self.drop.forward(self.norm.forward(self.hidden.forward(x)).relu())
+        return self.out.forward(self.wide.forward(h))
+
+
+class Run:
+    """A model in training, with all that it draws from."""
+
+    def __init__(self, make: Callable[[Any], optim.Optimizer], seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.model = tt.build(Net, rng=self.rng)
+        self.optimizer = make(self.model)
+
+    def train(self, steps: int) -> None:
+        for _ in range(steps):
+            x: Tensor2D[int, L[3]] = tt.normal((16, 3), rng=self.rng)
+            target = x.sum(axis=-1, keepdims=True)
+            self.optimizer.lr = SCHEDULE(self.optimizer.steps)
+            loss = losses.mse(self.model.forward(x.trace()), target)
+            self.optimizer.step(loss.backward(wrt=self.model))
+
+    def parts(self) -> dict[str, Any]:
+        return {"model": self.model, "optimizer": self.optimizer, "rng": self.rng}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            f"{name}.{inner}": array
+            for name, part in self.parts().items()
+            for inner, array in io.state_dict(part).items()
+        }
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("make", [optim.AdamW, lambda m: optim.Sgd(m, momentum=0.9, nesterov=True)])
+def test_a_run_that_is_interrupted_ends_where_one_that_is_not_ends(
+    tmp_path: Path, suffix: str, make: Any
+) -> None:
+    path = tmp_path / f"run{suffix}"
+    whole, first, second = Run(make, seed=1), Run(make, seed=1), Run(make, seed=2)
+    whole.train(12)
+    first.train(5)
+    io.save_checkpoint(path, **first.parts())
+    first.train(2)
+    second.train(1)
+    io.load_checkpoint(path, **second.parts())
+    second.train(7)
+
+    assert whole.optimizer.steps == second.optimizer.steps == 12
+    assert_same(whole.state(), second.state())
+
+
+@pytest.mark.parametrize("mode", BY_TEXTBOOK)
+def test_every_optimizer_goes_on_where_it_was(tmp_path: Path, mode: str) -> None:
+    make, _ = BY_TEXTBOOK[mode]
+    model, other = (small_model(np.random.default_rng(seed)) for seed in (1, 2))
+    optimizer, another = make(model), make(other)
+
+    def step(both: list[tuple[Model, optim.Optimizer]], seed: int) -> None:
+        for one, its_optimizer in both:
+            arrays = drawn(one, np.random.default_rng(seed))
+            its_optimizer.step(gradients_of(one, **arrays))
+
+    for seed in range(8):
+        step([(model, optimizer)], seed)
+        if seed in (2, 5):
+            io.save(tmp_path / "optimizer.npz", optimizer)
+            io.load(tmp_path / "optimizer.npz", another)
+            for name, tensor in model.parameters().items():
+                other[name].array = tensor.numpy().copy()
+        elif seed > 2:
+            step([(other, another)], seed)
+            for name, array in model.arrays().items():
+                np.testing.assert_array_equal(other[name].numpy(), array, err_msg=f"{name} {seed}")
+            assert_same(io.state_dict(optimizer), io.state_dict(another))
+
+
+def test_what_a_step_leaves_that_is_interrupted_between_two_groups_can_be_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = Model(single=tt.zeros((2,)), double=tt.zeros((2,), np.float64))
+    optimizer, other = optim.Adam(model), optim.Adam(model)
+
+    def step(group: Group, *args: Any) -> None:
+        if group is optimizer.groups[1]:
+            raise KeyboardInterrupt
+        whole(group, *args)
+
+    whole = Group.step
+    monkeypatch.setattr(Group, "step", step)
+    with pytest.raises(KeyboardInterrupt):
+        optimizer.step(gradients_of(model, single=np.ones(2), double=np.ones(2)))
+    state = io.state_dict(optimizer)
+    assert state["single.step"] - state["double.step"] == 1
+    io.load_state_dict(other, state)
+    assert_same(io.state_dict(other), state)
+
+
+def test_the_state_of_an_optimizer_goes_by_the_names_of_the_parameters() -> None:
+    model = tied(1)
+    assert list(io.state_dict(optim.Sgd(model, momentum=0.9))) == [
+        *["lr", "steps", "embed.weight.velocity", "embed.weight.step"],
+        *["out.bias.velocity", "out.bias.step"],
+    ]
+    assert list(io.state_dict(optim.Sgd(model)))[2:] == ["embed.weight.step", "out.bias.step"]
+    assert list(io.state_dict(optim.RMSprop(model, centered=True)))[2:5] == [
+        *["embed.weight.squares", "embed.weight.mean", "embed.weight.step"]
+    ]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize(
+    "bits",
+    [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64],
+)
+def test_a_generator_of_any_kind_goes_on_where_it_was(
+    tmp_path: Path, suffix: str, bits: Any
+) -> None:
+    path = tmp_path / f"rng{suffix}"
+    rng, other = np.random.Generator(bits(1)), np.random.Generator(bits(2))
+    rng.random(7, np.float32)
+    io.save(path, rng)
+    io.load(path, other)
+
+    np.testing.assert_array_equal(rng.integers(1000, size=50), other.integers(1000, size=50))
+    assert rng.random(dtype=np.float32) == other.random(dtype=np.float32)

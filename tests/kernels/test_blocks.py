@@ -1,19 +1,25 @@
-"""Large arrays, which go block by block and in threads, give what small ones give."""
+"""What goes by blocks, by tiles and on threads gives what it gives as a whole."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import threading
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tapetensor as tt
 from tapetensor.kernels import arithmetic, elementwise
-from tapetensor.kernels.numerics import threads as workers
+from tapetensor.kernels.attention import scaled_dot_product_attention as kernel
+from tapetensor.kernels.normalization import batch_norm, layer_norm
+from tapetensor.kernels.numerics import channels, normalized, threads, tiles
 from tapetensor.kernels.numerics.blocks import BLOCK, LARGE, in_blocks
+from tapetensor.machine import openblas
+from tapetensor.testing import check_grad
 
 # Neither a multiple of a block, with one element left, nor of a number of threads.
 SIZE = LARGE + BLOCK + 1
@@ -57,8 +63,8 @@ def test_a_large_array_gives_what_its_pieces_give(
     before = [one.copy() for one in (g, *operands)]
 
     wanted = in_pieces(kernel, g, *operands)
-    for threads in (1, 3):
-        monkeypatch.setattr(workers, "count", lambda threads=threads: threads)
+    for count in (1, 3):
+        monkeypatch.setattr(threads, "count", lambda count=count: count)
         y, pullbacks = kernel(*operands)
         found = [y, *[pullback(g) for pullback in pullbacks]]
 
@@ -69,42 +75,11 @@ def test_a_large_array_gives_what_its_pieces_give(
         np.testing.assert_array_equal(one, untouched)
 
 
-@pytest.mark.parametrize("kernel", UNARY, ids=lambda kernel: kernel.__name__)
-def test_the_cotangent_of_a_sum_which_repeats_a_number_passes(
-    kernel: Callable[..., Any], rng: np.random.Generator
-) -> None:
-    x = rng.normal(0, 2, (SIZE // 3, 3))
-    g = np.broadcast_to(np.float64(0.5), x.shape)
-    _, (pullback,) = kernel(x)
-
-    np.testing.assert_allclose(pullback(g), pullback(g.copy()), rtol=1e-15)
-
-
-def test_the_logistic_function_of_a_large_array_has_its_limits() -> None:
-    x = np.zeros(SIZE, np.float32)
-    x[:4] = [-np.inf, -1e5, 1e5, np.inf]
-    y, (pullback,) = elementwise.sigmoid(x)
-    assert pullback is not None
-
-    assert y[:5].tolist() == [0, 0, 1, 1, 0.5]
-    assert pullback(np.ones_like(x))[:5].tolist() == [0, 0, 0, 0, 0.25]
-
-
-def test_relu_of_a_long_array_lets_nan_through_and_nothing_at_zero() -> None:
-    x = np.zeros(LARGE, np.float32)
-    x[:4] = [-1, 0, 2, np.nan]
-    y, (pullback,) = elementwise.relu(x)
-    assert pullback is not None
-
-    np.testing.assert_array_equal(y[:4], np.array([0, 0, 2, np.nan], np.float32))
-    assert pullback(np.ones_like(x))[:4].tolist() == [0, 0, 1, 1]
-
-
 @pytest.mark.parametrize("place", [0, SIZE - 1])
 def test_the_error_state_of_the_caller_holds_in_every_thread(
     place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "count", lambda: 2)
+    monkeypatch.setattr(threads, "count", lambda: 2)
     x = np.zeros(SIZE, np.float32)
     x[place] = 1000
 
@@ -115,8 +90,8 @@ def test_the_error_state_of_the_caller_holds_in_every_thread(
 
 
 def test_all_parts_have_ended_when_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_pools", [])
-    monkeypatch.setattr(workers, "count", lambda: 3)
+    monkeypatch.setattr(threads, "_pools", [])
+    monkeypatch.setattr(threads, "count", lambda: 3)
     ended, gate = [], threading.Event()
 
     def late() -> None:
@@ -124,14 +99,8 @@ def test_all_parts_have_ended_when_one_fails(monkeypatch: pytest.MonkeyPatch) ->
         ended.append(True)
 
     with pytest.raises(ZeroDivisionError):
-        workers.run_together((len, ()), (divmod, 1, 0), (late,))
+        threads.run_together((len, ()), (divmod, 1, 0), (late,))
     assert ended
-
-
-def test_an_array_that_is_not_contiguous_goes_through_as_it_is(rng: np.random.Generator) -> None:
-    x = rng.normal(0, 1, (SIZE, 2))[:, 0]
-
-    np.testing.assert_array_equal(in_blocks(np.tanh, x), np.tanh(x))
 
 
 def test_a_child_process_has_threads_of_its_own() -> None:
@@ -151,3 +120,244 @@ print(os.waitpid(child, 0)[1])
         command = [sys.executable, "-W", "ignore", "-c", program]
         output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         assert output.stdout.strip() == "0"
+
+
+TILES_TOLERANCE: dict[Any, float] = {np.float32: 2e-5, np.float64: 1e-12}
+# Of heads, queries and keys, each no multiple of the sizes below.
+SCORES = (2, 3, 8, 7)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a few queries and keys be many, in tiles of three queries, two heads at a time."""
+    monkeypatch.setattr(tiles, "_FEWEST", 1)
+    monkeypatch.setattr(tiles, "_ROWS", 3)
+    monkeypatch.setattr(tiles, "_ELEMENTS", 2 * 3 * SCORES[-1])
+
+
+def _operands(rng: np.random.Generator, dtype: Any, scores: tuple[int, ...] = SCORES) -> list[Any]:
+    *leading, queries, keys = scores
+    shapes = (queries, 5), (keys, 5), (keys, 4)
+    return [np.asarray(rng.standard_normal((*leading, *shape)), dtype) for shape in shapes]
+
+
+def _gradients(monkeypatch: pytest.MonkeyPatch, fewest: int, operands: Any, *others: Any) -> Any:
+    """Return the output, and the cotangents of all operands for some cotangent of it."""
+    monkeypatch.setattr(tiles, "_FEWEST", fewest)
+    output, pullbacks = kernel(*operands, *others)
+    g = np.asarray(np.random.default_rng(5).standard_normal(output.shape), output.dtype)
+    return [output, *[pullback(g) for pullback in pullbacks if pullback is not None]]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("bias", [None, (8, 7), (2, 3, 8, 7), (3, 1, 1), (1, 7), (2, 1, 8, 1)])
+@pytest.mark.parametrize("mask", [None, (8, 7), (2, 3, 8, 7), (2, 1, 1, 7)])
+def test_tiles_give_what_whole_scores_give(
+    monkeypatch: pytest.MonkeyPatch,
+    rng: np.random.Generator,
+    dtype: Any,
+    causal: bool,
+    bias: tuple[int, ...] | None,
+    mask: tuple[int, ...] | None,
+) -> None:
+    operands = _operands(rng, dtype)
+    if bias is not None:
+        operands.append(rng.standard_normal(bias).astype(dtype))
+    seen = None if mask is None else rng.random(mask) < 0.6
+
+    found, wanted = [
+        _gradients(monkeypatch, fewest, operands, seen, causal, 0.7) for fewest in (1, 100)
+    ]
+
+    for one, other in zip(found, wanted, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(
+            one, other, rtol=TILES_TOLERANCE[dtype], atol=TILES_TOLERANCE[dtype]
+        )
+
+
+@pytest.mark.usefixtures("small")
+def test_operands_may_lie_in_any_order(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    operands = _operands(rng, np.float64)
+    turned = [np.asfortranarray(one) for one in operands]
+    repeated = [np.broadcast_to(one[..., :1], one.shape) for one in operands]
+    for given in (turned, repeated):
+        found, wanted = [
+            _gradients(monkeypatch, fewest, given, None, False, 1.0) for fewest in (1, 100)
+        ]
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("small")
+def test_gradients_by_tiles_are_those_of_finite_differences(rng: np.random.Generator) -> None:
+    tensors = [tt.from_numpy(one) for one in _operands(rng, np.float64)]
+    bias = tt.from_numpy(rng.standard_normal((3, 8, 7)))
+    check_grad(
+        lambda q, k, v, b: tt.scaled_dot_product_attention(q, k, v, bias=b, causal=True),
+        *tensors,
+        bias,
+        rng=rng,
+    )
+
+
+def test_derivatives_of_derivatives_are_those_of_whole_scores(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    query, key, value = [tt.from_numpy(one) for one in _operands(rng, np.float64)]
+
+    def curved(fewest: int) -> Any:
+        monkeypatch.setattr(tiles, "_FEWEST", fewest)
+
+        def loss(q: Any) -> Any:
+            return tt.scaled_dot_product_attention(q, key, value, causal=True).square().sum()
+
+        return tt.grad(lambda q: tt.grad(loss, q).square().sum(), query).numpy()
+
+    np.testing.assert_allclose(curved(1), curved(100), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_compiled_step_goes_by_tiles_too(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    def step(query: Any, key: Any, value: Any, mask: Any) -> Any:
+        traced: list[Any] = [one.trace() for one in (query, key, value)]
+        output = tt.scaled_dot_product_attention(*traced, mask=mask, causal=True)
+        grads = output.square().sum().backward()
+        return grads[query], grads[key], grads[value]
+
+    def given() -> list[Any]:
+        tensors = [tt.from_numpy(one) for one in _operands(rng, np.float64)]
+        return [*tensors, tt.from_numpy(rng.random((1, 3, 1, 7)) < 0.6)]
+
+    compiled: Any = tt.compile(step)
+    for operands in (given(), given()):
+        for one, other in zip(compiled(*operands), step(*operands), strict=True):
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a tile")
+
+    monkeypatch.setattr(tiles, "_scores", refuse)
+    with pytest.raises(AssertionError, match="a tile"):
+        compiled(*given())
+
+
+def test_no_array_has_the_size_of_all_scores() -> None:
+    length = 1024
+    rng = np.random.default_rng(0)
+    query, key, value = [tt.normal((length, 8), rng=rng) for _ in range(3)]
+    bound = length * length * 4
+    tracemalloc.start()
+    try:
+        output = tt.scaled_dot_product_attention(query.trace(), key.trace(), value.trace())
+        output.square().sum().backward()
+        assert tracemalloc.get_traced_memory()[1] < bound
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("small")
+def test_tiles_on_several_threads_give_what_one_gives(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    operands = _operands(rng, np.float32)
+    runs: list[int] = []
+    run_together = threads.run_together
+
+    def counted(*calls: Any) -> None:
+        runs.append(len(calls))
+        run_together(*calls)
+
+    monkeypatch.setattr(threads, "run_together", counted)
+    monkeypatch.setattr(threads, "_cores", lambda: 3)
+    found = []
+    for count in (1, 3):
+        monkeypatch.setattr(openblas, "threads", lambda count=count: count)
+        found.append(_gradients(monkeypatch, 1, operands, None, True, 1.0))
+    assert runs == [3, 3]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+NORMALIZED_TOLERANCE: dict[Any, float] = {np.float32: 2e-5, np.float64: 1e-12}
+
+
+def _found(
+    monkeypatch: pytest.MonkeyPatch, is_in_blocks: bool, kernel: Any, *args: Any
+) -> tuple[Any, list[Any]]:
+    """Return a kernel's pullbacks, and its output with all cotangents."""
+    for room in (normalized, channels):
+        monkeypatch.setattr(room, "_LARGE", 0 if is_in_blocks else 1 << 40)
+        # A few rows, or channels, to a block, and a rest.
+        monkeypatch.setattr(room, "_BLOCK", 60)
+    y, pullbacks = kernel(*args)
+    g = np.random.default_rng(3).standard_normal(y.shape).astype(y.dtype)
+    return pullbacks, [y, *[pullback(g) for pullback in pullbacks]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(29, 7), (2, 11, 40), (3, 200)], ids=str)
+def test_rows_in_blocks_are_rows(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, shape: tuple[int, ...], dtype: Any
+) -> None:
+    x = (3 + rng.standard_normal(shape)).astype(dtype)
+    weight, bias = rng.standard_normal((2, shape[-1])).astype(dtype)
+    before = x.copy()
+
+    joint, found = _found(monkeypatch, True, layer_norm, x, weight, bias, 1e-5)
+    _, wanted = _found(monkeypatch, False, layer_norm, x, weight, bias, 1e-5)
+
+    np.testing.assert_array_equal(x, before)
+    for one, other in zip(found, wanted, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(
+            one, other, rtol=NORMALIZED_TOLERANCE[dtype], atol=10 * NORMALIZED_TOLERANCE[dtype]
+        )
+    g = np.broadcast_to(dtype(1.5), shape)
+    every = [pullback(g) for pullback in joint]
+    for place, wanted_alone in enumerate(every):
+        alone = joint.narrow(tuple([one == place for one in range(3)]))
+        np.testing.assert_array_equal(alone[place](g), wanted_alone)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(9, 7), (4, 7, 5), (4, 7, 5, 3), (1, 3, 20, 10)], ids=str)
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 2, 3, 0), (0, 2, 3, 1)], ids=str)
+def test_channels_in_blocks_are_channels(
+    monkeypatch: pytest.MonkeyPatch,
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+    order: tuple[int, ...],
+    dtype: Any,
+) -> None:
+    order = tuple([one for one in order if one < len(shape)])
+    lying = [shape[one] for one in order]
+    # The axes of `x` are those of its shape, and lie in that order.
+    turned = (3 + rng.standard_normal(lying)).astype(dtype)
+    x = turned.transpose(np.argsort(order))
+    weight, bias = rng.standard_normal((2, shape[1])).astype(dtype)
+    told: list[Any] = []
+
+    def observe(mean: Any, variance: Any) -> None:
+        told.append((mean, variance))
+
+    joint, found = _found(monkeypatch, True, batch_norm, x, weight, bias, 1e-5, observe)
+    _, wanted = _found(monkeypatch, False, batch_norm, x, weight, bias, 1e-5, observe)
+
+    assert found[0].strides == wanted[0].strides
+    for one, other in zip([*found, *told[0]], [*wanted, *told[1]], strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(
+            one, other, rtol=NORMALIZED_TOLERANCE[dtype], atol=10 * NORMALIZED_TOLERANCE[dtype]
+        )
+    g = np.broadcast_to(dtype(1.5), shape)
+    every = [pullback(g) for pullback in joint]
+    for place, wanted_alone in enumerate(every):
+        alone = joint.narrow(tuple([one == place for one in range(3)]))
+        np.testing.assert_array_equal(alone[place](g), wanted_alone)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, assert_type
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,29 +40,6 @@ def test_value_and_gradients_are_those_of_the_formula(
         check_grad(
             lambda x, y, h=how: cosine_embedding(x, y, signs, **h).square().sum(), x, y, rng=rng
         )
-
-
-def test_a_vector_of_zeros_is_at_right_angles_to_all() -> None:
-    zeros, ones = tt.zeros((1, 2)), tt.ones((1, 2))
-    signs = tt.ones((1,), np.int64)
-    loss = cosine_embedding(zeros.trace(), ones, signs)
-
-    assert loss.item() == 1.0
-    assert np.isfinite(loss.backward()[zeros].numpy()).all()
-
-
-def test_the_tape_is_that_of_either_and_the_dtype_stays() -> None:
-    x: tt.Tensor2D[Literal[2], Literal[3]] = tt.ones((2, 3))
-    signs: tt.Tensor1D[Literal[2], tt.NoneTape, np.int8] = tt.ones((2,), np.int8)
-    assert_type(cosine_embedding(x, x, signs), tt.Tensor0D[tt.NoneTape, np.float32])
-    assert_type(cosine_embedding(x.trace(), x, signs), tt.Tensor0D[tt.OwnedTape, np.float32])
-    right = assert_type(
-        cosine_embedding(x, x.trace(), signs), tt.Tensor0D[tt.OwnedTape, np.float32]
-    )
-    grads = cosine_embedding(x.trace(), x.trace(), signs).backward()
-
-    assert right.backward()[x].dtype == np.float32
-    assert grads[x].dtype == np.float32
 
 
 def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:

@@ -50,14 +50,6 @@ def test_only_an_amd_processor_with_avx_512_is_asked_for_another_kernel() -> Non
     assert [blas.better_kernel(other) for other in (XEON, ZEN3, UNKNOWN)] == [None, None, None]
 
 
-def test_the_processor_is_read_from_the_first_of_its_cores(tmp_path: Path) -> None:
-    cpuinfo = tmp_path / "cpuinfo"
-    core = "vendor_id\t: {}\nmodel name\t: {}\nflags\t\t: fma avx2\n\n"
-    cpuinfo.write_text(core.format("AuthenticAMD", "EPYC") + core.format("Other", "second"))
-
-    assert blas.processor(cpuinfo) == ZEN3._replace(name="EPYC")
-
-
 def test_without_cpuinfo_nothing_is_assumed(tmp_path: Path) -> None:
     found = blas.processor(tmp_path / "missing")
 

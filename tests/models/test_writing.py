@@ -42,12 +42,3 @@ def test_a_choice_is_of_the_likeliest_that_may_be_drawn(rng: np.random.Generator
     assert drawn(temperature=1.0, top_p=0.65) == {1, 3}
     assert drawn(temperature=1.0, top_p=0.0) == {1}
     assert drawn(temperature=0.05) <= {1, 3}
-
-
-def test_a_text_grows_beyond_the_context(rng: np.random.Generator) -> None:
-    model = example.build_gpt(SIZES, rng)
-    text = example.write(model, "The beginning of a text", 30, np.random.default_rng(1))
-
-    assert text.startswith("The beginning of a text")
-    assert len(text) == len("The beginning of a text") + 30
-    assert text == example.write(model, "The beginning of a text", 30, np.random.default_rng(1))

@@ -107,14 +107,6 @@ def test_a_damaged_entry_is_made_again(folder: Path, kind: str) -> None:
     assert [_run(), _run()] == [0, 1]
 
 
-def test_two_processes_may_write_one_entry(folder: Path) -> None:
-    command = [sys.executable, "-c", PROGRAM]
-    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
-
-    assert [one.wait() for one in both] == [0, 0]
-    assert _run() in (0, 1)
-
-
 def test_who_waits_is_told_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

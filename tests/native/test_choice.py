@@ -29,12 +29,6 @@ def test_the_environment_chooses_for_a_program(monkeypatch: pytest.MonkeyPatch) 
     assert "native group" not in _plan(tt.compile(_double, backend="numpy"))
 
 
-def test_numpy_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TAPETENSOR_BACKEND", raising=False)
-
-    assert "native group" not in _plan(tt.compile(_double))
-
-
 def test_an_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     unknown: Any = "fortran"
     with pytest.raises(ArgumentValueError, match="numba"):

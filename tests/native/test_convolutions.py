@@ -181,22 +181,6 @@ def test_what_is_not_finite_stays_where_numpy_has_it(
         np.testing.assert_array_equal(np.isfinite(one), np.isfinite(other))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_results_do_not_depend_on_how_many_threads_there_are(
-    monkeypatch: pytest.MonkeyPatch, layout: tuple[tuple[int, ...], int, int]
-) -> None:
-    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
-    args = _arguments(native.conv2d, WINDOWS[2], layout)
-    found = []
-    for count in (1, 2, 3, 4):
-        monkeypatch.setattr(threads, "count", lambda count=count: count)
-        found.append(_everything(native.conv2d, args))
-
-    for others in found[1:]:
-        for one, other in zip(found[0], others, strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
 def test_a_batch_that_does_not_fit_into_the_cache_is_taken_in_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -206,14 +190,6 @@ def test_a_batch_that_does_not_fit_into_the_cache_is_taken_in_turns(
 
     _assert_same(native.conv2d, args)
     np.testing.assert_allclose(_everything(native.conv2d, args)[2], whole[2], rtol=1e-5)
-
-
-def test_only_the_cotangents_that_are_needed_are_computed() -> None:
-    y, pullbacks = native.conv2d(*_arguments(native.conv2d, WINDOWS[1], LAYOUTS[0]))
-
-    found = pullbacks.compute((False, True, False), np.ones_like(y))  # type: ignore[attr-defined]  # joint ones
-
-    assert [one is None for one in found] == [True, False, True]
 
 
 def test_a_cotangent_of_another_dtype_and_errors_that_raise_are_left_to_numpy() -> None:

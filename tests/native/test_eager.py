@@ -6,9 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,11 +160,10 @@ def test_a_kernel_of_several_operands_gives_what_numpy_gives(name: str, dtype: A
 
 
 @pytest.mark.parametrize("name", ONE_OPERAND)
-@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_comes_out_where_numpy_has_it(name: str, special: float) -> None:
+def test_what_is_not_finite_comes_out_where_numpy_has_it(name: str) -> None:
     kernel, options = ONE_OPERAND[name]
     x = _matrix(np.float32)
-    x[3, 5] = special
+    x[3, 5], x[4, 2], x[5, 1] = np.nan, np.inf, -np.inf
     with np.errstate(all="ignore"):
         plain, native = _both(kernel, (x, *options))
     for one, other in zip(plain, native, strict=True):
@@ -251,31 +248,6 @@ def test_a_cotangent_that_records_goes_through_the_formula() -> None:
     np.testing.assert_allclose(found.value, plain(cotangent), rtol=1e-12, atol=1e-12)
 
 
-def test_several_threads_may_run_a_kernel_at_once() -> None:
-    plain_kernel, kernel = _pair(normalization.layer_norm)
-    rows = [
-        np.random.default_rng(one).standard_normal((400, 64)).astype(np.float32) for one in range(4)
-    ]
-    weight, bias = np.ones(64, np.float32), np.zeros(64, np.float32)
-    wrong: list[int] = []
-
-    def work(number: int) -> None:
-        x = rows[number]
-        wanted, (wanted_pullback, *_) = plain_kernel(x, weight, bias, 1e-5)
-        for _ in range(50):
-            y, (pullback, *_) = kernel(x, weight, bias, 1e-5)
-            is_right = np.allclose(y, wanted, rtol=1e-4, atol=1e-5)
-            if not is_right or not np.allclose(pullback(x), wanted_pullback(x), atol=1e-4):
-                wrong.append(number)
-
-    threads = [threading.Thread(target=partial(work, one)) for one in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
 PROGRAM = """
 import sys
 import numpy as np
@@ -331,21 +303,6 @@ def test_a_compiled_step_follows_eager_ones() -> None:
     assert float(native.stdout.split()[0]) == pytest.approx(
         float(plain.stdout.split()[0]), rel=1e-5
     )
-
-
-def test_an_unknown_backend_is_refused_by_eager_mode() -> None:
-    assert "TAPETENSOR_BACKEND" in _run("fortran").stderr
-
-
-def test_a_kind_whose_first_call_is_one_where_numpy_raises_is_planned_at_another() -> None:
-    kernel: Any = NativeKernel(inspect.unwrap(reductions.softmax))
-    x = np.linspace(-3, 3, 70 * 64, dtype=np.float32).reshape(70, 64)
-
-    with np.errstate(all="raise"):
-        expected, _ = kernel(x, 1)
-    found, _ = kernel(x, 1)
-
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_a_backward_pass_where_numpy_raises_says_nothing_of_the_forward_pass() -> None:

@@ -55,7 +55,7 @@ VIEWS: list[Callable[[Array], Array]] = [
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "shape", [(9, 4), (5, 7), (3, 40, 6), (2, 3, 20, 5), (2, 2, 3, 8, 4), (4, 1, 3), (1, 5), (3, 1)]
+    "shape", [(9, 4), (3, 40, 6), (2, 2, 3, 8, 4), (4, 1, 3), (1, 5), (0, 3), (4, 2, 0)]
 )
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_recurrence_is_numpys_to_the_bit(
@@ -77,24 +77,6 @@ def test_a_recurrence_is_numpys_to_the_bit(
     )
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (4, 0, 2), (4, 2, 0)])
-def test_a_recurrence_of_nothing_writes_nothing(shape: tuple[int, ...]) -> None:
-    empty = np.empty(shape, np.float32)
-
-    run_recurrence(empty, empty.copy(), empty.copy()[1:])
-
-    assert empty.size == 0
-
-
-def test_a_recurrence_of_numbers_has_no_rows() -> None:
-    values, decay = np.arange(1.0, 6.0), np.full(4, 0.5)
-    out = np.empty(5)
-
-    run_recurrence(out, values, decay)
-
-    np.testing.assert_array_equal(out, [1, 2.5, 4.25, 6.125, 8.0625])
-
-
 def test_a_recurrence_may_be_written_over_what_it_reads() -> None:
     rng = np.random.default_rng(0)
     values, decay = _random(rng, (12, 5), np.float32), _random(rng, (11, 5), np.float32)
@@ -106,20 +88,7 @@ def test_a_recurrence_may_be_written_over_what_it_reads() -> None:
     np.testing.assert_array_equal(values, expected)
 
 
-def test_a_recurrence_reads_what_may_not_be_written_or_repeats_itself() -> None:
-    rng = np.random.default_rng(0)
-    values = _random(rng, (12, 3, 5), np.float32)
-    values.flags.writeable = False
-    decay = np.broadcast_to(np.float32(0.5), (11, 3, 5))
-    expected, found = np.empty_like(values), np.empty_like(values)
-
-    plain_recurrence.run_recurrence(expected, values, decay)
-    run_recurrence(found, values, decay)
-
-    np.testing.assert_array_equal(found, expected)
-
-
-SEQUENCES = [(3, 40, 6), (2, 1, 70), (1, 1), (0, 3, 2), (2, 0, 3)]
+SEQUENCES = [(3, 40, 6), (2, 1, 70), (0, 3, 2)]
 COEFFICIENTS: list[Callable[[Array], Array]] = [
     lambda x: x,
     lambda x: np.broadcast_to(x[..., :1, :], x.shape),
@@ -229,16 +198,8 @@ def test_a_sum_is_exact_to_the_last_digits(
     np.testing.assert_allclose(found, expected, rtol=0, atol=500 * np.finfo(dtype).eps)
 
 
-def test_a_long_sum_adds_the_sums_of_blocks_in_float64() -> None:
-    thirds = np.full(1 << 24, np.float32(1 / 3))
-
-    (found,) = native.sum_in_order(thirds, (0,))
-
-    assert found == pytest.approx(thirds.size * float(thirds[0]), rel=1e-6)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(5, 64, 33), (2, 3, 7, 5), (40, 17), (3, 1, 20), (0, 4, 5)])
+@pytest.mark.parametrize("shape", [(5, 64, 33), (2, 3, 7, 5), (0, 4, 5)])
 @pytest.mark.parametrize("seen", [lambda x: x, lambda x: x[..., ::-1]])
 def test_the_columns_of_a_stack_are_rows(
     dtype: Any, shape: tuple[int, ...], seen: Callable[[Array], Array]
@@ -249,10 +210,6 @@ def test_the_columns_of_a_stack_are_rows(
 
     np.testing.assert_array_equal(found, stack.mT)
     assert native_kernel(plain_stacks.columns_as_rows) is native.columns_as_rows
-
-
-def test_other_kernels_stay_what_they_are() -> None:
-    assert native_kernel(np.tanh) is np.tanh
 
 
 def test_a_compiled_scan_and_an_embedding_run_natively() -> None:

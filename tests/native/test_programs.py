@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,8 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import compiler
-from tapetensor.kernels.numerics import threads
 from tapetensor.native import cache
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SHAPES = [(7, 5), (33, 16), (6, 3, 8), (4, 3, 2, 5), (50,), (600, 40), (40, 1)]
 
 # Each takes two values of one shape, a row and a column.
@@ -99,26 +96,6 @@ def test_a_random_program_gives_what_numpy_gives(seed: int) -> None:
             np.testing.assert_allclose(found.numpy(), wanted, rtol=tolerance, atol=tolerance * size)
 
 
-def _loss(x: Any) -> Any:
-    y = x.trace()
-    loss = (y.tanh() * y.sigmoid() + (-y.square()).exp()).mean()
-    return loss.detach(), loss.backward()[x], x.sum(axis=0), x.max()
-
-
-def test_results_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = tt.from_numpy(np.random.default_rng(0).standard_normal((1500, 300)).astype(np.float32))
-    found = []
-    for count in (1, 2, 3):
-        monkeypatch.setattr(threads, "count", partial(int, count))
-        native = tt.compile(_loss, backend="numba")
-        found.append([one.numpy() for one in native(x)])
-        assert _native_steps(native)
-
-    for results in found[1:]:
-        for one, other in zip(found[0], results, strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
 def test_another_batch_size_runs_the_code_that_is_there() -> None:
     def run(x: Any, row: Any) -> Any:
         return ((x + row).tanh() * 0.3).softmax(axis=-1)
@@ -144,20 +121,6 @@ def test_a_plan_says_what_runs_natively() -> None:
 
     assert "native group of 3: multiply, add, exp" in plan.explain()
     assert "native group of 3" in plan.tree()
-
-
-def test_a_compiled_function_leads_back_natively_too() -> None:
-    def run(x: Any, y: Any) -> Any:
-        return (x * y).tanh().exp().sum()
-
-    x = tt.from_numpy(np.random.default_rng(0).standard_normal((9, 7)).astype(np.float32))
-    y = tt.from_numpy(np.random.default_rng(1).standard_normal((9, 7)).astype(np.float32))
-
-    expected = run(x.trace(), y).backward()
-    found = tt.compile(run, backend="numba")(x.trace(), y).backward()
-
-    for one in (x, y):
-        np.testing.assert_allclose(found[one].numpy(), expected[one].numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_basic_operations_are_rounded_as_numpy_rounds_them() -> None:

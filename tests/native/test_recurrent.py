@@ -68,18 +68,6 @@ def test_what_is_no_number_comes_out_where_numpy_has_it(
     _check(kind, operands)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_gate_that_is_shut_lets_no_infinity_through() -> None:
-    operands = _operands(LSTM, 3, 4, 5)
-    operands[0][:, :, 5:10] = -60
-    operands[4][:] = np.inf
-
-    (expected, _), (found, _) = LSTM[0](*operands), LSTM[1](*operands)
-
-    assert np.isnan(expected).any()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
 UNKNOWN: dict[str, Callable[[Array], Array]] = {
     "float64": lambda x: x.astype(np.float64),
     "of another order": np.asfortranarray,

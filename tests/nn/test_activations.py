@@ -71,23 +71,6 @@ def test_an_activation_is_its_tensor_method(
     check_layer(layer, x, rng)
 
 
-@pytest.mark.parametrize(("layer", "method"), ROWS, ids=[repr(layer) for layer, _ in ROWS])
-def test_an_activation_has_no_parameters_and_is_built_from_nothing(
-    layer: Any, method: Callable[[Any], Any], rng: np.random.Generator
-) -> None:
-    assert layer.parameters() == {}
-    assert type(tt.build(type(layer), rng=rng)) is type(layer)
-
-
-@pytest.mark.parametrize(("layer", "method"), ROWS, ids=[repr(layer) for layer, _ in ROWS])
-def test_an_activation_refuses_what_is_no_tensor(layer: Any, method: Callable[[Any], Any]) -> None:
-    name = type(layer).__name__
-    for wrong in (np.ones(3), [1.0], None):
-        message = f"{name}: the input must be a tensor, got {type(wrong).__name__}"
-        with pytest.raises(ArgumentTypeError, match=message):
-            layer.forward(wrong)
-
-
 def test_the_slopes_of_rectifiers_are_finite_numbers() -> None:
     with pytest.raises(ArgumentValueError, match="LeakyReLU: negative_slope must be finite, got"):
         nn.LeakyReLU(float("nan"))
@@ -132,18 +115,3 @@ def test_a_piecewise_linear_activation_that_passes_a_nan_passes_its_cotangent(la
 
     assert np.isnan(found.detach().numpy()[0])
     assert found.sum().backward()[x].detach().numpy()[0] == 1.0
-
-
-@pytest.mark.parametrize("wrong", ["exact", "", None, 1])
-def test_gelu_knows_two_approximations(wrong: Any) -> None:
-    with pytest.raises(
-        ArgumentValueError, match=f'GELU: approximate must be "none" or .* got {wrong!r}'
-    ):
-        nn.GELU(wrong)
-
-
-def test_gelu_gets_its_option_from_build(rng: np.random.Generator) -> None:
-    class Net(nn.Module):
-        act: nn.GELU = nn.options(approximate="tanh")
-
-    assert tt.build(Net, rng=rng).act.approximate == "tanh"

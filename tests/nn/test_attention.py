@@ -1,8 +1,8 @@
-"""`MultiHeadAttention` against a loop over heads, its gradients, masks and refusals."""
+"""Attention, the blocks made of it, and transformers."""
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any, get_args
 from typing import Literal as L
 
 import numpy as np
@@ -16,9 +16,8 @@ from tapetensor.errors import (
     ArgumentValueError,
     DTypeError,
     ShapeError,
-    TapeTensorError,
 )
-from tapetensor.nn.typing import In, Out
+from tapetensor.nn.composed_activations import ACTIVATIONS, ActivationName
 from tests.nn.gradients import check_layer
 
 
@@ -121,16 +120,6 @@ def test_a_mask_of_a_batch_is_not_taken_for_one_of_the_heads(rng: np.random.Gene
     assert layer.forward(x[0], mask=mask).shape == (3, 6)
 
 
-def test_a_bias_of_minus_infinity_hides_what_a_mask_hides(rng: np.random.Generator) -> None:
-    layer, x = attention(rng), values(rng, 2, 5, 6)
-    sees = np.tri(5, dtype=np.bool_)
-    bias = tt.from_numpy(np.where(sees, 0.0, -np.inf))
-
-    wanted = layer.forward(x, mask=tt.from_numpy(sees))
-
-    np.testing.assert_array_equal(layer.forward(x, bias=bias).numpy(), wanted.numpy())
-
-
 @pytest.mark.parametrize("shape", [(5, 6), (2, 3, 6), (2, 1, 3, 6), (1, 6), (0, 3, 6), (2, 0, 6)])
 def test_the_gradients_of_attention_to_itself(shape: Any, rng: np.random.Generator) -> None:
     layer, x = attention(rng), values(rng, *shape)
@@ -164,18 +153,6 @@ def test_it_is_built_from_its_sizes(rng: np.random.Generator) -> None:
     assert repr(layer).startswith("MultiHeadAttention(\n  in_features=8\n  heads=2")
 
 
-def test_its_sizes_may_be_type_variables_of_any_name(rng: np.random.Generator) -> None:
-    class Net(nn.Module, Generic[In, Out]):
-        attention: nn.MultiHeadAttention[Out, L[2]]
-        other: nn.MultiHeadAttention[In, L[1], np.float32, Out]
-
-    net = tt.build(Net[L[3], L[4]], rng=rng)
-
-    assert net.attention.w_k.weight.shape == (4, 4)
-    assert net.other.w_k.weight.shape == (4, 3)
-    assert net.other.w_v.weight.shape == (3, 3)
-
-
 def test_heads_that_do_not_divide_the_features_are_refused(rng: np.random.Generator) -> None:
     with pytest.raises(ArgumentValueError, match="3 heads do not divide key_features=8 evenly"):
         tt.build(nn.MultiHeadAttention[L[8], L[3]], rng=rng)
@@ -187,38 +164,229 @@ def test_inputs_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
     layer = attention(rng)
     x = values(rng, 2, 3, 6)
 
-    with pytest.raises(ShapeError, match=r"MultiHeadAttention: the last axis .* must have size 6"):
-        layer.forward(values(rng, 3, 5))
     with pytest.raises(ShapeError, match="MultiHeadAttention: the last axis"):
         layer.forward(x, values(rng, 2, 3, 5), x)
     with pytest.raises(ShapeError, match="numbers of keys and values differ"):
         layer.forward(x, x, values(rng, 2, 4, 6))
     with pytest.raises(ShapeError, match="a mask of shape"):
         layer.forward(x, mask=tt.ones((3, 4), np.bool_))
-    with pytest.raises(DTypeError, match="float32"):
-        layer.forward(tt.ones((3, 6)))
     with pytest.raises(ArgumentTypeError, match="give key and value, or neither"):
         layer.forward(x, x)
-    with pytest.raises(ArgumentTypeError, match="must be a tensor, got ndarray"):
-        layer.forward(x.numpy())
-    with pytest.raises(ShapeError, match=r"MultiHeadAttention: query \(6,\), key \(6,\)"):
-        layer.forward(values(rng, 6))
 
 
-def test_what_is_refused_moves_nothing(rng: np.random.Generator) -> None:
-    layer, x = attention(rng), values(rng, 2, 3, 6).trace()
-    others: list[tuple[Any, dict[str, Any]]] = [
-        ((values(rng, 2, 4, 6), values(rng, 2, 5, 6)), {}),
-        ((values(rng, 5, 4, 6), values(rng, 5, 4, 6)), {}),
-        ((), {"mask": tt.ones((3, 4), np.bool_)}),
-        ((), {"mask": tt.ones((3, 3))}),
-        ((), {"bias": tt.ones((3, 4), np.float64)}),
-        ((), {"bias": tt.ones((3, 3))}),
-        ((), {"bias": 1.0}),
-        ((), {"causal": 1}),
+def build(module: Any, rng: np.random.Generator) -> Any:
+    return tt.build(module, rng=rng)
+
+
+def encoder(rng: np.random.Generator) -> Any:
+    return build(nn.EncoderBlock[L[4], L[2], L[6], np.float64], rng)
+
+
+def decoder(rng: np.random.Generator) -> Any:
+    return build(nn.DecoderBlock[L[4], L[2], L[6], np.float64], rng)
+
+
+def normalized(x: Any) -> Any:
+    deviation = x - x.mean(axis=-1, keepdims=True)
+    return deviation / np.sqrt(deviation.var(axis=-1, keepdims=True) + 1e-5)
+
+
+def fed_forward(block: Any, x: Any) -> Any:
+    first, second = block.linear1, block.linear2
+    hidden = np.maximum(x @ first.weight.numpy().T + first.bias.numpy(), 0.0)
+    return hidden @ second.weight.numpy().T + second.bias.numpy()
+
+
+def test_an_encoder_normalizes_after_each_sum(rng: np.random.Generator) -> None:
+    block, x = encoder(rng), values(rng, 2, 3, 4)
+
+    y = normalized(x.numpy() + block.self_attn.forward(x).numpy())
+    wanted = normalized(y + fed_forward(block, y))
+    np.testing.assert_allclose(block.forward(x).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_a_decoder_attends_to_its_past_and_to_the_memory(rng: np.random.Generator) -> None:
+    block, x, memory = decoder(rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
+
+    y = normalized(x.numpy() + block.self_attn.forward(x, causal=True).numpy())
+    crossed = block.cross_attn.forward(tt.from_numpy(y), memory, memory)
+    z = normalized(y + crossed.numpy())
+    wanted = normalized(z + fed_forward(block, z))
+    np.testing.assert_allclose(block.forward(x, memory).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+class Blocks(nn.Module):
+    """Blocks with the options that most models of today have."""
+
+    encoder: nn.EncoderBlock[L[4], L[2], L[6], np.float64] = nn.options(
+        norm_first=True, activation="gelu"
+    )
+    decoder: nn.DecoderBlock[L[4], L[2], L[6], np.float64] = nn.options(norm_first=True)
+
+
+def test_blocks_that_normalize_first_do_so_before_each_branch(rng: np.random.Generator) -> None:
+    blocks, x, memory = build(Blocks, rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
+    block = blocks.encoder
+    y = x.numpy() + block.self_attn.forward(tt.from_numpy(normalized(x.numpy()))).numpy()
+    hidden: Any = block.linear1.forward(tt.from_numpy(normalized(y)))
+    wanted = y + block.linear2.forward(hidden.gelu()).numpy()
+    np.testing.assert_allclose(block.forward(x).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+    block = blocks.decoder
+    own = tt.from_numpy(normalized(x.numpy()))
+    y = x.numpy() + block.self_attn.forward(own, causal=True).numpy()
+    z = y + block.cross_attn.forward(tt.from_numpy(normalized(y)), memory, memory).numpy()
+    wanted = z + fed_forward(block, normalized(z))
+    np.testing.assert_allclose(block.forward(x, memory).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+    check_layer(blocks.encoder, x, rng)
+    check_layer(blocks.decoder, x, rng, lambda x: blocks.decoder.forward(x, memory))
+
+
+def test_a_block_drops_in_training_alone_and_by_its_own_rate(rng: np.random.Generator) -> None:
+    block, x = encoder(rng), values(rng, 2, 3, 4)
+    whole = block.forward(x).numpy()
+    np.testing.assert_array_equal(block.forward(x.trace()).detach().numpy(), whole)
+
+    block.drop.p = 1.0
+    np.testing.assert_array_equal(block.forward(x).numpy(), whole)
+    # Without its branches a block normalizes its input twice.
+    wanted = normalized(normalized(x.numpy()))
+    np.testing.assert_allclose(
+        block.forward(x.trace()).detach().numpy(), wanted, rtol=1e-10, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"norm_first": "yes"}, "norm_first must be True or False, .* got 'yes'"),
+        ({"activation": "tan"}, "activation must be one of 'relu', .* or a function, .* got 'tan'"),
+        ({"activation": 1}, "activation must be one of 'relu', .* or a function, .* got 1"),
+        ({"activation": None}, "activation must be .* got None"),
+        ({"norm": True}, "norm"),
+    ],
+)
+def test_options_of_a_block_are_checked_when_it_is_built(
+    wrong: dict[str, Any], message: str, rng: np.random.Generator
+) -> None:
+    options: Any = nn.options
+    given: Any = options(**wrong)
+
+    class Wrong(nn.Module):
+        block: nn.EncoderBlock[L[4], L[2], L[6]] = given
+
+    with pytest.raises(tt.TapeTensorError, match=message):
+        build(Wrong, rng)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_a_block_takes_any_activation_by_its_name(name: Any, rng: np.random.Generator) -> None:
+    class Net(nn.Module):
+        block: nn.EncoderBlock[L[4], L[2], L[6], np.float64] = nn.options(activation=name)
+
+    block, x = build(Net, rng).block, values(rng, 2, 3, 4)
+    layer = {one.__name__.lower(): one for one in vars(nn).values() if isinstance(one, type)}
+    module = layer[name.replace("_", "")]()
+
+    y = normalized(x.numpy() + block.self_attn.forward(x).numpy())
+    hidden = module.forward(block.linear1.forward(tt.from_numpy(y)))
+    wanted = normalized(y + block.linear2.forward(hidden).numpy())
+    np.testing.assert_allclose(block.forward(x).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_the_names_of_activations_are_those_of_the_type() -> None:
+    assert get_args(ActivationName) == (*ACTIVATIONS,)
+
+
+def test_an_activation_may_be_a_function_or_a_module_and_set_later(
+    rng: np.random.Generator,
+) -> None:
+    block, x = encoder(rng), values(rng, 2, 3, 4)
+    memory, other = values(rng, 2, 5, 4), decoder(rng)
+    relu = block.forward(x).numpy()
+
+    block.activation = lambda hidden: hidden.clip(low=0.0)
+    np.testing.assert_allclose(block.forward(x).numpy(), relu, rtol=1e-12)
+    np.testing.assert_allclose(tt.compile(block.forward)(x).numpy(), relu, rtol=1e-12)
+    block.activation, other.activation = tt.Tensor.silu, "silu"
+    assert (block.forward(x).numpy() != relu).any()
+    check_layer(block, x, rng)
+    check_layer(other, x, rng, lambda x: other.forward(x, memory))
+    block.activation = nn.PReLU(dtype=np.float64)
+    assert "activation.weight" in block.parameters()
+    check_layer(block, x, rng)
+    for wrong in ("swoosh", 1, None):
+        with pytest.raises(
+            tt.BuildError, match=r"EncoderBlock: activation must be one of 'relu', "
+        ):
+            block.activation = wrong
+
+
+def test_the_gradients_of_a_decoder_by_either_input(rng: np.random.Generator) -> None:
+    block, x, memory = decoder(rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
+
+    check_layer(block, x, rng, lambda x: block.forward(x, memory))
+    check_layer(block, memory, rng, lambda memory: block.forward(x, memory))
+
+
+def test_a_transformer_is_its_blocks_one_after_another(rng: np.random.Generator) -> None:
+    model = build(nn.Transformer[L[4], L[2], L[6], L[2], L[2], np.float64], rng)
+    source, target = values(rng, 2, 4, 4), values(rng, 2, 3, 4)
+
+    memory = model.encoder.layers[1].forward(model.encoder.layers[0].forward(source))
+    wanted = model.decoder[1].forward(model.decoder[0].forward(target, memory), memory)
+    np.testing.assert_array_equal(model.forward(source, target).numpy(), wanted.numpy())
+    assert model.forward(source, target.trace()).owns_tape
+
+
+def test_a_decoder_does_not_see_the_future(rng: np.random.Generator) -> None:
+    block, memory = decoder(rng), values(rng, 5, 4)
+    x = rng.standard_normal((3, 4))
+    changed = x.copy()
+    changed[2] += 1.0
+
+    before, after = (block.forward(tt.from_numpy(one), memory).numpy() for one in (x, changed))
+
+    np.testing.assert_array_equal(before[:2], after[:2])
+    assert not np.allclose(before[2], after[2])
+    seeing = [
+        block.forward(tt.from_numpy(one), memory, causal=False).numpy() for one in (x, changed)
     ]
+    assert not np.allclose(seeing[0][0], seeing[1][0])
 
-    for inputs, options in others:
-        with pytest.raises(TapeTensorError, match=r"^MultiHeadAttention: "):
-            layer.forward(x, *inputs, **options)
-    assert layer.forward(x).owns_tape
+
+def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
+    with pytest.raises(ArgumentValueError, match="3 heads do not divide key_features=4"):
+        build(nn.EncoderBlock[L[4], L[3], L[6]], rng)
+    with pytest.raises(ShapeError, match="must have size 4"):
+        encoder(rng).forward(values(rng, 3, 5))
+    with pytest.raises(ShapeError, match=r"DecoderBlock: .* must have size 4"):
+        decoder(rng).forward(values(rng, 3, 4), values(rng, 3, 5))
+    with pytest.raises(DTypeError, match=r"DecoderBlock: .* float32"):
+        decoder(rng).forward(values(rng, 3, 4), tt.ones((3, 4)))
+    model = build(nn.Transformer[L[4], L[2], L[6], L[1], L[1]], rng)
+    with pytest.raises(ArgumentTypeError, match="Transformer: the target must be a tensor"):
+        model.forward(tt.ones((3, 4)), None)
+    with pytest.raises(ShapeError, match=r"MultiHeadAttention: query \(4,\)"):
+        encoder(rng).forward(values(rng, 4))
+    with pytest.raises(ArgumentValueError, match="decoder has no module"):
+        build(nn.Transformer[L[4], L[2], L[6], L[1], L[0]], rng)
+    model.decoder = []
+    with pytest.raises(ArgumentValueError, match="Transformer: the decoder has no block"):
+        model.forward(values(rng, 3, 4), values(rng, 3, 4))
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 5), (7, 3, 4)])
+def test_what_does_not_go_with_the_other_sequence_is_refused_and_moves_nothing(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    block = decoder(rng)
+    model = build(nn.Transformer[L[4], L[2], L[6], L[1], L[1], np.float64], rng)
+    x, other = values(rng, 2, 3, 4).trace(), values(rng, *shape)
+
+    for forward in (block.forward, model.forward):
+        for inputs in ((x, other), (other, x)):
+            with pytest.raises(ShapeError, match=r"DecoderBlock: |Transformer: "):
+                forward(*inputs)
+    assert block.forward(x, values(rng, 2, 3, 4)).owns_tape

@@ -1,20 +1,23 @@
-"""Modules side by side: values, gradients, and who owns what was recorded before."""
+"""Modules made of modules: one after another, side by side, repeated, and shapes between them."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Generic
 from typing import Literal as L
 
 import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import nn
+from tapetensor import Tensor2D, nn
 from tapetensor.errors import (
     ArgumentTypeError,
+    ArgumentValueError,
     BuildError,
     ShapeError,
 )
+from tapetensor.typing import K, N
 from tests.nn.gradients import check_layer
 
 _ONE_INPUT = [nn.ResidualAdd, nn.ResidualMul, nn.ParallelAdd, nn.ParallelMul]
@@ -48,25 +51,6 @@ def test_parallel_branches_are_added_or_multiplied(rng: np.random.Generator) -> 
     np.testing.assert_array_equal(multiplied.forward(x).numpy(), first * second * third)
 
 
-@pytest.mark.parametrize("kind", _ONE_INPUT)
-def test_the_gradients_of_a_branch_and_its_input(kind: Any, rng: np.random.Generator) -> None:
-    layers = [linear(rng)] if kind in (nn.ResidualAdd, nn.ResidualMul) else [linear(rng), nn.Tanh()]
-
-    check_layer(kind(*layers), inputs(rng), rng)
-    check_layer(kind(*layers), inputs(rng, 0, 4), rng)
-
-
-@pytest.mark.parametrize("kind", _ONE_INPUT)
-def test_what_was_recorded_before_a_branch_is_replayed_once(
-    kind: Any, rng: np.random.Generator
-) -> None:
-    before = linear(rng)
-    model: Any = nn.Sequential(before, kind(nn.Sequential(nn.Tanh(), linear(rng))), linear(rng))
-
-    check_layer(model, inputs(rng), rng)
-    assert not model.forward(inputs(rng)).owns_tape
-
-
 def test_every_output_of_a_split_owns_what_was_recorded_before(rng: np.random.Generator) -> None:
     before, first, second = linear(rng), linear(rng, 2), linear(rng, 3)
     split, x = nn.SplitInto(first, second), inputs(rng)
@@ -82,28 +66,6 @@ def test_every_output_of_a_split_owns_what_was_recorded_before(rng: np.random.Ge
             )
 
 
-def test_outputs_of_a_split_that_meet_count_the_trunk_once(rng: np.random.Generator) -> None:
-    layers: Any = linear(rng), nn.Tanh()
-    split = nn.Sequential(linear(rng), nn.SplitInto(*layers))
-
-    def forward(x: Any) -> Any:
-        first, second = split.forward(x)
-        return first * second
-
-    check_layer(split, inputs(rng), rng, forward)
-
-
-def test_inputs_go_each_into_its_module_and_are_added(rng: np.random.Generator) -> None:
-    first, second = linear(rng, 2), linear(rng, 2)
-    join: Any = nn.AddInto(first, second)
-    x, y = inputs(rng), inputs(rng)
-
-    wanted = first.forward(x).numpy() + second.forward(y).numpy()
-    np.testing.assert_array_equal(join.forward((x, y)).numpy(), wanted)
-    check_layer(join, x, rng, lambda x: join.forward((x, y)))
-    check_layer(join, y, rng, lambda y: join.forward((x, y)))
-
-
 @pytest.mark.parametrize("traced", [(True, False), (False, True), (True, True)])
 def test_any_of_several_inputs_may_own_a_tape(
     traced: tuple[bool, bool], rng: np.random.Generator
@@ -115,14 +77,6 @@ def test_any_of_several_inputs_may_own_a_tape(
 
     grads = output.sum().backward()
     assert all(x in grads for x, t in zip(plain, traced, strict=True) if t)
-
-
-def test_a_tape_on_one_input_trains_all_branches(rng: np.random.Generator) -> None:
-    join: Any = nn.AddInto(linear(rng), linear(rng))
-
-    grads = join.forward((inputs(rng), inputs(rng).trace())).sum().backward(wrt=join)
-
-    assert all(one in grads for one in join.parameters().values())
 
 
 def test_branches_are_built_from_their_types(rng: np.random.Generator) -> None:
@@ -177,3 +131,145 @@ def test_a_join_wants_an_input_for_each_module() -> None:
 
     with pytest.raises(ArgumentTypeError, match="a tuple of 2 inputs, one for each module, got 3"):
         join.forward((tt.ones((1,)),) * 3)
+
+
+class NoForward(nn.Module):
+    act: nn.ReLU
+
+
+def test_the_output_of_each_goes_into_the_next(rng: np.random.Generator) -> None:
+    first, last = nn.Linear(4, 8, rng=rng), nn.Linear(8, 2, rng=rng)
+    model = nn.Sequential(first, nn.ReLU(), last)
+    x: Tensor2D[Any, Any] = tt.normal((5, 4), rng=rng)
+
+    assert np.array_equal(model.forward(x).numpy(), last.forward(first.forward(x).relu()).numpy())
+    assert not model.forward(x).owns_tape
+    assert model.forward(x.trace()).owns_tape
+
+
+def test_it_is_built_from_its_type_arguments(rng: np.random.Generator) -> None:
+    class Net(nn.Module):
+        body: nn.Sequential[nn.Linear[L[4], L[8]], nn.ReLU, nn.Linear[L[8], L[2]]]
+
+    model = tt.build(Net, rng=rng)
+
+    assert repr(model) == (
+        "Net(\n"
+        "  body: Sequential(\n"
+        "    0: Linear(in_features=4, out_features=8)\n"
+        "    1: ReLU()\n"
+        "    2: Linear(in_features=8, out_features=2)\n"
+        "  )\n"
+        ")"
+    )
+    assert model.body.forward(tt.ones((3, 4))).shape == (3, 2)
+
+
+def test_a_layer_of_another_size_is_refused_as_a_field(rng: np.random.Generator) -> None:
+    class Net(nn.Module):
+        body: nn.Sequential[nn.Linear[L[4], L[8]], nn.ReLU]
+
+    body: Any = nn.Sequential(nn.Linear(4, 9, rng=rng), nn.ReLU())
+    with pytest.raises(ShapeError, match=re.escape("Net: body.layers.0.weight has shape (9, 4)")):
+        Net(body=body)
+    body = nn.Sequential(nn.Linear(4, 8, rng=rng))
+    with pytest.raises(ShapeError, match=r"Net: body.layers has 1 elements, .* says 2"):
+        Net(body=body)
+
+
+def test_an_error_names_the_layer_that_it_comes_from(rng: np.random.Generator) -> None:
+    model = nn.Sequential(nn.Linear(4, 8, rng=rng), nn.ReLU(), nn.Linear(9, 2, rng=rng))
+    x = tt.ones((3, 4)).trace()
+
+    with pytest.raises(ShapeError, match="must have size 9") as caught:
+        model.forward(x)
+    assert caught.value.__notes__ == [
+        "cause and cure: python -m tapetensor explain ShapeError",
+        "in layer 2 of the Sequential: Linear(in_features=9, out_features=2)",
+    ]
+
+
+def test_what_is_no_module_is_refused(rng: np.random.Generator) -> None:
+    with pytest.raises(ArgumentTypeError, match="Sequential: give one module or more"):
+        nn.Sequential()
+    with pytest.raises(ArgumentTypeError, match="Sequential: layer 1 is a type, not a Module"):
+        nn.Sequential(nn.ReLU(), nn.ReLU)
+    with pytest.raises(ArgumentTypeError, match="Sequential: layer 0 is a list, not a Module"):
+        nn.Sequential([nn.ReLU()])
+    with pytest.raises(BuildError, match=r"Sequential: layer 0, a NoForward, has no forward\(\)"):
+        nn.Sequential(NoForward(act=nn.ReLU()))
+
+
+def test_without_type_arguments_it_cannot_be_built(rng: np.random.Generator) -> None:
+    message = "build: Sequential: Sequential[Layers] needs a value for Layers; "
+    with pytest.raises(BuildError, match=re.escape(message)):
+        tt.build(nn.Sequential, rng=rng)
+
+
+class Tower(nn.Module, Generic[N, K]):
+    blocks: list[nn.Linear[N, N]] = nn.repeat("K")
+
+
+class Lost(nn.Module, Generic[N]):
+    blocks: list[nn.Linear[N, N]] = nn.repeat("M")
+
+
+def test_the_modules_run_one_after_another(rng: np.random.Generator) -> None:
+    layers = [linear(rng) for _ in range(3)]
+    model: Any = nn.Repeated(layers=layers)
+    x = tt.from_numpy(rng.standard_normal((5, 4)))
+
+    wanted = layers[2].forward(layers[1].forward(layers[0].forward(x)))
+    np.testing.assert_array_equal(model.forward(x).numpy(), wanted.numpy())
+    check_layer(model, x, rng)
+
+
+def test_the_type_says_how_many(rng: np.random.Generator) -> None:
+    model = tt.build(nn.Repeated[nn.Linear[L[4], L[4]], L[3]], rng=rng)
+
+    assert len(model.layers) == 3
+    weights = [layer.weight.numpy() for layer in model.layers]
+    assert not np.array_equal(weights[0], weights[1])
+    assert len(tt.build(Tower[L[2], L[5]], rng=rng).blocks) == 5
+
+
+def test_another_number_of_modules_is_refused_as_a_field(rng: np.random.Generator) -> None:
+    class Net(nn.Module):
+        body: nn.Repeated[nn.Linear[L[4], L[4]], L[3]]
+
+    two: Any = nn.Repeated(layers=[nn.Linear(4, 4, rng=rng), nn.Linear(4, 4, rng=rng)])
+    with pytest.raises(ShapeError, match=r"Net: body.layers has 2 elements, .* body says 3"):
+        Net(body=two)
+
+
+def test_a_length_that_cannot_be_read_is_named(rng: np.random.Generator) -> None:
+    with pytest.raises(BuildError, match=r"build: Lost.blocks: the dim 'M' has no size"):
+        tt.build(Lost[L[2]], rng=rng)
+    with pytest.raises(BuildError, match=r"build: Tower.blocks: the dim Any has no size"):
+        tt.build(Tower[L[2], Any], rng=rng)
+
+
+def test_a_module_must_keep_the_shape(rng: np.random.Generator) -> None:
+    model: Any = nn.Repeated(layers=[linear(rng, 3)])
+
+    with pytest.raises(ShapeError, match=r"Repeated: layer 0 made shape \(5, 3\) of \(5, 4\)"):
+        model.forward(tt.ones((5, 4), np.float64))
+    with pytest.raises(ArgumentTypeError, match="Repeated: the input must be a tensor"):
+        model.forward([1.0])
+
+
+def test_every_example_gets_the_shape_that_the_type_says(rng: np.random.Generator) -> None:
+    layer = tt.build(nn.Reshape[L[2], L[3]], rng=rng)
+    x = tt.from_numpy(rng.standard_normal((5, 6)))
+
+    np.testing.assert_array_equal(layer.forward(x).numpy(), x.numpy().reshape(5, 2, 3))
+    check_layer(layer, x, rng)
+    assert layer.forward(tt.ones((0, 3, 2))).shape == (0, 2, 3)
+    assert nn.Reshape().forward(tt.ones((4, 1))).shape == (4,)
+
+
+def test_sizes_are_ints_that_are_not_negative() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"Reshape: a size must be an int, got 2.0"):
+        nn.Reshape(2.0)
+    with pytest.raises(ArgumentValueError, match="Reshape: a size must not be negative, got -1"):
+        nn.Reshape(-1)

@@ -13,7 +13,7 @@ import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor, Tensor0D, Tensor1D, Tensor2D, nn
 from tapetensor.errors import BuildError
 from tapetensor.nn.typing import W
-from tapetensor.typing import Add, B, Div, M, Mul, N, S, T
+from tapetensor.typing import Add, B, Div, M, Mul, N, T
 
 Inner = TypeVar("Inner", bound=nn.Module)
 Ds = TypeVarTuple("Ds")
@@ -158,34 +158,6 @@ def test_tensors_are_made_by_their_initializers(rng: np.random.Generator) -> Non
     assert list(affine.buffers()) == ["seen", "count"]
 
 
-def test_a_shape_can_be_a_type_argument(rng: np.random.Generator) -> None:
-    class Bias(nn.Module, Generic[S]):
-        value: Tensor[S] = nn.parameter(nn.init.ones)
-
-    class Stack(nn.Module, Generic[*Ds]):
-        value: Tensor[tuple[L[9], *Ds]] = nn.parameter(nn.init.ones)
-
-    assert tt.build(Bias[tt.Rank2[L[2], L[3]]], rng=rng).value.shape == (2, 3)
-    assert tt.build(Stack[L[4], L[5]], rng=rng).value.shape == (9, 4, 5)
-    assert tt.build(Stack[*tuple[()]], rng=rng).value.shape == (9,)
-
-
-def test_a_module_can_be_a_type_argument(rng: np.random.Generator) -> None:
-    class Residual(nn.Module, Generic[Inner]):
-        inner: Inner
-
-    assert tt.build(Residual[nn.Linear[L[3], L[3]]], rng=rng).inner.weight.shape == (3, 3)
-    assert isinstance(tt.build(Residual[nn.ReLU], rng=rng).inner, nn.ReLU)
-
-
-def test_a_generator_among_the_fields_is_that_of_build(rng: np.random.Generator) -> None:
-    class Noise(nn.Module):
-        rng: np.random.Generator
-        std: float = 0.1
-
-    assert rng is tt.build(Noise, rng=rng).rng
-
-
 def test_the_constructor_of_a_user_is_called_with_sizes(rng: np.random.Generator) -> None:
     class Head(nn.Module, Generic[N]):
         linear: nn.Linear[N, L[2]]
@@ -217,31 +189,6 @@ def test_an_argument_that_cannot_be_read_may_have_a_default(rng: np.random.Gener
             self.log = log
 
     assert tt.build(Lenient, rng=rng).log == 5
-
-
-def test_the_same_seed_gives_the_same_bits() -> None:
-    def bits(seed: int) -> list[bytes]:
-        model = tt.build(Tower[L[6], L[3]], rng=np.random.default_rng(seed))
-        return [tensor.numpy().tobytes() for tensor in model.parameters().values()]
-
-    assert bits(7) == bits(7)
-    assert all(one != other for one, other in zip(bits(7), bits(8), strict=True))
-
-
-def test_dropout_draws_from_the_generator_of_build() -> None:
-    class Net(nn.Module):
-        drop: nn.Dropout
-        linear: nn.Linear[L[50], L[2]]
-
-        def forward(self, x: Tensor2D[B, L[50], T]) -> Tensor2D[B, L[2], T]:
-            return self.linear.forward(self.drop.forward(x))
-
-    first, second = (tt.build(Net, rng=np.random.default_rng(3)) for _ in range(2))
-    x: Tensor2D[L[4], L[50]] = tt.ones((4, 50))
-
-    assert np.array_equal(
-        first.forward(x.trace()).detach().numpy(), second.forward(x.trace()).detach().numpy()
-    )
 
 
 @pytest.mark.parametrize("tape", [NoneTape, OwnedTape])

@@ -154,13 +154,12 @@ FIELDS = [
 ]
 
 
-@pytest.mark.parametrize("future", ["from __future__ import annotations", ""])
 @pytest.mark.parametrize(("field", "message"), FIELDS)
 def test_a_field_that_cannot_be_built_is_named(
-    field: str, message: str, future: str, rng: np.random.Generator
+    field: str, message: str, rng: np.random.Generator
 ) -> None:
     names: dict[str, Any] = {"__name__": "somewhere"}
-    exec(future + PREAMBLE + field, names)
+    exec(PREAMBLE + field, names)
     state = rng.bit_generator.state
 
     with pytest.raises(BuildError if "float16" not in field else TapeTensorError) as caught:

@@ -40,21 +40,6 @@ def test_objects_strings_and_strings_within_objects(rng: np.random.Generator) ->
     assert isinstance(model.inner[0], Later)
 
 
-def test_a_class_inside_a_function(rng: np.random.Generator) -> None:
-    class Local(nn.Module, Generic[N]):
-        linear: nn.Linear[N, L[2]]
-
-    class Outer(nn.Module):
-        local: Local[L[3]]
-        named: "Local[L[5]]"
-        later: "Later"
-
-    model = tt.build(Outer, rng=rng)
-
-    assert model.local.linear.in_features == 3
-    assert model.named.linear.in_features == 5
-
-
 def test_a_constructor_of_the_user(rng: np.random.Generator) -> None:
     class Head(nn.Module, Generic[N]):
         linear: nn.Linear[N, L[2]]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeAlias, Union
+from typing import Any, Generic, TypeAlias, Union
 from typing import Literal as L
 
 import numpy as np
 import pytest
-from typing_extensions import TypeAliasType, override
+from typing_extensions import TypeAliasType
 
 import tapetensor as tt
 from tapetensor import Tensor1D, nn
 from tapetensor.errors import BuildError
 from tapetensor.nn.typing import In, Out
-from tapetensor.typing import K, M, N
+from tapetensor.typing import N
 
 Width: TypeAlias = L[6]
 Wide: TypeAlias = nn.Linear[N, Width]
@@ -43,36 +43,11 @@ class Sized(Base[L[3]]):
     norm: nn.LayerNorm[L[4]]
 
 
-class Renamed(Base[M], Generic[M, N]):
-    # The N of this class is not the N of its base.
-    norm: nn.LayerNorm[N]
-
-
-class Swapped(nn.Module, Generic[In, Out]):
-    # The type variables of `Linear` itself, the other way round.
-    back: nn.Linear[Out, In]
-
-
-def test_a_class_may_use_the_type_variables_of_its_layers_for_something_else(
-    rng: np.random.Generator,
-) -> None:
-    model = tt.build(Swapped[L[3], L[4]], rng=rng)
-
-    assert model.back.weight.shape == (3, 4)
-
-
 def test_a_class_can_be_defined_below_its_use(rng: np.random.Generator) -> None:
     model = tt.build(Early, rng=rng)
 
     assert model.late.linear.weight.shape == (2, 6)
     assert model.listed[0].linear.weight.shape == (2, 6)
-
-
-def test_aliases_stand_for_what_they_name(rng: np.random.Generator) -> None:
-    model = tt.build(Early, rng=rng)
-
-    assert (model.aliased.in_features, model.aliased.out_features) == (2, 6)
-    assert (model.backwards.in_features, model.backwards.out_features) == (4, 3)
 
 
 def test_a_class_inside_a_function_sees_the_names_there(rng: np.random.Generator) -> None:
@@ -97,16 +72,6 @@ def test_a_class_inside_a_function_sees_the_names_there(rng: np.random.Generator
         setattr(whole, "part", tt.build(Part[L[4]], rng=rng))  # noqa: B010  # wrong on purpose
 
 
-def test_only_the_names_that_are_used_are_kept() -> None:
-    big = np.zeros(10)
-
-    class Small(nn.Module):
-        linear: nn.Linear[L[2], L[2]]
-
-    assert big.size == 10
-    assert set(Small.names_of_class) == set()
-
-
 def test_a_base_is_built_with_the_arguments_it_is_given(rng: np.random.Generator) -> None:
     sized = tt.build(Sized, rng=rng)
 
@@ -118,24 +83,6 @@ def test_a_base_is_built_with_the_arguments_it_is_given(rng: np.random.Generator
     ]
     assert sized.linear.weight.shape == (4, 3)
     assert sized.eps == 0.5
-
-
-def test_one_type_variable_may_mean_two_things_in_two_classes(rng: np.random.Generator) -> None:
-    renamed = tt.build(Renamed[L[8], L[9]], rng=rng)
-
-    assert renamed.linear.in_features == 8
-    assert renamed.norm.normalized_features == 9
-
-
-def test_a_layer_can_be_a_base(rng: np.random.Generator) -> None:
-    class Head(nn.Linear[L[3], L[2]]):
-        pass
-
-    class Projection(nn.Linear[K, K]):
-        pass
-
-    assert tt.build(Head, rng=rng).weight.shape == (2, 3)
-    assert tt.build(Projection[L[7]], rng=rng).weight.shape == (7, 7)
 
 
 def test_a_subclass_may_declare_a_field_anew(rng: np.random.Generator) -> None:
@@ -170,34 +117,6 @@ def test_fields_come_from_all_bases(rng: np.random.Generator) -> None:
     assert set(tt.build(Both, rng=rng).modules()) == {"norm", "act", "drop"}
 
 
-def test_class_variables_are_no_fields(rng: np.random.Generator) -> None:
-    class Counted(nn.Module):
-        made: ClassVar[int] = 0
-        act: nn.ReLU
-
-    tt.build(Counted, rng=rng)
-
-    assert list(Counted.fields_of_class) == ["act"]
-
-
-def test_a_subclass_hook_of_the_user_is_no_hindrance(rng: np.random.Generator) -> None:
-    class Registered(nn.Module):
-        known: ClassVar[list[str]] = []
-
-        @override
-        def __init_subclass__(cls) -> None:
-            super().__init_subclass__()
-            cls.known.append(cls.__name__)
-
-    Two: TypeAlias = L[2]
-
-    class Net(Registered):
-        linear: nn.Linear[Two, Two]
-
-    assert tt.build(Net, rng=rng).linear.weight.shape == (2, 2)
-    assert Registered.known == ["Net"]
-
-
 def test_a_name_that_is_nowhere_is_reported(rng: np.random.Generator) -> None:
     def make() -> type[nn.Module]:
         class Outer(nn.Module):
@@ -211,14 +130,6 @@ def test_a_name_that_is_nowhere_is_reported(rng: np.random.Generator) -> None:
     message = r"build: Outer.inner: name 'Inner' is not defined; .* before the class"
     with pytest.raises(BuildError, match=message):
         tt.build(make(), rng=rng)
-
-
-def test_a_default_needs_no_annotation_that_can_be_read(rng: np.random.Generator) -> None:
-    class Lenient(nn.Module):
-        act: nn.ReLU
-        log: Nowhere | None = None  # type: ignore[name-defined]  # noqa: F821  # on purpose
-
-    assert tt.build(Lenient, rng=rng).log is None
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="new syntax")

@@ -1,14 +1,16 @@
-"""`nn.functional_call`: a model with other tensors in the places of its own."""
+"""Models in use: trained, called with other tensors, and trained in part."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NewType
+from typing import Literal as L
 
 import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import nn
+from tapetensor import Gradients, Tensor2D, nn, optim
+from tapetensor.typing import Array, B, Pullbacks, T
 
 X: Any = tt.normal((5, 3), rng=np.random.default_rng(1))
 
@@ -89,19 +91,6 @@ def test_the_model_stays_as_it_is_but_for_its_running_statistics() -> None:
     assert one.norm.running_mean.numpy().any()
 
 
-def test_a_weight_that_two_layers_share_is_replaced_in_both() -> None:
-    rng = np.random.default_rng(0)
-    tied: Any = nn.Sequential(nn.Linear(3, 3, rng=rng), nn.Linear(3, 3, rng=rng))
-    first, second = tied.layers
-    second.weight = first.weight
-    (name, *_) = [name for name, tensor in tied.parameters().items() if tensor is first.weight]
-
-    found = nn.functional_call(tied, {name: tt.eye(3)}, X)
-
-    bias = first.bias.numpy() + second.bias.numpy()
-    np.testing.assert_allclose(found.numpy(), X.numpy() + bias, rtol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("tensors", "error", "match"),
     [
@@ -121,3 +110,161 @@ def test_what_cannot_take_the_place_is_refused(tensors: Any, error: Any, match: 
         nn.functional_call(one, tensors, X)
 
     np.testing.assert_array_equal(one.norm.running_mean.numpy(), before)
+
+
+Batch = NewType("Batch", int)
+
+
+class Net(nn.Module):
+    hidden: nn.Linear[L[2], L[16]]
+    norm: nn.BatchNorm1d[L[16]]
+    drop: nn.Dropout = nn.options(p=0.1)
+    out: nn.Linear[L[16], L[1]]
+
+    def forward(self, x: Tensor2D[B, L[2], T]) -> Tensor2D[B, L[1], T]:
+        h: Tensor2D[B, L[16], T] = self.norm.forward(self.hidden.forward(x))
+        return self.out.forward(self.drop.forward(h.tanh()))
+
+
+def descend(model: nn.Module, grads: Gradients, rate: float) -> None:
+    """Write the new values over the old tensors' fields, as a user might."""
+    for name, parameter in model.parameters().items():
+        path, _, field = name.rpartition(".")
+        owner = model.modules()[path] if path else model
+        setattr(owner, field, (parameter - grads[parameter] * rate).detach())
+
+
+def xor(rng: np.random.Generator) -> tuple[Tensor2D[Batch, L[2]], Tensor2D[Batch, L[1]]]:
+    points = rng.uniform(-1.0, 1.0, (64, 2)).astype(np.float32)
+    labels = (points[:, :1] * points[:, 1:] > 0).astype(np.float32)
+    x: Any = tt.from_numpy(points)
+    y: Any = tt.from_numpy(labels)
+    return x, y
+
+
+def test_the_loss_falls_and_inference_agrees(rng: np.random.Generator) -> None:
+    model = tt.build(Net, rng=rng)
+    x, y = xor(rng)
+
+    losses = []
+    for _ in range(300):
+        loss = (model.forward(x.trace()) - y).square().mean()
+        losses.append(loss.item())
+        grads = loss.backward(wrt=model)
+        assert set(grads) == {one.id for one in model.parameters().values()}
+        descend(model, grads, 0.2)
+
+    assert losses[-1] < losses[0] / 4
+    right = (model.forward(x).numpy() > 0.5) == (y.numpy() > 0.5)
+    assert right.mean() > 0.9
+
+
+class Mlp(nn.Module):
+    hidden: nn.Linear[L[3], L[4]]
+    out: nn.Linear[L[4], L[2]]
+
+    def forward(self, x: Any) -> Any:
+        return self.out.forward(self.hidden.forward(x).tanh())
+
+
+@pytest.fixture
+def mlp() -> Mlp:
+    return tt.build(Mlp, rng=np.random.default_rng(0))
+
+
+def values(mlp: Mlp) -> dict[str, list[Any]]:
+    return {name: one.numpy().tolist() for name, one in mlp.parameters().items()}
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, ["hidden.weight", "hidden.bias", "out.weight", "out.bias"]),
+        ({"only": ["out"]}, ["out.weight", "out.bias"]),
+        ({"without": ["hidden"]}, ["out.weight", "out.bias"]),
+        ({"only": ("hidden", "out.bias")}, ["hidden.weight", "hidden.bias", "out.bias"]),
+        ({"only": ["out"], "without": ["out.bias"]}, ["out.weight"]),
+        ({"without": iter(["hidden", "out.bias"])}, ["out.weight"]),
+    ],
+)
+def test_names_stand_for_parameters_and_for_fields(
+    mlp: Mlp, options: dict[str, Any], names: list[str]
+) -> None:
+    selection = nn.Selection(mlp, **options)
+
+    assert list(selection.parameters()) == names
+    assert repr(selection) == f"Selection({', '.join(names)})"
+
+
+class Tied(nn.Module):
+    embed: nn.Linear[L[3], L[3]]
+    out: nn.Linear[L[3], L[3]]
+
+
+def test_a_tensor_that_is_left_out_by_one_of_its_names_is_frozen_under_all() -> None:
+    tied = tt.build(Tied, rng=np.random.default_rng(0))
+    tied.out.weight = tied.embed.weight
+
+    assert list(nn.Selection(tied, without=["embed"]).parameters()) == ["out.bias"]
+    assert list(nn.Selection(tied, without=["out.weight"]).parameters()) == [
+        "embed.bias",
+        "out.bias",
+    ]
+    with pytest.raises(tt.ArgumentValueError, match="no parameter is left"):
+        nn.Selection(tied, only=["out.weight"], without=["embed.weight"])
+
+
+def test_a_step_changes_what_is_selected_and_nothing_else(mlp: Mlp) -> None:
+    trained = nn.Selection(mlp, without=["hidden"])
+    optimizer = optim.Adam(trained, lr=0.1)
+    before = values(mlp)
+
+    grads = mlp.forward(tt.ones((5, 3)).trace()).square().mean().backward(wrt=trained)
+    optimizer.step(grads)
+
+    assert len(grads) == 2
+    changed = {name for name, now in values(mlp).items() if now != before[name]}
+    assert changed == {"out.weight", "out.bias"}
+
+
+@pytest.mark.parametrize("wrt", ["out", "hidden"])
+def test_a_frozen_part_runs_no_pullback_that_leads_only_to_it(mlp: Mlp, wrt: str) -> None:
+    runs: list[str] = []
+
+    def marked(name: str, x: Any) -> Any:
+        def pullback(g: Array) -> Array:
+            runs.append(name)
+            return g
+
+        def kernel(x: Array) -> tuple[Array, Pullbacks]:
+            return x, (pullback,)
+
+        return tt.custom_op(kernel, x, shape=x.shape)
+
+    x = marked("before hidden", tt.ones((5, 3)).trace())
+    h = marked("before out", mlp.hidden.forward(x))
+
+    mlp.out.forward(h).sum().backward(wrt=nn.Selection(mlp, only=[wrt]))
+
+    assert runs == ([] if wrt == "out" else ["before out"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((3,), {}, tt.ArgumentTypeError, r"a model with parameters\(\), got int"),
+        ((Mlp,), {}, tt.ArgumentTypeError, r"a model with parameters\(\)"),
+        ((None,), {"only": "out"}, tt.ArgumentTypeError, "only must be several names, got 'out'"),
+        ((None,), {"without": 3}, tt.ArgumentTypeError, "without must be several names"),
+        ((None,), {"only": [3]}, tt.ArgumentTypeError, "only must be names"),
+        ((None,), {"only": ["ou"]}, tt.ArgumentValueError, "no parameter 'ou'; .* out.weight"),
+        ((None,), {"without": ["out.gain"]}, tt.ArgumentValueError, "no parameter 'out.gain'"),
+        ((None,), {"only": []}, tt.ArgumentValueError, "no parameter is left"),
+        ((None,), {"without": ["hidden", "out"]}, tt.ArgumentValueError, "no parameter is left"),
+    ],
+)
+def test_what_selects_nothing_is_refused(
+    mlp: Mlp, arguments: Any, options: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        nn.Selection(*[mlp if one is None else one for one in arguments], **options)

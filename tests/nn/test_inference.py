@@ -61,21 +61,6 @@ def test_it_gives_under_a_tape_what_the_model_infers_without_one(model: Net, x: 
     assert type(frozen) is Net
 
 
-def test_a_gradient_by_the_input_is_that_of_inference(model: Net, x: Any) -> None:
-    frozen, before = nn.inference(model), state(model)
-    gradient = tt.grad(lambda v: frozen.forward(v).square().sum(), x).numpy()
-
-    step = 1e-2
-    for row, column in [(0, 0), (4, 2)]:
-        moved = []
-        for sign in (1.0, -1.0):
-            values = x.numpy().copy()
-            values[row, column] += sign * step
-            moved.append(model.forward(tt.from_numpy(values)).square().sum().item())
-        assert gradient[row, column] == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=2e-2)
-    assert state(model) == before
-
-
 def test_its_parameters_are_the_models_and_an_optimizer_of_the_model_trains_them(
     model: Net, x: Any
 ) -> None:
@@ -103,14 +88,6 @@ def test_what_the_model_learns_and_observes_later_is_seen(model: Net, x: Any) ->
     np.testing.assert_array_equal(
         frozen.forward(x.trace()).detach().numpy(), model.forward(x).detach().numpy()
     )
-
-
-def test_the_model_goes_on_training(model: Net, x: Any) -> None:
-    nn.inference(model)
-    before = model.norm.running_mean.detach().numpy().copy()
-
-    assert not np.array_equal(model.forward(x.trace()).detach().numpy(), model.forward(x).numpy())
-    assert not np.array_equal(model.norm.running_mean.numpy(), before)
 
 
 @dataclass(frozen=True)
@@ -206,26 +183,10 @@ def test_dropout_is_found_wherever_a_module_holds_it(name: str) -> None:
     assert len(np.unique(trained)) == 2
 
 
-def test_what_goes_by_two_names_is_one_module(model: Net) -> None:
-    holder = Holder(held=[model, model], use=None)
-    frozen = nn.inference(holder)
-
-    assert frozen.held[0] is frozen.held[1]
-    assert frozen.held[0] is not model
-    assert nn.inference(Holder(held=5, use=len)).use is len
-
-
 def _holding_itself(drop: nn.Dropout) -> Any:
     plain: Any = Plain(drop)
     plain.children = [{"parent": plain}]
     return plain
-
-
-def _recursive(drop: nn.Dropout) -> Callable[..., Any]:
-    def run(x: Any, times: int = 2) -> Any:
-        return drop.forward(x) if times == 0 else run(x, times - 1)
-
-    return run
 
 
 def test_what_holds_itself_holds_its_copy() -> None:
@@ -234,15 +195,6 @@ def test_what_holds_itself_holds_its_copy() -> None:
 
     assert held.drop is not drop
     assert held.children[0]["parent"] is held
-
-
-def test_a_function_that_calls_itself_drops_nothing_at_any_depth() -> None:
-    drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
-    model = Holder(held=_recursive(drop), use=_called)
-
-    result = nn.inference(model).forward(tt.ones((64,)).trace())
-    assert len(np.unique(result.detach().numpy())) == 1
-    assert len(np.unique(model.forward(tt.ones((64,)).trace()).detach().numpy())) == 2
 
 
 class Counting(nn.Module):
@@ -305,32 +257,12 @@ def test_it_infers_in_a_plan_and_in_a_checkpoint(model: Net, x: Any) -> None:
     np.testing.assert_allclose(loss.backward()[x].numpy(), expected, rtol=1e-5)
 
 
-def test_it_is_made_in_a_plan(model: Net, x: Any) -> None:
-    def slope(model: Net, v: Any) -> Any:
-        loss = nn.inference(model).forward(v.trace()).square().sum()
-        return (loss + model.forward(v.trace()).sum()).backward(wrt=v)[v]
-
-    planned, twin = tt.compile(slope), copy.deepcopy(model)
-    for _ in range(3):
-        np.testing.assert_array_equal(planned(model, x).numpy(), slope(twin, x).numpy())
-
-
 def test_what_draws_in_one_that_is_made_in_a_plan_is_refused_by_line() -> None:
     holder = Holder(held=np.random.default_rng(0), use=None)
     draw: Any = tt.compile(lambda v: v * nn.inference(holder).held.normal())
 
     with pytest.raises(TraceError, match=r"rng.normal of a model .* make that outside"):
         draw(tt.ones((3,)))
-
-
-def test_a_plan_that_takes_the_generator_tells_the_two_apart() -> None:
-    drop: Any = tt.compile(lambda x, rng: x.trace().dropout(0.5, rng=rng).detach())
-    rng, ones = np.random.default_rng(0), tt.ones((64,))
-    frozen = nn.inference(Holder(held=rng, use=None)).held
-
-    assert len(np.unique(drop(ones, rng).numpy())) == 2
-    assert len(np.unique(drop(ones, frozen).numpy())) == 1
-    assert len(np.unique(drop(ones, rng).numpy())) == 2
 
 
 @pytest.mark.parametrize("bad", [5, None, nn.Linear, lambda x: x])

@@ -76,12 +76,6 @@ def test_parameters_are_named_by_their_path_in_the_order_of_the_fields(
     ]
 
 
-def test_parameters_are_the_tensors_themselves(rng: np.random.Generator) -> None:
-    model = tt.build(Mlp, rng=rng)
-
-    assert model.parameters()["out.weight"] is model.out.weight
-
-
 def test_buffers_are_state_and_integers(rng: np.random.Generator) -> None:
     model = everything(rng)
 
@@ -126,63 +120,6 @@ def test_tied_weights_go_by_both_names_and_count_once(rng: np.random.Generator) 
     assert model.parameter_count() == 45
 
 
-def test_the_gradients_of_tied_weights_add_up(rng: np.random.Generator) -> None:
-    model = tt.build(Tied, rng=rng)
-    ids: Tensor1D[L[2], NoneTape, np.int64] = tt.from_numpy([1, 2], (2,), np.int64)
-    tied = model.out.forward(model.embed.forward(ids.trace())).sum().backward(wrt=model)
-
-    model.embed.weight = tt.from_numpy(model.embed.weight.numpy(), (9, 4))
-    apart = model.out.forward(model.embed.forward(ids.trace())).sum().backward(wrt=model)
-
-    np.testing.assert_allclose(
-        tied[model.out.weight].numpy(),
-        apart[model.out.weight].numpy() + apart[model.embed.weight].numpy(),
-        rtol=1e-6,
-    )
-
-
-def test_gradients_of_a_model_are_those_of_its_parameters(rng: np.random.Generator) -> None:
-    model = tt.build(Mlp, rng=rng)
-    x: Tensor2D[L[4], L[7]] = tt.normal((4, 7), rng=rng)
-
-    grads = model.forward(x.trace()).square().mean().backward(wrt=model)
-
-    assert set(grads) == {one.id for one in model.parameters().values()}
-    assert x not in grads
-    assert model.norm.running_mean not in grads
-
-
-def test_the_repr_shows_modules_line_by_line(rng: np.random.Generator) -> None:
-    assert repr(tt.build(Mlp, rng=rng)) == (
-        "Mlp(\n"
-        "  hidden: Linear(in_features=7, out_features=5)\n"
-        "  norm: BatchNorm1d(num_features=5, eps=1e-05, momentum=0.1)\n"
-        "  out: Linear(in_features=5, out_features=2)\n"
-        ")"
-    )
-
-
-def test_the_repr_shows_settings_and_tensors_too(rng: np.random.Generator) -> None:
-    assert repr(everything(rng)) == (
-        "Everything(\n"
-        "  scale=float32[3]\n"
-        "  count=int64[]\n"
-        "  wide=float64[2, 1]\n"
-        "  eps=0.5\n"
-        "  mode='fast'\n"
-        "  blocks.0: LayerNorm(normalized_features=3, eps=1e-05)\n"
-        "  blocks.1: LayerNorm(normalized_features=3, eps=1e-05)\n"
-        "  pair.0: ReLU()\n"
-        "  pair.1: Mlp(\n"
-        "    hidden: Linear(in_features=7, out_features=5)\n"
-        "    norm: BatchNorm1d(num_features=5, eps=1e-05, momentum=0.1)\n"
-        "    out: Linear(in_features=5, out_features=2)\n"
-        "  )\n"
-        "  named.a: Linear(in_features=1, out_features=1)\n"
-        ")"
-    )
-
-
 def test_the_repr_of_each_layer(rng: np.random.Generator) -> None:
     assert [
         repr(layer)
@@ -225,8 +162,3 @@ def test_the_summary_is_a_table(rng: np.random.Generator) -> None:
         "big.bias           (2,)                2\n"
         "total                              2,064"
     )
-
-
-def test_a_module_without_parameters_has_an_empty_summary() -> None:
-    assert nn.ReLU().summary() == "name   shape  parameters\ntotal                  0"
-    assert nn.ReLU().parameters() == {}

@@ -16,7 +16,6 @@ from tapetensor import onnx
 Array = np.ndarray[Any, np.dtype[Any]]
 
 runtime: Any = pytest.importorskip("onnxruntime")
-pytest.importorskip("onnx")
 
 
 def example(name: str) -> Any:

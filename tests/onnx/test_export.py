@@ -13,7 +13,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn, onnx
 from tapetensor.kernels.numerics import columns, tiles
-from tests.onnx.running import assert_same, example, exported
+from tests.onnx.running import assert_same, exported
 
 
 def linear(seed: int = 0) -> nn.Linear[Any, Any]:
@@ -59,15 +59,6 @@ def test_methods_compiled_functions_and_partial_ones_are_exported(tmp_path: Path
     with_model = exported(tmp_path / "m.onnx", lambda m, x: m.layer.forward(x), model, rows(2))
     assert list(with_model.inputs) == ["x"]
     assert_same(with_model.run(rows(5)), model.layer.forward(rows(5)))
-
-
-def test_a_file_keeps_the_parameters_of_its_moment(tmp_path: Path) -> None:
-    layer = linear(0)
-    session = exported(tmp_path / "m.onnx", layer.forward, rows(2))
-    before = layer.forward(rows(3))
-    layer.weight = linear(1).weight
-
-    assert_same(session.run(rows(3)), before)
 
 
 def test_what_follows_the_batch_size_follows_it(tmp_path: Path) -> None:
@@ -210,23 +201,6 @@ def test_without_the_package_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(tt.MissingDependencyError, match=r"pip install 'tapetensor\[onnx\]'"):
         onnx.export(tmp_path / "m.onnx", linear().forward, rows(2))
-
-
-def test_the_mixture_of_experts_is_refused_for_it_asks_for_values(tmp_path: Path) -> None:
-    model = tt.build(example("models.mixture_of_experts").Model, rng=np.random.default_rng(0))
-    with pytest.raises(tt.TraceError, match=r"mixture_of_experts\.py:\d+: "):
-        onnx.export(tmp_path / "m.onnx", model.forward, rows(4, 16))
-
-
-def test_arguments_may_be_called_as_the_file_calls_something_else(tmp_path: Path) -> None:
-    def function(Add_0: Any, output: Any, constant_0: Any) -> Any:  # noqa: N803  # the point
-        return (Add_0 + output) * constant_0 + 2.0
-
-    session = exported(tmp_path / "m.onnx", function, rows(2), rows(2), rows(2))
-
-    assert list(session.inputs) == ["Add_0", "output", "constant_0"]
-    assert list(session.outputs) == ["output_"]
-    assert_same(session.run(rows(2), rows(2), rows(2)), function(rows(2), rows(2), rows(2)))
 
 
 def test_what_goes_by_tiles_and_blocks_elsewhere_is_written_as_a_whole(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 import tapetensor as tt
 from tapetensor.testing import check_grad
 from tapetensor.typing import Array, Pullbacks
-from tests.ops.custom_rows import row_scale_kernel, softsign_kernel
+from tests.ops.custom_rows import softsign_kernel
 
 _X = tt.from_numpy([1.0, -3.0], shape=(2,))
 
@@ -20,10 +19,6 @@ _X = tt.from_numpy([1.0, -3.0], shape=(2,))
 def op(kernel: Any) -> Callable[..., Any]:
     """Return the op of a kernel whose output has the shape of the first operand."""
     return lambda *operands: tt.custom_op(kernel, *operands, shape=operands[0].shape)
-
-
-def power_kernel(x: Array, exponent: int) -> tuple[Array, Pullbacks]:
-    return x**exponent, (lambda g: g * exponent * x ** (exponent - 1),)
 
 
 def test_a_kernel_is_checked_in_three_lines(rng: np.random.Generator) -> None:
@@ -39,54 +34,6 @@ def test_the_result_has_the_tape_and_the_operand_keeps_it() -> None:
 
     assert y.owns_tape
     np.testing.assert_allclose((y + x).sum().backward()[_X].numpy(), [5 / 4, 17 / 16])
-
-
-@pytest.mark.parametrize(
-    ("traces_rows", "traces_scales"), [(True, True), (True, False), (False, True)]
-)
-def test_either_operand_may_own_the_tape(traces_rows: bool, traces_scales: bool) -> None:
-    rows, scales = tt.ones((2, 3)), tt.ones((2, 1)) * 2.0
-    lhs: Any = rows.trace() if traces_rows else rows
-    rhs: Any = scales.trace() if traces_scales else scales
-
-    grads = op(row_scale_kernel)(lhs, rhs).sum().backward()
-
-    np.testing.assert_array_equal(grads[rows].numpy(), np.full((2, 3), 2.0))
-    np.testing.assert_array_equal(grads[scales].numpy(), [[3.0], [3.0]])
-
-
-def test_nothing_is_recorded_for_plain_operands() -> None:
-    assert not op(softsign_kernel)(_X).owns_tape
-
-
-def test_settings_are_given_with_partial_and_the_name_stays() -> None:
-    cube = op(partial(power_kernel, exponent=3))
-    loss = cube(_X.trace()).sum()
-
-    assert loss.backward()[_X].numpy().tolist() == [3.0, 27.0]
-    with pytest.raises(tt.TapeUsedError, match="'sum' recorded"):
-        loss.backward()
-
-
-def test_an_operand_without_a_derivative_has_none_for_a_pullback() -> None:
-    def masked_kernel(x: Array, mask: Array) -> tuple[Array, Pullbacks]:
-        return x * mask, (lambda g: g * mask, None)
-
-    mask = tt.ones((2,))
-
-    grads = op(masked_kernel)(_X.trace(), mask).sum().backward()
-
-    assert _X in grads
-    assert mask not in grads
-
-
-def test_a_scalar_of_numpy_is_an_array_of_no_axes() -> None:
-    def total_kernel(x: Array) -> tuple[Any, Pullbacks]:
-        return np.sum(x), (lambda g: np.full_like(x, g),)
-
-    grads = tt.custom_op(total_kernel, _X.trace(), shape=()).backward()
-
-    assert grads[_X].numpy().tolist() == [1.0, 1.0]
 
 
 def _in_place(x: Array) -> tuple[Array, Pullbacks]:
@@ -170,14 +117,6 @@ def test_arguments_of_another_kind_are_refused(
         tt.custom_op(softsign_kernel, *operands, shape=shape)
 
 
-def test_a_wrong_pullback_is_found_by_check_grad(rng: np.random.Generator) -> None:
-    def wrong_kernel(x: Array) -> tuple[Array, Pullbacks]:
-        return x * x, (lambda g: g * x,)
-
-    with pytest.raises(AssertionError, match="wrong"):
-        check_grad(op(wrong_kernel), tt.ones((2,), np.float64), rng=rng)
-
-
 def _product_by_a_buffer(scratch: Array) -> Callable[..., tuple[Array, Pullbacks]]:
     def product_kernel(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
         return lhs * rhs, (
@@ -186,15 +125,6 @@ def _product_by_a_buffer(scratch: Array) -> Callable[..., tuple[Array, Pullbacks
         )
 
     return product_kernel
-
-
-def test_pullbacks_may_fill_one_buffer_for_two_operands() -> None:
-    product = op(_product_by_a_buffer(np.empty(2, np.float32)))
-    lhs, rhs = tt.from_numpy([1.0, 2.0], shape=(2,)), tt.from_numpy([3.0, 4.0], shape=(2,))
-    grads = product(lhs.trace(), rhs).sum().backward()
-
-    assert grads[lhs].numpy().tolist() == [3.0, 4.0]
-    assert grads[rhs].numpy().tolist() == [1.0, 2.0]
 
 
 def test_pullbacks_may_fill_one_buffer_at_every_use_and_in_every_pass() -> None:

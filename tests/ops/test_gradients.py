@@ -105,13 +105,3 @@ def test_no_gradient_flows_through_integers() -> None:
     grads = x.trace().astype(np.int64).astype(np.float32).sum().backward()
 
     assert x not in grads
-
-
-def test_all_parts_of_a_split_give_their_share(rng: np.random.Generator) -> None:
-    x = tt.from_numpy(rng.standard_normal((6, 2)))
-
-    def weighted(x: Any) -> Any:
-        first, second, third = x.split([1, 2, 3])
-        return first.sum() + second.square().sum() * 2.0 + third.exp().sum()
-
-    check_grad(weighted, x, rng=rng)

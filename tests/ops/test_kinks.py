@@ -162,14 +162,6 @@ def test_the_derivatives_of_a_negative_power_of_0_are_infinite() -> None:
     assert (grads[x].item(), grads[p].item()) == (-np.inf, -np.inf)
 
 
-def test_the_largest_element_that_is_nan_gets_the_cotangent() -> None:
-    x = tt.from_numpy([1.0, np.nan, 3.0])
-
-    grads = x.trace().max().backward()
-
-    np.testing.assert_array_equal(grads[x].numpy(), [0.0, 1.0, 0.0])
-
-
 def test_nan_is_sorted_as_the_largest_in_both_directions() -> None:
     x = tt.from_numpy([1.0, np.nan, 3.0, np.inf], (4,))
 
@@ -253,14 +245,6 @@ def test_where_a_derivative_is_zero_by_convention_so_is_the_second(name: str, dt
     for found in (second(x), tt.compile(second)(x)):
         assert found.numpy()[:1].tolist() == np.zeros_like(x.numpy()[:1]).tolist()
         assert np.isfinite(found.numpy()).all()
-
-
-def test_the_second_derivative_of_the_variance_of_equal_numbers_is_that_of_any() -> None:
-    x = tt.full((2,), 3.0)
-    along = tt.from_numpy([1.0, 0.0])
-
-    second = tt.hessian_vector_product(lambda x: x.var(), x, along)
-    np.testing.assert_allclose(second.numpy(), [0.5, -0.5])
 
 
 @pytest.mark.parametrize(

@@ -161,23 +161,6 @@ def test_einsum_does_no_logic_with_masks() -> None:
         tt.einsum("i,i->", mask, mask)
 
 
-@pytest.mark.parametrize("bound", [0.5, "a", tt.arange(2)[1]])
-def test_a_slice_with_a_bound_that_is_no_integer_names_the_kind_of_mistake(bound: Any) -> None:
-    with pytest.raises(tt.ArgumentTypeError, match=r"getitem: .*slice indices must be integers"):
-        tt.zeros((2,))[bound:]
-
-
-def test_numpys_operators_do_not_swallow_a_tensor() -> None:
-    x: Any = tt.zeros((2,))
-
-    with pytest.raises(tt.ArgumentTypeError, match="from_numpy"):
-        np.ones(2) + x
-    with pytest.raises(tt.ArgumentTypeError, match="from_numpy"):
-        x * np.ones(2)
-    with pytest.raises(tt.UntracedTensorError, match="own method"):
-        np.stack([x, x.trace()])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

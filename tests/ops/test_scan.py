@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import scan
 from tapetensor.kernels.numerics import recurrence
@@ -52,19 +51,6 @@ def test_a_sequence_longer_than_a_block_of_the_real_size(rng: np.random.Generato
         np.testing.assert_array_equal(value, wanted)
 
 
-def test_a_row_larger_than_a_block_is_a_block_of_one_step(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recurrence, "_BLOCK_BYTES", 1)
-    x, a, b, g = (rng.standard_normal((7, CHANNELS)) for _ in range(4))
-
-    h, pullbacks = scan.ssm_scan(x, a, b)
-    found = [pullback(g) for pullback in pullbacks if pullback is not None]
-
-    for value, wanted in zip([h, *found], by_steps(x, a, b, g), strict=True):
-        np.testing.assert_array_equal(value, wanted)
-
-
 def test_the_pullbacks_share_one_backward_scan_but_not_between_cotangents(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,26 +71,3 @@ def test_the_pullbacks_share_one_backward_scan_but_not_between_cotangents(
         assert len(runs) == before + 1
         for value, wanted in zip(found, by_steps(x, a, b, cotangent)[1:], strict=True):
             np.testing.assert_array_equal(value, wanted)
-
-
-def test_the_first_decay_has_no_effect_whatever_it_is() -> None:
-    x = tt.ones((3, 1))
-    a = tt.from_numpy([[np.nan], [0.5], [0.5]], shape=(3, 1))
-
-    h = tt.ssm_scan(x.trace(), a, tt.ones((1,)))
-    value = h.detach().numpy().ravel().tolist()
-    grads = h.sum().backward()
-
-    assert value == [1.0, 1.5, 1.75]
-    assert grads[x].numpy().ravel().tolist() == [1.75, 1.5, 1.0]
-    assert grads[a].numpy().ravel().tolist() == [0.0, 1.5, 1.5]
-
-
-def test_a_constant_decay_gives_the_closed_form() -> None:
-    length = 500
-    x = tt.ones((1, length, 1), np.float64)
-
-    h = tt.ssm_scan(x, tt.full((1,), 0.99, np.float64), tt.ones((1,), np.float64))
-
-    wanted = (1.0 - 0.99 ** np.arange(1, length + 1)) / (1.0 - 0.99)
-    np.testing.assert_allclose(h.numpy().ravel(), wanted, rtol=1e-12)

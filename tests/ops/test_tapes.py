@@ -101,12 +101,3 @@ def test_one_traced_tensor_given_twice_gets_the_sum_of_both_gradients(
     expected = sum(gradients_of(case, apart, cotangent))
     found = result.backward(cotangent)[x].numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-def test_a_mask_that_was_compared_from_a_traced_tensor_is_plain() -> None:
-    x = tt.from_numpy([-1.0, 2.0], shape=(2,))
-    traced = x.trace()
-
-    kept = tt.where(traced > 0.0, traced, 0.0)
-
-    np.testing.assert_array_equal(kept.sum().backward()[x].numpy(), [0.0, 1.0])

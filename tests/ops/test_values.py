@@ -122,15 +122,6 @@ def test_the_logarithm_of_a_sum_over_nothing_is_minus_infinity() -> None:
     np.testing.assert_array_equal(result.numpy(), [-np.inf, -np.inf])
 
 
-def test_split_gives_all_the_parts_in_order(rng: np.random.Generator) -> None:
-    array = rng.standard_normal((2, 7))
-
-    parts = tt.from_numpy(array).split([3, 0, 4], axis=-1)
-
-    assert [part.shape for part in parts] == [(2, 3), (2, 0), (2, 4)]
-    np.testing.assert_array_equal(np.concatenate([p.numpy() for p in parts], axis=-1), array)
-
-
 @pytest.mark.parametrize(
     ("source", "target"),
     [

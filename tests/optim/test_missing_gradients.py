@@ -1,4 +1,4 @@
-"""Gradients that are missing or do not fit: one error names them, and nothing is updated."""
+"""Gradients that are missing or not finite: nothing is updated, and they are named."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
+from tapetensor import optim
+from tapetensor.io import state_dict
 from tapetensor.optim import Adagrad, Adam, AdamW, RMSprop, Sgd
 from tests.optim.models import Model, drawn, gradients_of, small_model
 
@@ -56,15 +58,6 @@ def test_a_gradient_of_another_shape_or_dtype_counts_as_missing(
         np.testing.assert_array_equal(array, before[name])
 
 
-def test_both_names_of_a_shared_parameter_are_listed() -> None:
-    shared = tt.ones((2,))
-    model = Model(embedding=shared, bias=tt.ones((1,)), out=shared)
-    with pytest.raises(tt.UnusedParametersError, match="embedding = out: no gradient") as raised:
-        Sgd(model).step(gradients_of(model, bias=[1.0]))
-
-    assert raised.value.names == ("embedding", "out")
-
-
 def test_of_large_and_small_parameters_all_that_are_missing_are_named(
     rng: np.random.Generator,
 ) -> None:
@@ -84,38 +77,78 @@ def test_of_large_and_small_parameters_all_that_are_missing_are_named(
         np.testing.assert_array_equal(array, before[name])
 
 
-def test_a_parameter_that_gets_its_old_values_back_is_updated_from_these() -> None:
-    model = Model(p=tt.zeros((2,)), q=tt.zeros((2,)))
-    optimizer = Sgd(model, lr=1.0)
-    ones = np.ones(2)
-    optimizer.step(gradients_of(model, p=ones, q=ones))
-    trained = model["p"].array
-    model["p"].array = np.full(2, 7.0, np.float32)
-    with pytest.raises(tt.UnusedParametersError):
-        optimizer.step(gradients_of(model, p=ones))
-    model["p"].array = trained
-    optimizer.step(gradients_of(model, p=ones, q=ones))
-
-    np.testing.assert_array_equal(model["p"].numpy(), [-2.0, -2.0])
+CHECKING: list[Any] = [
+    optim.Sgd,
+    optim.Adam,
+    optim.AdamW,
+    optim.RMSprop,
+    optim.Adagrad,
+]
 
 
-def test_after_a_refused_step_a_whole_model_goes_on_through_backward(
-    rng: np.random.Generator,
+@pytest.mark.parametrize("make", CHECKING)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_nothing_is_updated_and_the_parameter_is_named(
+    make: Any, wrong: float, rng: np.random.Generator
 ) -> None:
-    x = tt.normal((4, 2), rng=rng)
-    used, unused = tt.ones((2,)), tt.ones((2,))
-    optimizer = Sgd(Model(used=used, unused=unused), lr=0.1)
-    with pytest.raises(tt.UnusedParametersError, match=r"unused: no gradient.*wrt"):
-        optimizer.step((x.trace() * used).mean().backward())
-    optimizer.step((x.trace() * used * unused).mean().backward())
+    model = small_model(rng)
+    optimizer = make(model, check_finite=True)
+    arrays = drawn(model, rng)
+    optimizer.step(gradients_of(model, **arrays))
+    before, state = model.arrays(), state_dict(optimizer)
+    arrays["out.weight"][0, 2] = wrong
+    said = r"nothing was updated, for the gradient of out\.weight is not finite: 1 of 4"
+    with pytest.raises(tt.NumericalInstabilityError, match=said):
+        optimizer.step(gradients_of(model, **arrays))
+    only = {"out.weight": arrays["out.weight"]}
+    with pytest.raises(tt.NumericalInstabilityError, match=said):
+        optimizer.step(gradients_of(model, **only), unused="skip")
 
-    assert not np.array_equal(unused.numpy(), [1.0, 1.0])
+    for name, array in model.arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+    for name, array in state_dict(optimizer).items():
+        np.testing.assert_array_equal(array, state[name])
 
 
-def test_what_an_optimizer_updates_goes_by_all_its_names() -> None:
-    shared = tt.ones((2,))
-    model = Model(embedding=shared, bias=tt.ones((1,)), out=shared)
-    optimizer = Sgd(model, lr=0.1)
+@pytest.mark.filterwarnings("error")
+def test_large_gradients_are_finite(rng: np.random.Generator) -> None:
+    model = small_model(rng, np.float32)
+    arrays = {name: np.full(one.shape, 3e38, np.float32) for name, one in model.arrays().items()}
+    optim.Sgd(model, check_finite=True).step(gradients_of(model, **arrays))
 
-    assert optimizer.parameters() == model.parameters()
-    assert (shared.trace() * 2.0).sum().backward(wrt=optimizer)[shared].shape == (2,)
+
+def test_a_compiled_step_refuses_them_at_the_call_that_has_them() -> None:
+    weight, other = tt.ones((3,)), tt.ones((40_000,))
+    optimizer = optim.Adam([weight, other], check_finite=True)
+
+    def step(x: Any, y: Any) -> None:
+        loss = (x.trace() * weight).sqrt().sum() + (y.trace() * other).sum()
+        optimizer.step(loss.backward(wrt=optimizer))
+
+    compiled = tt.compile(step)
+    y: Any = tt.ones((40_000,))
+    good = tt.from_numpy([1.0, 2.0, 3.0], (3,))
+    compiled(good, y)
+    compiled(good, y)
+    before = weight.numpy(), other.numpy()
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(tt.NumericalInstabilityError, match=r"gradient of 0 is not finite: 1 of 3"),
+    ):
+        compiled(tt.from_numpy([1.0, 0.0, 3.0], (3,)), y)
+    np.testing.assert_array_equal(weight.numpy(), before[0])
+    np.testing.assert_array_equal(other.numpy(), before[1])
+    assert optimizer.steps == 2
+    compiled(good, y)
+    assert optimizer.steps == 3
+
+
+def test_it_is_off_unless_it_is_asked_for() -> None:
+    weight = tt.ones((1,))
+    grads = tt.Gradients()
+    grads.insert(weight, np.array([np.nan], np.float32))
+    optim.Sgd([weight]).step(grads)
+    assert np.isnan(weight.numpy()).all()
+    wrong: Any = "stop"
+    with pytest.raises(tt.ArgumentTypeError, match="check_finite must be True or False"):
+        optim.Sgd([weight], check_finite=wrong)

@@ -27,22 +27,15 @@ def model() -> Model:
     return Model(p=tt.ones((2,)))
 
 
-@pytest.mark.parametrize("value", [-1e-9, float("nan"), float("inf"), -5, np.float32(-1.0)])
 @pytest.mark.parametrize(("make", "name"), NUMBERS)
-def test_a_number_outside_its_range_is_refused(make: Any, name: str, value: float) -> None:
-    with pytest.raises(
-        tt.ArgumentValueError, match=rf"^{make.__name__}: {name} must be >= 0 and finite, got "
-    ):
-        make(model(), **{name: value})
-
-
-@pytest.mark.parametrize("value", ["0.1", None, True, [0.1], 1j])
-@pytest.mark.parametrize(("make", "name"), NUMBERS)
-def test_what_is_not_a_number_is_refused(make: Any, name: str, value: Any) -> None:
-    with pytest.raises(
-        tt.ArgumentTypeError, match=rf"^{make.__name__}: {name} must be a number, got "
-    ):
-        make(model(), **{name: value})
+def test_a_number_is_at_least_zero_and_finite(make: Any, name: str) -> None:
+    told = rf"^{make.__name__}: {name} must be "
+    for value in (-1e-9, float("nan"), float("inf"), np.float32(-1.0)):
+        with pytest.raises(tt.ArgumentValueError, match=told + ">= 0 and finite, got "):
+            make(model(), **{name: value})
+    for wrong in ("0.1", None, True, [0.1], 1j):
+        with pytest.raises(tt.ArgumentTypeError, match=told + "a number, got "):
+            make(model(), **{name: wrong})
 
 
 @pytest.mark.parametrize("make", [Adam, AdamW])

@@ -1,15 +1,19 @@
-"""Schedules of the learning rate: their values at every step, and what they refuse."""
+"""Schedules, moving averages, and parameters as one array."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
+from typing import Literal as L
 
+import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.optim import Sgd, schedules
+from tapetensor import losses, nn
+from tapetensor.optim import Sgd, exponential_moving_average, schedules
 from tests.optim.models import Model, gradients_of
 
 
@@ -45,12 +49,6 @@ def test_a_warm_up_rises_in_equal_steps_to_where_the_next_schedule_begins() -> N
     assert values(rising, 9)[4:] == values(schedules.cosine(1.0, steps=4), 5)
 
 
-def test_any_function_of_the_step_can_follow_a_warm_up() -> None:
-    rising = schedules.warm_up(lambda step: 1.0 / (1 + step), steps=1)
-
-    assert values(rising, 3) == [0.5, 1.0, 0.5]
-
-
 def test_one_cycle_rises_to_its_top_and_falls_far_below_its_beginning() -> None:
     schedule = schedules.one_cycle(2.0, steps=101, rise=51 / 101)
 
@@ -60,10 +58,6 @@ def test_one_cycle_rises_to_its_top_and_falls_far_below_its_beginning() -> None:
     rising, falling = values(schedule, 51), values(schedule, 101)[50:]
     assert rising == sorted(rising)
     assert falling == sorted(falling, reverse=True)
-
-
-def test_a_cycle_of_one_step_is_at_its_end() -> None:
-    assert schedules.one_cycle(1.0, steps=1)(0) == 4e-6
 
 
 def test_an_optimizer_that_takes_its_rate_from_a_schedule_follows_it() -> None:
@@ -124,3 +118,154 @@ def test_a_warm_up_to_a_number_is_refused() -> None:
     number: Any = 0.1
     with pytest.raises(tt.ArgumentTypeError, match=r"^warm_up: after .*schedules.constant\(0.1\)"):
         schedules.warm_up(number, steps=2)
+
+
+class Net(nn.Module):
+    hidden: nn.Linear[L[3], L[4]]
+    norm: nn.BatchNorm1d[L[4]]
+
+
+def moved(model: nn.Module, rng: np.random.Generator) -> None:
+    """Give all tensors of a model other values."""
+    for tensor in {**model.parameters(), **model.buffers()}.values():
+        tensor.array = rng.standard_normal(tensor.shape).astype(tensor.dtype)
+
+
+def test_parameters_move_by_the_formula_to_the_bit(rng: np.random.Generator) -> None:
+    model = tt.build(Net, rng=rng)
+    average = copy.deepcopy(model)
+    expected = {name: one.numpy().copy() for name, one in average.parameters().items()}
+    ids = {name: one.id for name, one in average.parameters().items()}
+    for _ in range(5):
+        moved(model, rng)
+        exponential_moving_average(average, model, decay=0.9)
+        for name, one in model.parameters().items():
+            expected[name] = 0.9 * expected[name] + (1 - 0.9) * one.numpy()
+            np.testing.assert_array_equal(average.parameters()[name].numpy(), expected[name])
+    assert ids == {name: one.id for name, one in average.parameters().items()}
+
+
+def test_buffers_are_those_of_the_model_and_stay_so(rng: np.random.Generator) -> None:
+    model = tt.build(Net, rng=rng)
+    average = copy.deepcopy(model)
+    moved(model, rng)
+    exponential_moving_average(average, model, decay=0.9)
+    then = model.norm.running_mean.numpy().copy()
+    model.norm.forward(tt.normal((8, 4), rng=rng).trace())
+
+    np.testing.assert_array_equal(average.norm.running_mean.numpy(), then)
+    assert not np.array_equal(model.norm.running_mean.numpy(), then)
+
+
+def test_the_model_in_training_and_views_of_the_average_stay_as_they_are(
+    rng: np.random.Generator,
+) -> None:
+    model = tt.build(Net, rng=rng)
+    average = copy.deepcopy(model)
+    view = average.hidden.weight.numpy()
+    before = view.copy()
+    moved(model, rng)
+    exponential_moving_average(average, model, decay=0.5)
+
+    np.testing.assert_array_equal(view, before)
+    assert not np.array_equal(average.hidden.weight.numpy(), before)
+
+
+def test_models_that_do_not_go_together_are_refused_and_nothing_changes(
+    rng: np.random.Generator,
+) -> None:
+    def layer(sizes: tuple[int, int], dtype: Any = np.float32) -> Any:
+        return nn.Linear(*sizes, dtype, rng=rng)
+
+    model = layer((3, 4))
+    before = model.weight.numpy().copy()
+    with pytest.raises(tt.ArgumentValueError, match=r"weight is one tensor in both .*deepcopy"):
+        exponential_moving_average(model, model, decay=0.9)
+    with pytest.raises(tt.ShapeError, match=r"weight: .* \(4, 3\), the model \(5, 3\)"):
+        exponential_moving_average(model, layer((3, 5)), decay=0.9)
+    with pytest.raises(tt.DTypeError, match=r"weight: .* float32, the model float64"):
+        exponential_moving_average(model, layer((3, 4), np.float64), decay=0.9)
+    other: Any = tt.build(Net, rng=rng)
+    with pytest.raises(tt.ArgumentValueError, match=r"only one of the two models has bias, hidden"):
+        exponential_moving_average(model, other, decay=0.9)
+    net: Any = Net
+    with pytest.raises(tt.ArgumentTypeError, match=r"expected two models, got type"):
+        exponential_moving_average(model, net, decay=0.9)
+    with pytest.raises(tt.ArgumentTypeError, match=r"expected two models, got int"):
+        exponential_moving_average(3, model, decay=0.9)
+    np.testing.assert_array_equal(model.weight.numpy(), before)
+
+
+@pytest.mark.parametrize("decay", [1.0, -0.1, float("nan")])
+def test_a_decay_outside_its_range_is_refused(decay: float, rng: np.random.Generator) -> None:
+    model = nn.Linear(2, 2, rng=rng)
+    with pytest.raises(tt.ArgumentValueError, match=r"decay must be in \[0, 1\), got"):
+        exponential_moving_average(copy.deepcopy(model), model, decay=decay)
+
+
+class Mixed(nn.Module):
+    first: nn.Linear[Any, Any]
+    again: nn.Linear[Any, Any]
+    scale: tt.Tensor0D[tt.NoneTape, np.float64]
+    seen: tt.Tensor0D[tt.NoneTape, np.float64] = nn.buffer(nn.init.zeros)
+
+
+def mixed() -> Mixed:
+    layer = nn.Linear(2, 3, rng=np.random.default_rng(0))
+    seven = tt.full((), 7.0, np.float64)
+    return Mixed(first=layer, again=layer, scale=seven, seen=tt.full((), 5.0, np.float64))
+
+
+def test_parameters_come_once_each_without_buffers_and_go_back_to_the_bit() -> None:
+    model = mixed()
+    weights = tt.ravel(model)
+    before, ids = weights.numpy(), [one.id for one in model.parameters().values()]
+    weights.assign(before * 0.0)
+    weights.assign(before)
+
+    assert before.shape == (2 * 3 + 3 + 1,)
+    assert before.dtype == np.float64
+    assert model.again.weight is model.first.weight
+    assert model.first.weight.dtype == np.float32
+    assert [one.id for one in model.parameters().values()] == ids
+    np.testing.assert_array_equal(weights.numpy(), before)
+    np.testing.assert_array_equal(before[:6], model.first.weight.numpy().ravel())
+
+
+def test_the_objective_is_the_loss_and_its_gradient_at_the_array() -> None:
+    rng = np.random.default_rng(0)
+    model = nn.Linear(2, 1, np.float64, rng=rng)
+    x, y = tt.normal((8, 2), np.float64, rng=rng), tt.normal((8, 1), np.float64, rng=rng)
+
+    def loss_of() -> tt.Tensor0D[tt.OwnedTape, np.float64]:
+        return losses.mse(model.forward(x.trace()), y)
+
+    weights = tt.ravel(model)
+    objective = weights.objective(loss_of)
+    at = np.array([1.0, -2.0, 0.5])
+    value, gradient = objective(at)
+
+    assert value == loss_of().item()
+    for place in range(3):
+        step = 1e-6 * np.eye(3)[place]
+        slope = (objective(at + step)[0] - objective(at - step)[0]) / 2e-6
+        assert gradient[place] == pytest.approx(slope, rel=1e-6)
+
+
+def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
+    model = mixed()
+    weights = tt.ravel(model)
+    before = copy.deepcopy(weights.numpy())
+    wrong: Any = [1.0] * 10
+
+    with pytest.raises(tt.ShapeError, match=r"shape \(10,\), the array has \(9,\)"):
+        weights.assign(np.ones(9))
+    with pytest.raises(tt.ArgumentTypeError, match="an array of numbers, got list"):
+        weights.assign(wrong)
+    with pytest.raises(tt.ArgumentTypeError, match="a function"):
+        weights.objective(wrong)
+    with pytest.raises(tt.ArgumentTypeError, match="expected a model, got list"):
+        tt.ravel(wrong)
+    with pytest.raises(tt.ArgumentValueError, match="a ReLU has no parameters"):
+        tt.ravel(nn.ReLU())
+    np.testing.assert_array_equal(weights.numpy(), before)

@@ -89,26 +89,6 @@ def test_a_gradient_may_lie_in_memory_as_it_likes(rng: np.random.Generator) -> N
     np.testing.assert_array_equal(model["p"].numpy(), twin["p"].numpy())
 
 
-def test_parameters_of_two_dtypes_keep_them(rng: np.random.Generator) -> None:
-    model = Model(a=tt.normal((2,), rng=rng), b=tt.normal((3,), np.float64, rng=rng))
-    before = model.arrays()
-    Sgd(model, lr=0.5).step(gradients_of(model, a=[1.0, 2.0], b=[1.0, 2.0, 3.0]))
-
-    for name, dtype in (("a", "float32"), ("b", "float64")):
-        assert model[name].dtype.name == dtype
-        np.testing.assert_allclose(
-            model[name].numpy(), before[name] - 0.5 * np.arange(1, before[name].size + 1), rtol=1e-6
-        )
-
-
-def test_a_parameter_with_two_names_is_updated_once() -> None:
-    shared = tt.ones((2,))
-    model = Model(embedding=shared, out=shared)
-    Sgd(model, lr=1.0).step(gradients_of(model, embedding=[1.0, 2.0]))
-
-    np.testing.assert_array_equal(shared.numpy(), [0.0, -1.0])
-
-
 def test_the_learning_rate_can_be_set_between_steps() -> None:
     model = Model(p=tt.zeros((1,)))
     optimizer = Sgd(model, lr=1.0)
@@ -148,14 +128,6 @@ def test_a_model_learns(rng: np.random.Generator) -> None:
         optimizer.step((x.trace() @ weight - y).square().mean().backward())
 
     np.testing.assert_allclose(weight.numpy(), [[1.0], [-2.0], [0.5]], atol=1e-3)
-
-
-def test_an_empty_parameter_does_no_harm() -> None:
-    model = Model(empty=tt.zeros((0, 3)), p=tt.zeros((2,)))
-    Sgd(model, lr=1.0).step(gradients_of(model, empty=np.zeros((0, 3)), p=[1.0, 2.0]))
-
-    assert model["empty"].shape == (0, 3)
-    np.testing.assert_array_equal(model["p"].numpy(), [-1.0, -2.0])
 
 
 def test_a_centered_variance_that_rounding_makes_negative_counts_as_zero() -> None:

@@ -85,62 +85,6 @@ def test_each_parameter_is_as_if_it_had_an_optimizer_of_its_own(
     assert optimizer.steps == len(PRESENT)
 
 
-@pytest.mark.parametrize("make", [optim.Sgd, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad])
-def test_torch_skips_in_the_same_way(make: Any, rng: np.random.Generator) -> None:
-    torch: Any = pytest.importorskip("torch")
-    theirs = {"Sgd": "SGD"}.get(make.__name__, make.__name__)
-    options: dict[str, Any] = {"lr": 0.1, "weight_decay": 0.3}
-    options |= {"momentum": 0.8} if make is optim.Sgd else {}
-    model = small_model(rng)
-    tensors = {name: torch.tensor(array) for name, array in model.arrays().items()}
-    optimizer = make(model, **options)
-    torch_optimizer = getattr(torch.optim, theirs)(list(tensors.values()), **options)
-    for present in PRESENT:
-        arrays = drawn(model, rng)
-        for name, tensor in tensors.items():
-            tensor.grad = torch.tensor(arrays[name]) if name in present else None
-        torch_optimizer.step()
-        given = {name: arrays[name] for name in present}
-        optimizer.step(gradients_of(model, **given), unused="skip")
-        for name, array in model.arrays().items():
-            np.testing.assert_allclose(array, tensors[name].numpy(), rtol=1e-11, atol=1e-13)
-
-
-def test_large_parameters_are_skipped_like_small_ones(rng: np.random.Generator) -> None:
-    shapes = {"large": (300, 500), "small": (3,), "wide": (1, 40_000), "last": (2,)}
-    model = Model(**{name: tt.normal(one, np.float64, rng=rng) for name, one in shapes.items()})
-    optimizer, apart = optim.Adam(model), Apart(model, optim.Adam)
-    for present in (["large"], ["small", "wide"], list(shapes), ["last"], list(shapes)):
-        given = {name: rng.standard_normal(shapes[name]) for name in present}
-        optimizer.step(gradients_of(model, **given), unused="skip")
-        apart.step(given)
-        assert_close(model.arrays(), apart.arrays())
-
-
-def test_what_was_held_before_stays(rng: np.random.Generator) -> None:
-    model = small_model(rng)
-    optimizer = optim.Adam(model, lr=0.1)
-    for _ in range(3):
-        views, before = {n: model[n].numpy() for n in SHAPES}, model.arrays()
-        gradients = {"scale": drawn(model, rng)["scale"]}
-        optimizer.step(gradients_of(model, **gradients), unused="skip")
-        for name, view in views.items():
-            np.testing.assert_array_equal(view, before[name])
-
-
-def test_a_gradient_that_does_not_fit_is_refused_all_the_same(rng: np.random.Generator) -> None:
-    model = small_model(rng)
-    grads = gradients_of(model, scale=1.0)
-    grads.accumulate({model["hidden.bias"].id: np.ones(3)})
-    optimizer = optim.Sgd(model)
-    with pytest.raises(tt.UnusedParametersError, match=r"cannot be: hidden\.bias: a gradient of"):
-        optimizer.step(grads, unused="skip")
-    assert optimizer.steps == 0
-    wrong: Any = "ignore"
-    with pytest.raises(tt.ArgumentValueError, match='unused must be "error" or "skip"'):
-        optimizer.step(grads, unused=wrong)
-
-
 def test_the_error_offers_it() -> None:
     with pytest.raises(tt.UnusedParametersError, match=r'step\(grads, unused="skip"\) leaves them'):
         optim.Sgd([tt.ones((1,))]).step(tt.Gradients())
@@ -211,21 +155,3 @@ def test_a_compiled_step_of_which_no_parameter_has_a_gradient_counts() -> None:
     assert (optimizer.steps, idle.steps) == (3, 3)
     assert io.state_dict(idle)["0.step"] == 0
     assert other.numpy().tolist() == [1.0, 1.0]
-
-
-def test_a_compiled_step_takes_the_only_gradient_from_outside() -> None:
-    found = []
-    for is_compiled in (False, True):
-        model = small_model(np.random.default_rng(1))
-        optimizer = optim.Adam(model, lr=0.1)
-
-        def step(grads: tt.Gradients, optimizer: optim.Optimizer = optimizer) -> None:
-            optimizer.step(grads, unused="skip")
-
-        run: Any = tt.compile(step) if is_compiled else step
-        for name in ("out.weight", "hidden.weight", "out.weight"):
-            gradient = np.arange(1.0, 1 + np.prod(SHAPES[name])).reshape(SHAPES[name])
-            run(gradients_of(model, **{name: gradient}))
-        found.append(model.arrays() | state_of(optimizer))
-
-    assert_close(found[1], found[0])

@@ -209,19 +209,6 @@ def test_it_searches_a_transformer_and_is_used_by_keyboard(tmp_path: Path) -> No
     assert seen["lettersAfar"] == 0
 
 
-def test_a_narrow_window_has_the_details_below_and_a_dark_one_is_dark(tmp_path: Path) -> None:
-    seen = seen_by(
-        to_html(graph()),
-        _ARRANGEMENT,
-        tmp_path,
-        "--window-size=500,900",
-        "--blink-settings=preferredColorScheme=0",
-    )
-
-    assert (seen["isBeside"], seen["isUnder"], seen["overflow"]) == (False, True, False)
-    assert seen["paper"] == "rgb(20, 24, 31)"
-
-
 def test_a_hostile_name_is_shown_and_does_nothing(tmp_path: Path) -> None:
     ops = [Op(1, HOSTILE, is_input=True), Op(2, HOSTILE, (1,), facts=((HOSTILE, HOSTILE),))]
 

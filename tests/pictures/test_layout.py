@@ -54,17 +54,6 @@ def test_every_op_is_below_its_operands_and_every_edge_joins_its_two(seed: int) 
         assert (edge.points[0], edge.points[-1]) == ends
 
 
-def test_a_chain_is_straight_and_its_weights_stand_beside_it() -> None:
-    ops = [Op(0, "x", is_input=True)]
-    for key in range(1, 20, 2):
-        ops += [Op(key, "w", is_input=True), Op(key + 1, "linear", (max(0, key - 1), key))]
-
-    placed = layout(ops)
-
-    chain = [placed.centers[op.key][0] for op in ops if not op.is_input]
-    assert max(chain) - min(chain) < WIDTH / 4
-
-
 def test_an_edge_over_many_layers_is_an_arc_and_a_short_one_has_a_lane() -> None:
     ops = [Op(0, "x", is_input=True), *[Op(key, "exp", (key - 1,)) for key in range(1, 12)]]
 
@@ -77,7 +66,3 @@ def test_an_edge_over_many_layers_is_an_arc_and_a_short_one_has_a_lane() -> None
     assert len(lanes) == 3
     boxes = placed.centers.values()
     assert all(abs(x - box) > WIDTH / 2 for x, y in lanes for box, at in boxes if at == y)
-
-
-def test_nothing_has_no_size() -> None:
-    assert layout([]) == Layout({}, [], 0, 0)

@@ -13,7 +13,7 @@ import pytest
 from typing_extensions import override
 
 import tapetensor.pictures
-from tapetensor.pictures import Graph, Op, Place, notebook_cell, to_html
+from tapetensor.pictures import Graph, Op, Place, to_html
 
 HOSTILE = '</script><img src=x onerror="hacked=1"><!-- \' & \u2028 größe'
 
@@ -86,12 +86,6 @@ def test_the_details_have_shape_dtype_bytes_time_and_the_source_line() -> None:
     assert source["lines"][0] == [1, (__doc__ or "").join(['"""'] * 2)]
 
 
-def test_a_source_line_that_is_gone_is_named_only() -> None:
-    page = to_html(Graph("tape", [Op(1, "exp", place=Place("<stdin>", 4))]))
-
-    assert data_of(page)["sources"] == {"<stdin>:4": {"line": 4, "uri": None, "lines": []}}
-
-
 def test_nothing_is_loaded_from_elsewhere() -> None:
     page = to_html(graph())
 
@@ -114,37 +108,6 @@ def test_names_are_never_markup() -> None:
 
 def test_the_page_is_ascii_so_that_it_can_be_written_in_any_encoding() -> None:
     assert to_html(Graph("größe \u2028", [Op(1, "größe")])).isascii()
-
-
-def test_a_notebook_gets_the_page_in_a_frame() -> None:
-    (above, _), (tag, attributes) = elements(notebook_cell(graph(), HOSTILE))
-
-    assert above == "pre"
-
-    assert tag == "iframe"
-    assert attributes["srcdoc"] == to_html(graph())
-
-
-def test_a_long_name_is_cut_and_a_dotted_one_at_its_beginning() -> None:
-    name = "encoder.layers.11.self_attention.projection.weight"
-    page = to_html(Graph("tape", [Op(1, name, is_input=True), Op(2, name[::-1], (1,))]))
-
-    assert ">&#8230;ttention.projection.weight<"[-24:] in page
-    assert f">{name[::-1][:23]}&#8230;<" in page
-
-
-def test_the_longest_time_has_the_longest_bar_and_without_times_the_most_bytes_do() -> None:
-    def bars(ops: list[Op]) -> list[str]:
-        return re.findall(r'class="bar" y="40" width="([\d.]+)"', to_html(Graph("tape", ops)))
-
-    shape, dtype = (5,), np.dtype(np.float64)
-    assert bars([Op(1, "a", seconds=1.0), Op(2, "b", seconds=4.0)]) == ["44.0", "176.0"]
-    assert bars([Op(1, "a", (), shape, dtype), Op(2, "b", (), (10,), dtype)]) == ["88.0", "176.0"]
-    assert bars([Op(1, "a"), Op(2, "b")]) == []
-
-
-def test_a_graph_of_nothing_is_a_page() -> None:
-    assert "0 ops, 0 inputs" in to_html(Graph("tape", []))
 
 
 @pytest.mark.parametrize("name", ["page.css", "page.js"])

@@ -53,17 +53,6 @@ def test_steps_are_drawn_with_inputs_shapes_memory_and_code() -> None:
     assert ops["exp"]["code"] in plan.source
 
 
-def test_an_op_of_a_plan_knows_the_line_that_was_traced() -> None:
-    def run(x: Any) -> Any:
-        return x.exp().sum()
-
-    first = run.__code__.co_firstlineno
-
-    ops = ops_of(plan_of(run, tt.ones((3,))).to_html())
-
-    assert ops["exp"]["place"] == f"{__file__}:{first + 1}"
-
-
 def test_a_fused_group_is_one_op_that_lists_its_parts() -> None:
     plan = plan_of(lambda x: (x.exp() * x.sin()).max(axis=0), tt.ones((512, 512)))
 

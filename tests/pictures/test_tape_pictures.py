@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from typing import Any
-from typing import Literal as L
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.errors import TapeClosedError, UntracedTensorError
-from tapetensor.tape.source_lines import place_of
 from tests.pictures.test_page import data_of
 
 
@@ -58,18 +55,6 @@ def test_options_and_operands_without_a_gradient_are_told() -> None:
     assert facts_of(joined.to_html())["concat"]["options"] == "axis=0"
 
 
-def test_a_picture_does_not_use_up_the_tape() -> None:
-    x = tt.from_numpy([1.0, 2.0], (2,))
-    loss = x.trace().square().sum()
-
-    before = repr(loss)
-    loss.to_html()
-    loss.tree()
-
-    assert repr(loss) == before
-    assert loss.backward()[x].numpy().tolist() == [2.0, 4.0]
-
-
 def test_the_picture_of_an_integer_or_a_vector_on_a_tape_needs_no_cotangent() -> None:
     numbers: tt.Tensor1D[Any, tt.NoneTape, np.int64] = tt.from_numpy(np.array([1, 2]))
 
@@ -89,37 +74,6 @@ def test_source_lines_are_those_of_the_caller_and_kept_where_tapes_merge() -> No
     assert facts["linear"]["place"] == f"{__file__}:{at_linear}"
     assert facts["exp"]["place"] == f"{__file__}:{at_exp}"
     assert facts["add"]["place"] == f"{__file__}:{at_exp + 1}"
-
-
-def test_a_tape_that_is_put_back_remembers_lines_as_before() -> None:
-    with tt.source_lines():
-        value, tape = tt.ones((2, 3)).trace().split_tape()
-    result = value.put_tape(tape).exp(); at_exp = line()  # fmt: skip  # noqa: E702
-
-    assert facts_of(result.to_html())["exp"]["place"] == f"{__file__}:{at_exp}"
-
-
-def test_without_source_lines_nothing_is_wrapped() -> None:
-    with tt.source_lines():
-        pass
-    step: Any = tt.ones((2,)).trace().exp().history
-
-    assert place_of(step[1]) is None
-    assert step[1].__name__ == "exp"
-
-
-def test_source_lines_hold_for_their_own_thread_only() -> None:
-    found: list[str | None] = []
-
-    def run() -> None:
-        found.append(facts_of(tt.ones(()).trace().exp().to_html())["exp"]["place"])
-
-    with tt.source_lines():
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
-
-    assert found == [None]
 
 
 def test_errors_name_ops_inside_source_lines_and_say_where_a_gradient_is_not_finite() -> None:
@@ -146,14 +100,6 @@ def test_a_bare_tape_draws_what_it_knows_and_all_when_told_its_tensor() -> None:
     assert "Shapes and times are known" in tape.to_html()
     assert facts_of(tape.to_html(value))["exp"]["shape"] == "(2, 3)"
     assert "(2, 3) float32" in tape.tree(value)
-
-
-def test_what_does_not_lead_to_the_tensor_is_drawn_without_a_shape() -> None:
-    _, tape = tt.ones((2,)).trace().log().split_tape()
-
-    facts = facts_of(tt.ones((2,)).put_tape(tape).exp().to_html())
-    assert facts["log"] == {"place": None}
-    assert facts["exp"]["shape"] == "(2,)"
 
 
 def test_a_tape_that_is_driven_by_hand_shows_its_slots() -> None:
@@ -186,31 +132,3 @@ def test_a_tensor_without_a_usable_tape_is_refused() -> None:
     with pytest.raises(TapeClosedError, match="to_html: the tape was closed"):
         closed.to_html()
     assert closed._repr_html_() is None
-
-
-def test_inside_a_derivative_of_higher_order_nothing_is_measured() -> None:
-    shown: list[str] = []
-
-    def loss(x: Any) -> Any:
-        y = x.square().sum()
-        if y.owns_tape:
-            shown.append(y.tree())
-        return y
-
-    gradient = tt.grad(lambda x: tt.grad(loss, x).sum(), tt.ones((2,)))
-
-    assert gradient.numpy().tolist() == [2.0, 2.0]
-    assert shown != []
-    assert all("backward time" not in text for text in shown)
-
-
-def test_a_trace_of_a_two_layer_transformer_is_a_small_page() -> None:
-    model = tt.build(nn.Transformer[L[8], L[2], L[16], L[2], L[2]], rng=np.random.default_rng(0))
-    x: tt.Tensor3D[Any, Any, L[8]] = tt.ones((2, 3, 8))
-    with tt.source_lines():
-        loss = model.forward(x.trace(), x).square().mean()
-
-    page = loss.to_html(names=model.parameters())
-
-    assert len(data_of(page)["ops"]) > 150
-    assert len(page) < 400_000

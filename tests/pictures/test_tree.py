@@ -47,12 +47,6 @@ def test_a_side_branch_is_indented() -> None:
     assert shown.splitlines()[1:] == ["#5 mul", "|- #4 c", "|  `- x", "#3 b", "#2 a", "`- x"]
 
 
-def test_an_op_that_takes_one_operand_twice_shows_it_twice() -> None:
-    shown = tree(Graph("square", [Op(1, "a"), Op(2, "mul", (1, 1))]), ascii=True)
-
-    assert shown.splitlines()[1:] == ["#2 mul", "|- #1 a, shown elsewhere", "#1 a"]
-
-
 def test_a_chain_of_ten_thousand_ops_is_shown() -> None:
     ops = [Op(0, "x", is_input=True), *[Op(key, "exp", (key - 1,)) for key in range(1, 10_001)]]
 
@@ -73,7 +67,3 @@ def test_a_terminal_without_unicode_gets_plain_characters(
     shown = terminal.buffer.getvalue().decode(encoding)
     assert shown.splitlines()[-1].startswith(stroke)
     assert ("gr\\xf6\\xdfe" in shown) == (encoding == "ascii")
-
-
-def test_a_graph_of_nothing_is_a_line() -> None:
-    assert tree(Graph("tape", [])) == "tape: 0 ops, 0 inputs"

@@ -325,18 +325,3 @@ def by_complex_steps(program: Program, place: int, cotangent: Array) -> list[Arr
             result = program.arrays(np, leafs)[place]
             gradients[number][index] = (cotangent * result).sum().imag / _STEP_SIZE
     return gradients
-
-
-def by_torch(program: Program, place: int, cotangent: Array) -> list[Array]:
-    """Differentiate a program on arrays by PyTorch."""
-    import torch
-
-    leafs = [torch.tensor(one, requires_grad=True) for one in program.leafs]
-    result = program.arrays(torch, leafs)[place]
-    if not result.requires_grad:
-        return [np.zeros(one.shape) for one in program.leafs]
-    found = torch.autograd.grad(result, leafs, torch.tensor(cotangent), allow_unused=True)
-    return [
-        np.zeros(leaf.shape) if one is None else one.numpy()
-        for leaf, one in zip(program.leafs, found, strict=True)
-    ]

@@ -230,16 +230,6 @@ def test_a_store_carried_by_many_branches_counts_once_and_two_equal_ones_twice()
     np.testing.assert_allclose(loss.backward()[X].numpy(), alone + 11.0, rtol=1e-12)
 
 
-def test_leafs_that_carried_stores_declare_are_those_of_all_that_meet() -> None:
-    w, v = vector(2.0, 2.0), vector(3.0, 3.0)
-    of_w, of_v = tt.Gradients.leaky(), tt.Gradients()
-    of_w.retain_leafs([w])
-    of_v.retain_leafs([v])
-    grads = (X.trace(of_w) * w + X.trace(of_v) * v).sum().backward()
-
-    assert {w.id, v.id} == set(grads)
-
-
 def test_many_threads_use_one_traced_tensor_at_once() -> None:
     x = X.trace().exp()
     start = threading.Barrier(8)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -44,21 +42,6 @@ def test_threads_have_contexts_of_their_own() -> None:
         other = traced()
     assert not is_open(other)
     assert is_open(found["again"])
-
-
-def test_many_threads_open_and_leave_contexts_at_once() -> None:
-    def run(_: int) -> int:
-        right = 0
-        for _ in range(50):
-            outer = traced()
-            with tt.GradientContext():
-                inner = traced()
-                right += is_open(traced())
-            right += is_open(outer) and not is_open(inner)
-        return right
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(run, range(8))) == [100] * 8
 
 
 def test_tasks_have_contexts_of_their_own() -> None:
@@ -139,20 +122,6 @@ def test_a_generator_that_is_suspended_in_a_context_does_not_make_it_that_of_its
     assert not is_open(theirs)
 
 
-def test_interleaved_generators_close_their_own_tapes() -> None:
-    first, second = steps(), steps()
-    of_first, of_second = next(first), next(second)
-    again = next(first)
-    first.close()  # type: ignore[attr-defined]  # it is a generator
-    still = next(second)
-
-    assert not is_open(of_first)
-    assert not is_open(again)
-    assert is_open(of_second)
-    assert is_open(still)
-    del second
-
-
 def test_a_generator_resumed_within_another_context_goes_on_in_its_own() -> None:
     generator = steps()
     next(generator)
@@ -162,42 +131,6 @@ def test_a_generator_resumed_within_another_context_goes_on_in_its_own() -> None
 
     assert not is_open(mine)
     assert is_open(theirs)
-
-
-def test_a_context_entered_by_what_a_generator_calls_is_the_innermost() -> None:
-    def called() -> Any:
-        with tt.GradientContext():
-            return traced()
-
-    def run() -> Iterator[Any]:
-        with tt.GradientContext(), tt.GradientContext():
-            yield called(), traced()
-
-    generator = run()
-    of_called, of_generator = next(generator)
-
-    assert not is_open(of_called)
-    assert is_open(of_generator)
-
-
-def test_a_generator_that_is_dropped_leaves_its_context() -> None:
-    generator = steps()
-    y = next(generator)
-    del generator
-
-    assert not is_open(y)
-
-
-def test_a_context_manager_made_of_a_generator_is_active_in_its_block() -> None:
-    with scope():
-        y = traced()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(tt.GradientContext())
-        z = traced()
-
-    assert not is_open(y)
-    assert not is_open(z)
-    assert is_open(traced())
 
 
 @pytest.mark.parametrize("way", [contextlib.ExitStack, scope, Scope])
@@ -234,63 +167,3 @@ def test_an_asynchronous_generator_keeps_to_itself_what_is_entered_for_it() -> N
 
     assert not is_open(theirs)
     assert is_open(mine)
-
-
-def test_the_tasks_of_a_loop_that_a_generator_runs_have_contexts_of_their_own() -> None:
-    async def task(leave: asyncio.Event) -> Any:
-        with tt.GradientContext():
-            leave.set()
-            await asyncio.sleep(0)
-            return traced()
-
-    async def main() -> Any:
-        leave = asyncio.Event()
-        started = asyncio.create_task(task(leave))
-        await leave.wait()
-        mine = traced()
-        await started
-        return mine
-
-    def run() -> Iterator[Any]:
-        yield asyncio.run(main())
-
-    assert is_open(next(run()))
-
-
-def test_a_loop_that_is_a_generator_shares_no_context_among_its_tasks() -> None:
-    class Pause:
-        def __await__(self) -> Generator[None, None, None]:
-            yield
-
-    async def task() -> Any:
-        with tt.GradientContext():
-            await Pause()
-            return traced()
-
-    def loop() -> Iterator[Any]:
-        running = task()
-        contextvars.copy_context().run(running.send, None)
-        yield traced()
-        running.close()
-
-    assert [is_open(y) for y in list(loop())] == [True]
-
-
-def test_an_asynchronous_generator_keeps_its_context_to_itself() -> None:
-    async def run() -> AsyncIterator[Any]:
-        with tt.GradientContext():
-            yield traced()
-            await asyncio.sleep(0)
-            yield traced()
-
-    async def main() -> tuple[list[Any], list[Any]]:
-        theirs, mine = [], []
-        async for y in run():
-            theirs.append(y)
-            mine.append(traced())
-        return theirs, mine
-
-    theirs, mine = asyncio.run(main())
-
-    assert [is_open(y) for y in theirs] == [False, False]
-    assert [is_open(y) for y in mine] == [True, True]

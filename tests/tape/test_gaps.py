@@ -182,11 +182,6 @@ def test_a_tensor_is_a_models_own_once_it_is_a_field_or_was_given_to_an_optimize
     assert grads[loose.w].item() == 12.0
 
 
-def test_an_inferring_model_gives_constants_by_name() -> None:
-    model = Model()
-    assert nn.inference(model).forward(X).history is None
-
-
 def test_a_value_that_was_computed_before_a_loop_is_used_up_by_the_first_step() -> None:
     model = Model()
     penalty = model.hidden.weight.square().sum()
@@ -223,16 +218,6 @@ def test_a_gradient_that_is_computed_with_is_a_gap_before_all_leafs_of_its_pass(
     assert len((fit(other) + slope).backward(wrt=other)) == 4
 
 
-def test_a_gradient_is_inserted_with_what_it_came_of() -> None:
-    model = Model()
-    grads, store = fit(model).backward(), tt.Gradients()
-    for one in model.parameters().values():
-        store.insert(one, grads[one] * 0.5)
-
-    with pytest.raises(tt.MissingGradientError):
-        (fit(model) + store[model.out.bias].sum()).backward(wrt=model)
-
-
 def test_an_operand_that_a_kernel_takes_as_a_constant_is_a_gap_for_who_asks_for_it() -> None:
     def weighted(x: Any, _: Any, weights: Any) -> Any:
         return x * weights, (lambda g: g * weights, None, CONSTANT)
@@ -262,12 +247,6 @@ def test_a_field_takes_a_leaf_and_offers_to_detach_what_was_computed(computed: A
     value = computed(model.hidden.weight)
     with pytest.raises(tt.BuildError, match=r"weight: a field holds a leaf, .*detach\(\)"):
         model.hidden.weight = value
-    assert fit(model).backward(wrt=model)[model.hidden.weight].shape == (3, 3)
-
-
-def test_a_field_takes_what_was_computed_from_data_alone() -> None:
-    model = Model()
-    model.hidden.weight = (X.transpose() @ Y) * 0.1
     assert fit(model).backward(wrt=model)[model.hidden.weight].shape == (3, 3)
 
 
@@ -336,38 +315,10 @@ def test_a_long_history_claims_nothing_of_models_that_took_no_part_in_it() -> No
             grads.get(parameter)
 
 
-def test_of_very_many_beginnings_none_is_forgotten() -> None:
-    parts = [tt.from_numpy([float(one)]) for one in range(MOST_IDS + 100)]
-    penalty = parts[0].sum()
-    for part in parts[1:]:
-        penalty = penalty + part.square().sum()
-    grads = (X.trace().sum() + penalty).backward()
-    for part in parts:
-        with pytest.raises(tt.MissingGradientError):
-            grads.get(part)
-
-
-def test_a_history_that_splits_and_joins_is_walked_once() -> None:
-    w = tt.from_numpy([1.0])
-    value = w
-    for _ in range(600):
-        value = value * 0.5 + value * 0.5
-    with pytest.raises(tt.MissingGradientError):
-        (X.trace().sum() * value.sum()).backward(wrt=w)
-
-
 def test_what_is_kept_of_a_history_is_not_walked_id_by_id() -> None:
     # That would take years.
     known = range(1, 10**18)
     assert shortened(Ids(ranges=[known])) == (known,)
-
-
-def test_a_running_mean_of_data_claims_nothing_of_the_model() -> None:
-    mean, weight = tt.zeros((2,)), tt.ones((2,))
-    for _ in range(1_500):
-        mean = mean * 0.9 + tt.ones((2,)) * 0.1
-        grads = (weight.trace() * 2.0 - mean).square().sum().backward(wrt=[weight])
-        assert grads[weight].shape == (2,)
 
 
 def test_what_is_computed_from_a_detached_value_by_a_models_own_is_recorded() -> None:

@@ -90,29 +90,6 @@ def test_an_op_has_the_value_and_the_gradients_of_mathematics(row: str) -> None:
         assert np.sum(gradient * direction) == pytest.approx(expected, rel=1e-6, abs=1e-8)
 
 
-def test_the_layer_norm_of_a_uniform_scale_is_exact_where_the_upstream_one_is_not() -> None:
-    """The projection on the normalized input is the term that the approximation leaves out."""
-    x, g = np.array([1.0, 2.0, 4.0]), np.array([1.0, 0.0, 0.0])
-    tape = tt.GradientTape()
-    slots = [tape.alloc(x), tape.alloc(np.ones(3)), tape.alloc(np.zeros(3))]
-    tape.record_layer_norm(*slots)
-    gradient: Any = tape.backward(g)[slots[0]]
-    spread = np.sqrt(x.var() + 1e-5)
-    approximation = (g - g.mean()) / spread
-    x_hat = (x - x.mean()) / spread
-
-    np.testing.assert_allclose(gradient, approximation - x_hat * np.mean(g * x_hat) / spread)
-    assert not np.allclose(gradient, approximation)
-
-
-@pytest.mark.parametrize("eps", [0.5, np.float32(0.5), np.float64(0.5)])
-def test_the_eps_of_layer_norm_may_be_any_number_and_imposes_no_dtype(eps: Any) -> None:
-    tape = tt.GradientTape()
-    x, scale, bias = (tape.alloc(np.ones(3, np.float32)) for _ in range(3))
-
-    assert tape.value(tape.record_layer_norm(x, scale, bias, eps)).dtype == np.float32
-
-
 def test_slots_are_handed_out_in_order_so_that_inputs_and_results_do_not_collide() -> None:
     tape = tt.GradientTape()
     inputs = [tape.alloc(np.ones(2)), tape.alloc(np.ones(2))]
@@ -187,13 +164,6 @@ def test_a_tape_without_slots_leaves_the_list_as_it_is() -> None:
     assert tt.GradientTape().backward(np.ones(2), []) == []
 
 
-def test_a_tape_without_ops_gives_the_seed_to_its_last_slot() -> None:
-    tape = tt.GradientTape()
-    tape.alloc(np.ones(2))
-
-    np.testing.assert_array_equal(tape.backward(np.full(2, 3.0))[0], [3.0, 3.0])
-
-
 def test_no_array_of_the_caller_is_kept_or_written_to() -> None:
     value, seed, before = np.ones(2), np.ones(2), np.ones(2)
     tape = tt.GradientTape()
@@ -212,27 +182,9 @@ def test_no_array_of_the_caller_is_kept_or_written_to() -> None:
         tape.value(x)[0] = 2.0
 
 
-def test_the_gradients_of_two_slots_are_two_arrays() -> None:
-    tape = tt.GradientTape()
-    x, y = tape.alloc(np.ones(2)), tape.alloc(np.ones(2))
-    tape.record_add(x, y)
-    gradients: Any = tape.backward(np.ones(2))
-    gradients[x] += 5.0
-
-    assert gradients[y].tolist() == [1.0, 1.0]
-
-
 def _explosion(x: Array) -> Any:
     """An op whose value is finite and whose derivative is not."""
     return x, (lambda g: g / np.zeros_like(x),)
-
-
-def _overflow(tape: tt.GradientTape) -> int:
-    """Record an op with two finite contributions to one slot whose sum is not."""
-    x = tape.alloc(np.full(1, 2.0))
-    huge = tape.alloc(np.full(1, 1.5e308))
-    tape.record_add(tape.record_mul(x, huge), tape.record_mul(x, huge))
-    return x
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -249,17 +201,6 @@ def test_a_gradient_that_is_not_finite_is_refused_with_the_op_and_the_slot_that_
     ):
         tape.backward(np.ones(2), gradients)
     assert gradients == []
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_finite_contributions_to_a_leaf_whose_sum_overflows_are_refused() -> None:
-    tape = tt.GradientTape()
-    slot = _overflow(tape)
-
-    with pytest.raises(
-        tt.NumericalInstabilityError, match=f"the gradient of slot {slot}, from .*, is not finite"
-    ):
-        tape.backward(np.ones(1))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -294,9 +235,7 @@ def _promoting(x: Array) -> Any:
         (lambda t: t.record_add(0, 9), tt.ArgumentValueError, "there is no slot 9, the tape has 4"),
         (lambda t: t.record_silu(-1), tt.ArgumentValueError, "there is no slot -1"),
         (lambda t: t.record_silu(0.0), tt.ArgumentTypeError, "a slot of .* must be an int"),
-        (lambda t: t.value("x"), tt.ArgumentTypeError, "value: a slot of .* must be an int"),
         (lambda t: t.record_add(0, 1), tt.ShapeError, r"record_add: slots 0 and 1 have .*\(2,\) a"),
-        (lambda t: t.record_mul(0, 1), tt.ShapeError, "record_mul: slots 0 and 1 have shapes"),
         (lambda t: t.record_matmul(0, 1), tt.ShapeError, "'matmul': slots 0, 1 of shapes"),
         (lambda t: t.record_layer_norm(0, 0, 1), tt.ShapeError, "record_layer_norm: x of shape"),
         (
@@ -304,12 +243,8 @@ def _promoting(x: Array) -> Any:
             tt.ArgumentValueError,
             "eps must be >= 0 and finite, got -1.0",
         ),
-        (lambda t: t.record_layer_norm(0, 0, 0, np.nan), tt.ArgumentValueError, "got nan"),
-        (lambda t: t.record_layer_norm(0, 0, 0, np.inf), tt.ArgumentValueError, "got inf"),
         (lambda t: t.record_layer_norm(0, 0, 0, "1"), tt.ArgumentTypeError, "got '1'"),
         (lambda t: t.record(3, (0,)), tt.ArgumentTypeError, "a kernel and its slots .* got int"),
-        (lambda t: t.record(_explosion, 0), tt.ArgumentTypeError, "in a tuple, got function and i"),
-        (lambda t: t.record(lambda x: x, (0,)), tt.ArgumentTypeError, "1 pullbacks, one per slot"),
         (lambda t: t.record(lambda x: (x, ("g",)), (0,)), tt.ArgumentTypeError, "must return its"),
         (lambda t: t.record(_writing, (0,)), tt.ArgumentValueError, "'_writing' writes to a value"),
         (lambda t: t.record_ssm_scan(0, 0, 1), tt.ShapeError, "record_ssm_scan: slots 0 and 1"),
@@ -402,39 +337,3 @@ def test_backward_starts_at_the_slot_that_is_asked_for_and_guesses_none() -> Non
     assert float(np.sum(gradients[x])) == 6.0  # type: ignore[arg-type]  # there is one
     with pytest.raises(tt.ArgumentValueError, match="there is no slot 7"):
         tape.backward(np.ones(1), output=7)
-
-
-def test_a_pass_may_start_before_the_last_op() -> None:
-    tape = tt.GradientTape()
-    x = tape.alloc(np.array([3.0]))
-    square = tape.record_mul(x, x)
-    tape.record_add(square, square)
-
-    gradients = tape.backward(np.ones(1), output=square)
-    assert gradients[x] == np.array([6.0])
-    assert gradients[-1] is None
-
-
-def test_pullbacks_may_share_a_buffer_that_they_fill_again() -> None:
-    scratch = np.empty(2)
-
-    def product(a: Array, b: Array) -> tuple[Array, tuple[Any, Any]]:
-        return a * b, (
-            lambda g: np.multiply(g, b, out=scratch),
-            lambda g: np.multiply(g, a, out=scratch),
-        )
-
-    tape = tt.GradientTape()
-    a, b = tape.alloc(np.array([1.0, 2.0])), tape.alloc(np.array([3.0, 4.0]))
-    tape.record(product, (a, b))
-    gradients = tape.backward(np.ones(2))
-
-    assert [list(g) for g in gradients[:2] if g is not None] == [[3.0, 4.0], [1.0, 2.0]]
-
-
-def test_the_value_of_a_slot_cannot_be_made_writeable() -> None:
-    tape = tt.GradientTape()
-    value = tape.value(tape.alloc(np.ones(2)))
-
-    with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
-        value.flags.writeable = True

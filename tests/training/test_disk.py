@@ -13,7 +13,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import io
-from tapetensor.training import CsvLog, EarlyStopping, TensorBoardLog
+from tapetensor.training import CsvLog, EarlyStopping
 from tests.io.models import assert_same
 from tests.training.models import SCHEDULE, Run
 
@@ -161,29 +161,3 @@ def test_a_best_model_that_could_not_be_written_is_written_when_training_goes_on
     found = Run(seed=6).model
     io.load(best, found)
     assert_same(io.state_dict(found), io.state_dict(whole.model))
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_disk_that_is_full_for_the_log_leaves_the_checkpoint(tmp_path: Path) -> None:
-    path = tmp_path / "run.npz"
-    Run().fit(epochs=1, checkpoint=path)
-    content = path.read_bytes()
-    with pytest.raises(OSError, match=r"fit: the log could not be written .No space left"):
-        Run().fit(checkpoint=path, resume=True, log=[CsvLog("/dev/full")])
-
-    assert path.read_bytes() == content
-
-
-def test_a_log_for_tensorboard_that_cannot_be_ended_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library = pytest.importorskip("tensorboardX")
-    log, close = TensorBoardLog(tmp_path), library.SummaryWriter.close
-
-    def refuse(writer: Any) -> None:
-        close(writer)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(library.SummaryWriter, "close", refuse)
-    with pytest.raises(OSError, match=r"fit: the log could not be written .No space left"):
-        Run().fit(epochs=1, log=[log])

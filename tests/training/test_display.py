@@ -18,7 +18,7 @@ from typing_extensions import override
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.training import History
-from tests.training.models import Run, held_out_loss
+from tests.training.models import Run
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,24 +47,6 @@ def test_the_bar_shows_epoch_steps_and_numbers(monkeypatch: pytest.MonkeyPatch) 
     assert "epoch 3/3: 100%" in terminal.shown()
     assert "18/18" in terminal.shown()
     assert f"loss {history['loss'][-1]:.4g}" in terminal.shown()
-
-
-def test_a_terminal_without_unicode_gets_a_bar_of_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("tqdm")
-    terminal = Terminal("ascii")
-    monkeypatch.setattr("sys.stderr", terminal)
-    run = Run()
-    run.fit(metrics={"Fehlermaß": held_out_loss}, validation=run.held_out)
-
-    assert "##########" in terminal.shown()
-    assert "Fehlerma? " in terminal.shown()
-
-
-def test_no_bar_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    Run().fit()
-    Run().fit(progress=False)
-
-    assert capsys.readouterr() == ("", "")
 
 
 def test_a_terminal_without_tqdm_gets_a_line_for_each_epoch(
@@ -108,26 +90,12 @@ def test_a_notebook_gets_a_bar_of_one_line_that_is_shown_in_one_place(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_bar_that_is_wanted_is_shown_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("tqdm")
-    Run().fit(progress=True, batches=lambda: Run().batches, epochs=1)
-
-    assert "epoch 1/1: 6step" in capsys.readouterr().err
-
-
 def test_a_missing_tqdm_is_missed_only_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     Run().fit(epochs=1)
     with pytest.raises(tt.MissingDependencyError, match=r"bars need .*tapetensor\[training"):
         Run().fit(progress=True)
-
-
-def test_a_missing_matplotlib_is_missed_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    history = Run().fit(epochs=1)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(tt.MissingDependencyError, match=r"matplotlib: pip install 'tapetensor\["):
-        history.plot()
 
 
 def test_a_history_is_drawn_without_a_display(tmp_path: Path) -> None:
@@ -155,6 +123,9 @@ def test_a_history_is_drawn_without_a_display(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+ROWS = [{"epoch": n, "steps": 6_000 * n, "lr": 0.1, "loss": 1 / n, "a < b": 0.5} for n in (1, 2, 3)]
+
+
 def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     history = Run().fit(epochs=1)
@@ -170,16 +141,8 @@ def test_a_history_without_epochs_has_nothing_to_draw() -> None:
         History().plot()
 
 
-ROWS = [{"epoch": n, "steps": 6_000 * n, "lr": 0.1, "loss": 1 / n, "a < b": 0.5} for n in (1, 2, 3)]
-
-
 def test_a_history_iterates_over_its_rows() -> None:
     assert list(History(ROWS)) == ROWS
-
-
-def test_a_rate_that_never_changes_takes_no_panel() -> None:
-    pytest.importorskip("matplotlib")
-    assert [axes.get_title() for axes in History(ROWS).plot().axes] == ["loss", "a < b"]
 
 
 def test_a_history_is_its_curves_and_its_numbers_in_a_notebook(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from functools import partial
 from typing import Any
 
@@ -50,17 +49,6 @@ def test_a_model_of_ones_own_stands_in_a_pipeline_and_in_a_grid_search() -> None
 
     assert search.best_params_ == {"classifier__lr": 0.05}
     assert search.best_score_ > 0.8
-
-
-def test_a_seed_gives_the_same_model_and_a_copy_predicts_the_same() -> None:
-    x, y = np.random.default_rng(0).normal(size=(2, 40, 2))
-    first, second = (Regressor(deep, epochs=2, random_state=3).fit(x, y) for _ in range(2))
-    copy: Regressor = pickle.loads(pickle.dumps(first))
-
-    assert first.predict(x).shape == (40, 2)
-    np.testing.assert_array_equal(first.predict(x), second.predict(x))
-    np.testing.assert_array_equal(first.predict(x), copy.predict(x))
-    assert len(first.history_) == 2
 
 
 def test_loss_optimizer_and_early_stopping_are_choices() -> None:

@@ -67,34 +67,6 @@ def test_a_compiled_step_trains_the_same_model(max_norm: float | None) -> None:
         np.testing.assert_allclose(compiled.state()[name], array, rtol=1e-3, atol=1e-5)
 
 
-def test_it_learns_and_metrics_are_those_after_each_epoch() -> None:
-    run = Run(rows=400)
-    history = run.fit(epochs=10, metrics=METRICS, validation=run.held_out)
-
-    assert history["accuracy"][-1] > 0.8 > history["accuracy"][0]
-    assert history["held-out loss"][-1] < history["held-out loss"][0]
-    now = training.evaluate(run.model, METRICS, run.held_out)
-    assert {name: history[name][-1] for name in METRICS} == now
-
-
-def test_metrics_change_nothing_in_the_training() -> None:
-    run, measured = Run(), Run()
-    run.fit()
-    measured.fit(metrics=METRICS, validation=run.held_out)
-
-    assert_same(run.state(), measured.state())
-
-
-def test_a_mean_over_batches_is_the_mean_over_rows() -> None:
-    run = Run()
-    x, labels = run.held_out._tensors
-    found = training.evaluate(run.model, METRICS, run.held_out)
-
-    # Batches of 16 and 14 rows.
-    assert found["accuracy"] == pytest.approx(accuracy(run.model, (x, labels)))
-    assert found["held-out loss"] == pytest.approx(held_out_loss(run.model, (x, labels)).item())
-
-
 def test_batches_may_come_from_a_function() -> None:
     run = Run()
     run.optimizer.lr = 0.01
@@ -134,23 +106,6 @@ def test_it_stops_early_and_keeps_the_best_model(tmp_path: Any) -> None:
     assert history.ended == "early stopping"
     assert len(history) == 6
     assert_same(tt.io.state_dict(best), seen[2])
-
-
-def test_the_best_model_of_another_training_is_not_overwritten(tmp_path: Any) -> None:
-    best, path = tmp_path / "best.npz", tmp_path / "run.npz"
-    stop = training.EarlyStopping("loss", best=best)
-    Run().fit(epochs=1, stop=stop, checkpoint=path)
-    content, other = best.read_bytes(), Run(seed=1)
-    before = other.state()
-
-    with pytest.raises(tt.ArgumentValueError, match=r"the best model .*best.npz' is there already"):
-        other.fit(epochs=1, stop=stop)
-
-    assert_same(other.state(), before)
-    assert best.read_bytes() == content
-    # The same training may.
-    other.fit(epochs=2, stop=stop, checkpoint=path, resume=True)
-    assert best.read_bytes() != content
 
 
 def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_path: Any) -> None:
@@ -288,14 +243,6 @@ def test_early_stopping_refuses_what_makes_no_sense(options: Any, message: str) 
         training.EarlyStopping("loss", **options)
 
 
-def test_early_stopping_asks_for_an_improvement_that_counts() -> None:
-    stop = training.EarlyStopping("loss", patience=2, min_delta=0.1)
-
-    assert stop.is_reached([1.0, 0.95, 0.91])
-    assert not stop.is_reached([1.0, 0.95, 0.89])
-    assert not stop.is_reached([])
-
-
 def test_a_history_shows_how_far_it_got() -> None:
     history = Run().fit(epochs=2)
 
@@ -304,20 +251,6 @@ def test_a_history_shows_how_far_it_got() -> None:
     assert numbers(history)[0].keys() == {"epoch", "steps", "lr", "loss"}
     with pytest.raises(tt.ArgumentValueError, match="no column 'accuracy'; there are epoch, steps"):
         history["accuracy"]
-
-
-@pytest.mark.parametrize("is_compiled", [False, True])
-def test_only_what_the_optimizer_trains_gets_gradients(is_compiled: bool) -> None:
-    run = Run()
-    run.optimizer = optim.AdamW(nn.Selection(run.model, only=["out"]))
-    before = run.state()
-    run.fit(epochs=1, compile=is_compiled)
-
-    changed = [
-        name for name, array in run.state().items() if not np.array_equal(array, before[name])
-    ]
-    assert [name for name in changed if "hidden" in name] == []
-    assert "model.out.weight" in changed
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])
@@ -413,13 +346,3 @@ def test_what_is_cut_into_batches_elsewhere_is_refused_here() -> None:
             training.evaluate(Run().model, {"one": lambda model, batch: 1.0}, source)
         with pytest.raises(tt.ArgumentTypeError, match=f"predict: batches must .*{said}"):
             training.predict(lambda batch: batch, source)
-
-
-def test_tuples_and_lists_of_whole_batches_are_batches() -> None:
-    x, labels = tt.ones((8, 6)), tt.from_numpy(np.zeros(8, np.int64), (8,))
-    several: list[Any] = [((x, labels), (x, labels)), [(x, labels)], ((x, labels),)]
-    for source in several:
-        assert Run().fit(epochs=1, batches=source)["epoch"] == [1]
-    several = [[x, x], [x, x[:4]], (x, x[:4])]
-    for source in several:
-        assert len(training.predict(lambda batch: batch, source)) >= 12

@@ -49,20 +49,6 @@ def test_a_table_is_that_of_one_training_also_where_it_goes_on(tmp_path: Path) -
     assert history.rows[:2] == first.rows
 
 
-def test_a_row_is_on_the_disk_before_the_next_epoch(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    lengths: list[int] = []
-
-    def look(step: int) -> float:
-        if step % 6 == 0:
-            lengths.append(len(read(path)))
-        return 0.001
-
-    Run().fit(log=[CsvLog(path)], schedule=look)
-
-    assert lengths == [0, 1, 2]
-
-
 def test_a_log_of_ones_own_hears_of_every_epoch_and_of_the_end() -> None:
     class Heard:
         def __init__(self) -> None:
@@ -117,16 +103,6 @@ def test_tensorboard_gets_every_number_over_the_steps(tmp_path: Path) -> None:
         assert list(steps) == history["steps"] == [6, 12, 18]
         assert list(values) == pytest.approx(history[name])
     assert len(found) == 5
-
-
-def test_tensorboard_gets_the_epochs_after_those_before(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboardX")
-    checkpoint, folder = tmp_path / "run.npz", tmp_path / "events"
-    Run().fit(epochs=1, checkpoint=checkpoint, log=[TensorBoardLog(folder)])
-    # Within the same second, after which tensorboardX names its files.
-    Run().fit(epochs=3, checkpoint=checkpoint, resume=True, log=[TensorBoardLog(folder)])
-
-    assert [step for step, _ in scalars(folder)["loss"]] == [6, 12, 18]
 
 
 def test_a_missing_writer_is_missed_before_training(monkeypatch: pytest.MonkeyPatch) -> None:

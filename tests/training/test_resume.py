@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import pytest
 import tapetensor as tt
 from tapetensor import io
 from tapetensor.data import batches
-from tapetensor.training import EarlyStopping, History
 from tests.io.models import assert_same, needs_safetensors
 from tests.training.models import METRICS, SCHEDULE, Run, numbers
 
@@ -89,17 +87,6 @@ def test_a_training_that_is_stopped_after_epochs_goes_on_to_the_bit(tmp_path: Pa
     assert_same(second.state(), whole.state())
 
 
-def test_a_training_that_ended_early_stays_ended(tmp_path: Path) -> None:
-    run, other = Run(), Run(seed=1)
-    stop = EarlyStopping("loss", patience=1, mode="max")
-    options: dict[str, Any] = {"stop": stop, "checkpoint": tmp_path / "run.npz", "epochs": 99}
-    history = run.fit(**options)
-    again = other.fit(resume=True, **options)
-
-    assert len(history) == len(again) < 99
-    assert history.ended == again.ended == "early stopping"
-
-
 def test_a_generator_that_fit_cannot_see_is_given_to_it(tmp_path: Path) -> None:
     def trained(seed: int, schedule: Any = SCHEDULE, **options: Any) -> Run:
         run, rng = Run(seed), np.random.default_rng(seed)
@@ -130,21 +117,6 @@ def test_a_checkpoint_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     assert path.read_bytes() == content
 
 
-def test_a_training_that_fails_in_its_first_epoch_can_be_begun_again(tmp_path: Path) -> None:
-    path, run = tmp_path / "run.npz", Run()
-    with pytest.raises(ZeroDivisionError):
-        run.fit(checkpoint=path, schedule=lambda step: 1 / (3 - step))
-
-    assert not path.exists()
-    run.fit(checkpoint=path)
-
-
-def test_resuming_without_a_checkpoint_begins_anew(tmp_path: Path) -> None:
-    history = Run().fit(checkpoint=tmp_path / "run.npz", resume=True)
-
-    assert numbers(history) == numbers(Run().fit())
-
-
 @pytest.mark.parametrize("notes", [{"epoch": 3}, [1, 2], None])
 def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, notes: Any) -> None:
     path, run = tmp_path / "run.npz", Run()
@@ -157,13 +129,6 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, notes: Any) -
         run.fit(checkpoint=tmp_path / "other.npz", resume=True)
 
     assert_same(run.state(), before)
-
-
-def test_another_number_of_generators_is_refused(tmp_path: Path) -> None:
-    path, run = tmp_path / "run.npz", Run()
-    run.fit(checkpoint=path, rng=np.random.default_rng(0))
-    with pytest.raises(tt.StateMismatchError, match=r"rng0, rng1, rng2, .* rng0, rng1; a training"):
-        run.fit(checkpoint=path, resume=True)
 
 
 def test_fewer_batches_than_were_done_are_refused(tmp_path: Path) -> None:
@@ -223,24 +188,3 @@ def test_a_program_at_whose_terminal_somebody_presses_ctrl_c_goes_on_to_its_end(
     assert errors.strip().startswith("fit: ends after this step; Ctrl-C once more ends at once")
     assert running.returncode == 0
     assert (tmp_path / "run.npz").exists()
-
-
-def test_a_handler_that_the_program_has_set_stays_in_charge() -> None:
-    taken: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: taken.append(number))
-    try:
-        history = Run().fit(schedule=pressing_ctrl_c(3))
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-    assert taken == [signal.SIGINT]
-    assert history.ended == "epochs"
-
-
-def test_it_runs_in_a_thread_too() -> None:
-    histories: list[History] = []
-    thread = threading.Thread(target=lambda: histories.append(Run().fit()))
-    thread.start()
-    thread.join()
-
-    assert numbers(histories[0]) == numbers(Run().fit())

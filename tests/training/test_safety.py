@@ -101,18 +101,6 @@ def test_files_that_are_there_are_gone_on_from_or_begun_anew(tmp_path: Path) -> 
     assert sorted(one.name for one in tmp_path.iterdir()) == ["best.npz", "run.npz"]
 
 
-def test_a_training_that_ended_before_its_best_model_was_written_writes_it(tmp_path: Path) -> None:
-    path, best = tmp_path / "run.npz", tmp_path / "best.npz"
-    options: Any = {"checkpoint": path, "stop": EarlyStopping("loss", best=best)}
-    run = Run()
-    run.fit(epochs=2, **options)
-    content = best.read_bytes()
-    best.unlink()
-    Run(seed=5).fit(epochs=2, resume=True, **options)
-
-    assert best.read_bytes() == content
-
-
 @pytest.mark.parametrize("is_in_file", [False, True])
 def test_the_best_weights_are_back_in_the_end(tmp_path: Path, is_in_file: bool) -> None:
     run, seen = Run(), []
@@ -146,15 +134,6 @@ def test_validation_without_metrics_is_the_loss_and_trains_nothing() -> None:
     assert_same(run.state(), other.state())
     expected = training.evaluate(run.model, {"loss": held_out_loss}, run.held_out)["loss"]
     assert history["val_loss"][-1] == pytest.approx(expected, rel=1e-6)
-
-
-def test_a_metric_that_traces_trains_nothing() -> None:
-    run = Run()
-    before = run.state()
-    metrics: Any = {"loss": loss_of}
-
-    assert training.evaluate(run.model, metrics, run.held_out)["loss"] > 0
-    assert_same(run.state(), before)
 
 
 def test_predictions_are_those_of_the_rows_in_their_order() -> None:

@@ -173,23 +173,6 @@ def test_a_training_goes_on_with_the_same_draws(tmp_path: Path, made: Any, at: i
     assert len(set(whole)) == 3
 
 
-def test_a_loss_and_metrics_go_on_with_the_same_draws(tmp_path: Path) -> None:
-    def parts() -> dict[str, Any]:
-        rng, other = np.random.default_rng(1), np.random.default_rng(2)
-
-        def loss(model: Any, batch: Any) -> Any:
-            return loss_of(model, tensor(batch.numpy() + rng.normal(size=batch.shape)))
-
-        metrics = {"drawn": lambda model, batch: float(other.normal())}
-        batches = [tensor(rows) for rows in ROWS[:4]]
-        return {"loss": loss, "batches": batches, "metrics": metrics, "validation": batches}
-
-    path = tmp_path / "run.npz"
-    whole = trained(tmp_path / "whole.npz", **parts(), epochs=3)
-    trained(path, **parts(), epochs=1)
-    assert trained(path, **parts(), epochs=3, resume=True) == whole
-
-
 @pytest.mark.parametrize(
     ("made", "named"),
     [
@@ -209,18 +192,6 @@ def test_a_place_that_cannot_be_read_is_named_at_once(
     batches = [tensor(rows) for rows in ROWS[:2]]
     with pytest.warns(RuntimeWarning, match=f"fit: {named}, which keeps a place of its own"):
         trained(tmp_path / "run.npz", lambda: batches if held else [], epochs=1)
-
-
-def test_an_iterator_that_a_loss_reads_is_named_where_the_training_goes_on(tmp_path: Path) -> None:
-    path, batches = tmp_path / "run.npz", [tensor(rows) for rows in ROWS[:2]]
-    calls = itertools.count()
-
-    def loss(model: Any, batch: Any) -> Any:
-        return loss_of(model, batch) * float(next(calls))
-
-    trained(path, batches, loss, epochs=1)
-    with pytest.warns(RuntimeWarning, match="loss_of reads 'calls', a count"):
-        trained(path, batches, loss, epochs=2, resume=True)
 
 
 @pytest.mark.parametrize("at", [3, None])
@@ -257,9 +228,3 @@ def test_files_that_are_written_and_numbers_that_are_set_anew_trouble_nobody(
 
     # What did not change is what the program says now, and not what it said then.
     assert seen == [1.0, 1.0, 0.5, 0.5]
-
-
-def test_other_generators_than_before_are_refused(tmp_path: Path) -> None:
-    trained(tmp_path / "run.npz", legacy(), epochs=1)
-    with pytest.raises(tt.StateMismatchError, match="as many generators as before"):
-        trained(tmp_path / "run.npz", pythons(), epochs=2, resume=True)
