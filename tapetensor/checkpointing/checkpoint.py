@@ -27,6 +27,7 @@ from tapetensor.tape.history import BackwardPass, Step, gathered
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 from tapetensor.tape.replay import pruned, replay
+from tapetensor.tape.row_sparse import dense_of
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_tensor, wrap
 from tapetensor.tensor.tensor import Tensor
@@ -181,8 +182,9 @@ class _Part(Fingerprinted):
         run, _ = pruned("backward", outcome.steps, outcome.output.id, wanted)
         found = replay(run, {outcome.output.id: g}, BackwardPass(), [], kept=frozenset(wanted))
         for x in traced:
-            # f need not depend on every input.
-            found.setdefault(x.id, np.zeros_like(x._array))
+            # f need not depend on every input. What flows on from one is the whole of its gradient.
+            of_x = found.get(x.id)
+            found[x.id] = np.zeros_like(x._array) if of_x is None else dense_of(of_x)
         nothing: list[Any] = [np.zeros((), g.dtype)] * self.stops
         return [*[found.get(unique_id) for unique_id in parents], *nothing]
 
