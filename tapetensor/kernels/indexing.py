@@ -16,7 +16,6 @@ from tapetensor.kernels.numerics.choice import choose
 from tapetensor.kernels.numerics.native import FEW_STEPS, native_from
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import PartPullback
-from tapetensor.tape.row_sparse import RowSparse
 
 # numpy adds fewer elements one by one, at their indices, sooner than their places are found.
 _MANY = 1 << 9
@@ -51,26 +50,6 @@ def take(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
         return np.moveaxis(summed, 0, axis)
 
     return np.take(x, positions, axis=axis), (pullback, None)
-
-
-def take_rows(x: Array, indices: Array) -> tuple[Array, Pullbacks]:
-    """The rows of `x`, a leaf, at integer `indices`; its gradient holds these rows alone.
-
-    Where another library follows what is computed, it is that of `take`.
-    """
-    if type(x) is not np.ndarray or type(indices) is not np.ndarray:
-        return take(x, indices, 0)
-    positions = _as_positions(indices)
-    shape, dtype = x.shape, x.dtype
-
-    def pullback(g: Array) -> Any:
-        targets = positions.reshape(-1)
-        if type(g) is not np.ndarray:
-            return _summed(g, targets, shape[0], shape)
-        rows = g.reshape(targets.size, shape[1])
-        return RowSparse.of(shape, dtype, sums.segment_sum, targets, rows)
-
-    return np.take(x, positions, axis=0), (pullback, None)
 
 
 def pad_with_elements(x: Array, places: tuple[Array, ...]) -> tuple[Array, Pullbacks]:

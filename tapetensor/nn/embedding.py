@@ -11,7 +11,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import ArgumentValueError, AxisError
-from tapetensor.kernels import indexing
+from tapetensor.kernels import indexing, tables
 from tapetensor.nn import init
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
@@ -143,7 +143,7 @@ class Embedding(Module, Generic[N, K, W]):
         history = self.weight.history
         is_leaf = history is None or history is OWN or is_detached(history)
         if self.sparse and is_leaf:
-            return apply(indexing.take_rows, (self.weight, ids), keeps_dtype=False)
+            return apply(tables.take_rows, (self.weight, ids), keeps_dtype=False)
         return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
 
 

@@ -48,12 +48,14 @@ def is_shared(flat: Array, tensor: Tensor[Any, Any, Any]) -> bool:
 class _Probe:
     __slots__ = ("flat", "views")
 
+    def __init__(self) -> None:
+        self.flat = np.empty(1)
+        self.views = [self.flat.reshape(1, 1)]
+
 
 def _references_of_unshared() -> tuple[int, int]:
     """Return the reference counts of what nobody else holds, as `is_shared` sees them."""
     probe = _Probe()
-    probe.flat = np.empty(1)
-    probe.views = [probe.flat.reshape(1, 1)]
     tensor: Tensor[Any, Any, Any] = wrap(Tensor, probe.views[0], 0, None)
     found: list[tuple[int, int]] = []
 
