@@ -129,7 +129,12 @@ class Embedding(Module, Generic[N, K, W]):
         """
         check_integers("Embedding", "ids", ids)
         run_check(_refuse_beyond, ids._array, self.num_embeddings)
-        found: Any = self._rows(ids)
+        found: Any
+        # What was computed, and is no leaf, hands its gradient on, which needs the whole of it.
+        if self.sparse and _is_leaf(self.weight):
+            found = apply(tables.take_rows, (self.weight, ids), keeps_dtype=False)
+        else:
+            found = apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
         if self.padding_idx is None:
             rows: Tensor[tuple[*Ds, K], T, W] = found
             return rows
@@ -138,13 +143,10 @@ class Embedding(Module, Generic[N, K, W]):
         masked: Tensor[tuple[*Ds, K], T, W] = where(is_padding, row, found)
         return masked
 
-    def _rows(self, ids: Tensor[Any, Any, I]) -> Tensor[Any, Any, Any]:
-        # What was computed, and is no leaf, hands its gradient on, which needs the whole of it.
-        history = self.weight.history
-        is_leaf = history is None or history is OWN or is_detached(history)
-        if self.sparse and is_leaf:
-            return apply(tables.take_rows, (self.weight, ids), keeps_dtype=False)
-        return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
+
+def _is_leaf(weight: Tensor[Any, Any, Any]) -> bool:
+    history = weight.history
+    return history is None or history is OWN or is_detached(history)
 
 
 def _refuse_beyond(ids: Array, rows: int) -> None:

@@ -132,7 +132,7 @@ class Group:
         """
         array_of = grads.arrays.get
         gradients: list[Any] = [array_of(one) for one in plain_ids(self.tensors)]
-        dtype = self._values.dtype
+        dtype, is_of_rows = self._values.dtype, self._takes == "rows"
         places = zip(self._names, self.tensors, gradients, self._shapes, strict=True)
         for names, tensor, gradient, shape in places:
             # The quick questions first: what else there is may be wrong, or only rare.
@@ -141,13 +141,14 @@ class Group:
                 or type(tensor._array) is not np.ndarray
                 or gradient.dtype is not dtype
                 or gradient.shape != shape
-                or self._takes == "rows"
+                or is_of_rows
             ):
                 reason = misfit(gradient, tensor._array, shape, dtype, self._takes)
                 if reason:
                     unused.append((names, reason))
-        takes_rows = len(gradients) == 1 and self._takes != "whole"
-        return gradients if takes_rows else [*map(dense_of, gradients)]
+        if RowSparse in map(type, gradients) and (len(gradients) > 1 or self._takes == "whole"):
+            return [*map(dense_of, gradients)]
+        return gradients
 
     def step(self, gradients: list[Any], options: Options, is_whole: bool = True) -> None:
         """Update the parameters that have a gradient.

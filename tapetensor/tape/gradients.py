@@ -69,7 +69,8 @@ class Gradients:
     `retain_leafs`, in either case, only those of the tensors named there. A store that a training
     loop carries from step to step names its parameters once, then it does not grow with the inputs.
 
-    The ids are this process's own: a store can be copied, but not pickled.
+    The ids are this process's own: a store can be copied, but not pickled. The gradient of an
+    ``nn.Embedding(..., sparse=True)`` is held as the rows that were read, and given as the whole.
 
     >>> import tapetensor as tt
     >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))
