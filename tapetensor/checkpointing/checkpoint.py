@@ -12,7 +12,7 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import IS_TRACING
+from tapetensor.arrays.stand_ins import IS_TRACING, captured_among
 from tapetensor.checkpointing.fingerprints import Fingerprinted, Fingerprints
 from tapetensor.checkpointing.records import FingerprintingTape, OpPrint, Run
 from tapetensor.errors import (
@@ -115,9 +115,12 @@ def checkpoint(
         check_tensor("checkpoint", f"input {position}", x)
     if rng is not None:
         check_rng("checkpoint", rng)
-    # A plan lays out its memory itself: what is captured for one is run as it is.
-    if IS_TRACING.get() or not any(x.owns_tape for x in inputs):
-        output = f(*inputs)
+    is_traced = any(x.owns_tape for x in inputs)
+    if IS_TRACING.get() or not is_traced:
+        # A plan computes the values again itself; what is captured for one is run once.
+        captured = captured_among([x._array for x in inputs]) if is_traced else None
+        run = partial(f, *inputs)
+        output = run() if captured is None else captured.capture_checkpoint(run)
         check_tensor("checkpoint", "the result of f", output)
         return output
     part = _Part(f, inputs, Surroundings(f, rng, *inputs))

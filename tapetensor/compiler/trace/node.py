@@ -86,6 +86,8 @@ class Node:
         ndim: the number of axes.
         size: the number of elements.
         layout: an array that shows how it lies in memory, once somebody has asked.
+        checkpoint: the number of the checkpoint that it is a value of, below 0 where that returns
+            it; 0 for none.
     """
 
     kind: NodeKind
@@ -100,6 +102,7 @@ class Node:
     ndim: int = field(init=False)
     size: int = field(init=False)
     layout: Any = field(init=False, default=None)
+    checkpoint: int = field(init=False, default=0)
     _parents: tuple[Node, ...] = field(init=False)
 
     def __post_init__(self) -> None:
