@@ -78,7 +78,8 @@ def checkpoint(
     all is as it was: running statistics and counters have moved once. What cannot be found is not
     overlooked: all that the ops of the first run kept for the backward pass is compared with the
     second run by checksums, so that a change is an error in the backward pass, and never a wrong
-    gradient.
+    gradient. Inside `tt.compile` there is no second run: the plan computes the values again that
+    the backward pass reads, but for what was drawn.
 
     Shape: what `f` returns.
     Derivative: that of `f`.

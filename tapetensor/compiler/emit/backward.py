@@ -29,9 +29,9 @@ class BackwardPlan(Fingerprinted):
     Args:
         cotangent: the node of the cotangent.
         gradients: the nodes of the gradients, one per parent; None for one that has none.
-        forward: how many nodes the forward pass has; what it computed is not computed again, ...
-        again: ... but for these, the values of checkpoints.
+        forward: how many nodes the forward pass has; what it computed is not computed again.
         backend: what runs groups of nodes.
+        again: those of them that are computed again all the same, the values of checkpoints.
 
     Attributes:
         residuals: the nodes of the forward pass that have to be kept.
@@ -42,8 +42,8 @@ class BackwardPlan(Fingerprinted):
         cotangent: Node,
         gradients: Sequence[Node | None],
         forward: int,
-        again: Collection[Node],
         backend: Backend,
+        again: Collection[Node] = (),
     ) -> None:
         self._backend = backend
         copies = _copies(

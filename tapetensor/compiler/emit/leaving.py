@@ -94,7 +94,7 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
     lines = []
     for way, (tensor, local) in zip(ways, writer.tapes.results, strict=True):
         gradients = [*way.gradients.values()]
-        plan = BackwardPlan(way.cotangent, gradients, forward, again, program.backend)
+        plan = BackwardPlan(way.cotangent, gradients, forward, program.backend, again)
         kept = "".join([f"{writer.node(one)}, " for one in plan.residuals])
         ids = "".join([f"{writer.id_of(key)}, " for key in way.gradients])
         before = "".join(
