@@ -18,13 +18,22 @@ def _ids(rows: int) -> Any:
     return np.random.default_rng(0).integers(rows, size=READ)
 
 
+def whole(rows: int) -> Step:
+    """Return a step of tapetensor with gradients of the whole table."""
+    return _ours(rows, sparse=False)
+
+
 def eager(rows: int) -> Step:
-    """Return a step of tapetensor."""
+    """Return a step of tapetensor with gradients of rows, which SparseAdam takes."""
+    return _ours(rows, sparse=True)
+
+
+def _ours(rows: int, *, sparse: bool) -> Step:
     import tapetensor as tt
     from tapetensor import nn, optim
 
-    model: Any = nn.Embedding(rows, WIDTH, rng=np.random.default_rng(1))
-    optimizer = optim.Adam(model)
+    model: Any = nn.Embedding(rows, WIDTH, rng=np.random.default_rng(1), sparse=sparse)
+    optimizer = optim.SparseAdam(model) if sparse else optim.Adam(model)
     ids: Any = tt.from_numpy(_ids(rows))
 
     def step() -> object:
@@ -67,7 +76,12 @@ if __name__ == "__main__":
     main(
         Growth(
             "Embedding of 64 with Adam, 512 ids, by rows",
-            {"tapetensor": eager, "torch, dense": dense, "torch, sparse": theirs},
+            {
+                "tapetensor, dense": whole,
+                "torch, dense": dense,
+                "tapetensor, sparse": eager,
+                "torch, sparse": theirs,
+            },
             (100_000, 1_000_000),
             1000,
         )

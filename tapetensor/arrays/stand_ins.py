@@ -200,6 +200,10 @@ class CapturedArray(StandIn, Captured):
         """Capture a call of `function`, which may raise, to be repeated at every replay."""
 
     @abstractmethod
+    def capture_checkpoint(self, run: Callable[[], Any]) -> Any:
+        """Capture a call that returns a tensor; what else it computes is not to be kept."""
+
+    @abstractmethod
     def capture_update(self, update: Any, gradients: Sequence[Any]) -> list[Any]:
         """Capture the step of an optimizer's group; return its parameters after it."""
 

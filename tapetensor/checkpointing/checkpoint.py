@@ -12,7 +12,7 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import IS_TRACING
+from tapetensor.arrays.stand_ins import IS_TRACING, captured_among
 from tapetensor.checkpointing.fingerprints import Fingerprinted, Fingerprints
 from tapetensor.checkpointing.records import FingerprintingTape, OpPrint, Run
 from tapetensor.errors import (
@@ -27,6 +27,7 @@ from tapetensor.tape.history import BackwardPass, Step, gathered
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 from tapetensor.tape.replay import pruned, replay
+from tapetensor.tape.row_sparse import dense_of
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_tensor, wrap
 from tapetensor.tensor.tensor import Tensor
@@ -77,7 +78,8 @@ def checkpoint(
     all is as it was: running statistics and counters have moved once. What cannot be found is not
     overlooked: all that the ops of the first run kept for the backward pass is compared with the
     second run by checksums, so that a change is an error in the backward pass, and never a wrong
-    gradient.
+    gradient. Inside `tt.compile` there is no second run: the plan computes the values again that
+    the backward pass reads, but for what was drawn.
 
     Shape: what `f` returns.
     Derivative: that of `f`.
@@ -114,9 +116,12 @@ def checkpoint(
         check_tensor("checkpoint", f"input {position}", x)
     if rng is not None:
         check_rng("checkpoint", rng)
-    # A plan lays out its memory itself: what is captured for one is run as it is.
-    if IS_TRACING.get() or not any(x.owns_tape for x in inputs):
-        output = f(*inputs)
+    is_traced = any(x.owns_tape for x in inputs)
+    if IS_TRACING.get() or not is_traced:
+        # A plan computes the values again itself; what is captured for one is run once.
+        captured = captured_among([x._array for x in inputs]) if is_traced else None
+        run = partial(f, *inputs)
+        output = run() if captured is None else captured.capture_checkpoint(run)
         check_tensor("checkpoint", "the result of f", output)
         return output
     part = _Part(f, inputs, Surroundings(f, rng, *inputs))
@@ -181,8 +186,9 @@ class _Part(Fingerprinted):
         run, _ = pruned("backward", outcome.steps, outcome.output.id, wanted)
         found = replay(run, {outcome.output.id: g}, BackwardPass(), [], kept=frozenset(wanted))
         for x in traced:
-            # f need not depend on every input.
-            found.setdefault(x.id, np.zeros_like(x._array))
+            # f need not depend on every input. What flows on from one is the whole of its gradient.
+            of_x = found.get(x.id)
+            found[x.id] = np.zeros_like(x._array) if of_x is None else dense_of(of_x)
         nothing: list[Any] = [np.zeros((), g.dtype)] * self.stops
         return [*[found.get(unique_id) for unique_id in parents], *nothing]
 

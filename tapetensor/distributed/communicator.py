@@ -15,6 +15,8 @@ from typing_extensions import override
 
 from tapetensor import io
 from tapetensor.arguments import as_size
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import to_numpy
 from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in, rows_taken
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
@@ -26,8 +28,9 @@ from tapetensor.errors import (
     ShapeError,
 )
 from tapetensor.io.files import PathLike
-from tapetensor.io.headers import header_of
-from tapetensor.io.parts import Part
+from tapetensor.io.headers import Header, header_of
+from tapetensor.io.parts import Part, state_of
+from tapetensor.io.state import read
 from tapetensor.nn import Module
 from tapetensor.typing import D, Ds, N
 
@@ -83,18 +86,24 @@ class Communicator:
             StateMismatchError: if another part does not fit that of rank 0.
             ArgumentTypeError: if it is none of these.
         """
-        arrays = io.state_dict(part)
+        state = state_of("broadcast", part)
         if self.transport is None:
             return
         if isinstance(part, Module):
             check_agreement("broadcast", self.transport, part)
+        # One after the other, so that no rank has the state of a large part a second time.
+        arrays = state.arrays() if self.is_root else {}
         headers = [(name, *header_of(array)) for name, array in arrays.items()]
         sent = json.loads(self.transport.broadcast_bytes(json.dumps(headers).encode()))
-        received = arrays if self.is_root else {name: np.empty(shape, d) for name, shape, d in sent}
-        for array in received.values():
-            self.transport.broadcast(array)
+        for array in arrays.values():
+            self.transport.broadcast(np.array(to_numpy(array), order="C"))
         if not self.is_root:
-            io.load_state_dict(part, received)
+            source = _FromRoot(self.transport, sent)
+            try:
+                values = read("broadcast: what rank 0 sent does", {"": state}, source)[""]
+            finally:
+                source.drain()
+            state.restore(values)
 
     def mean(self, value: float) -> float:
         """Return the mean of a number, a loss say, over all ranks."""
@@ -225,6 +234,35 @@ class Communicator:
     def __repr__(self) -> str:
         """Show which rank this is, of how many."""
         return f"Communicator(rank {self.rank} of {self.size})"
+
+
+class _FromRoot:
+    """Arrays that rank 0 sends in the order of their headers, as a source of state.
+
+    Args:
+        transport: what connects the ranks.
+        sent: name, shape and dtype of each.
+    """
+
+    def __init__(self, transport: Transport, sent: list[Any]) -> None:
+        self._transport = transport
+        self.headers = {name: Header(tuple(shape), dtype) for name, shape, dtype in sent}
+        self._coming = iter(self.headers)
+
+    def array(self, name: str) -> Array:
+        """Receive an array, which is the next one."""
+        following = next(self._coming)
+        assert following == name, following
+        shape, dtype = self.headers[name]
+        received = np.empty(shape, dtype)
+        self._transport.broadcast(received)
+        return received
+
+    def drain(self) -> None:
+        """Receive what has not been asked for, as it is sent all the same."""
+        for name in [*self._coming]:
+            shape, dtype = self.headers[name]
+            self._transport.broadcast(np.empty(shape, dtype))
 
 
 def world(size: int | None = None) -> Communicator:

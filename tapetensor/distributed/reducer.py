@@ -14,11 +14,13 @@ from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
+from tapetensor.distributed.tables import reduced_table, tables_of
 from tapetensor.distributed.transport import Pending
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.nn import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.row_sparse import values_of
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import FloatingBase, check_tensor
 from tapetensor.tensor.ownership import tape_and_seed
@@ -38,7 +40,8 @@ class Reducer:
 
     Gradients travel in buckets, flat arrays of about `bucket_bytes`, from the last parameter to the
     first. `backward` starts to send a bucket as soon as its gradients are final, and goes on with
-    the pass in the meantime.
+    the pass in the meantime. Of the table of an ``nn.Embedding(..., sparse=True)`` the rows that
+    were read travel, after all buckets.
 
     With the mean, and a loss that is a mean over the rows of this rank's share, the result is the
     gradient of the mean over the whole batch.
@@ -84,15 +87,23 @@ class Reducer:
         parameters = model.parameters()
         for tensor in parameters.values():
             _check_is_numpy("Reducer", tensor._array)
+        self._tables = tables = tables_of(model)
         self._transport = ranks.transport
         if self._transport is not None:
-            settings = f"op={op!r}", f"bucket_bytes={limit}"
+            settings = [f"op={op!r}", f"bucket_bytes={limit}"]
+            settings += [
+                f"{name} has gradients of rows"
+                for name, one in parameters.items()
+                if one.id in tables
+            ]
             check_agreement("Reducer", self._transport, model, *settings)
         if not parameters:
             raise ArgumentValueError("Reducer: the model has no parameters")
         ranks.broadcast(model)
         self._divisor = ranks.size if op == "mean" else 1
-        self._buckets = buckets_of(parameters, limit)
+        dense = {name: one for name, one in parameters.items() if one.id not in tables}
+        self._buckets = buckets_of(dense, limit)
+        self._groups = [*[bucket.ids for bucket in self._buckets], frozenset(tables)]
         self._names: dict[int, str] = {tensor.id: name for name, tensor in parameters.items()}
 
     @property
@@ -130,8 +141,9 @@ class Reducer:
         _check_is_numpy("Reducer.backward", loss._array)
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
-        groups = [bucket.ids for bucket in self._buckets]
-        gradients = tape.run_backward_by_group(loss.history, loss.id, seed, groups, self._names)
+        gradients = tape.run_backward_by_group(
+            loss.history, loss.id, seed, self._groups, self._names
+        )
         result.accumulate(self._reduced(gradients))
         return result
 
@@ -151,10 +163,8 @@ class Reducer:
         check_kind("Reducer.all_reduce", "grads", grads, Gradients, "Gradients")
         arrays = grads.arrays
         for array in arrays.values():
-            _check_is_numpy("Reducer.all_reduce", array)
-        parts = [
-            {key: arrays[key] for key in bucket.ids if key in arrays} for bucket in self._buckets
-        ]
+            _check_is_numpy("Reducer.all_reduce", values_of(array))
+        parts = [{key: arrays[key] for key in group if key in arrays} for group in self._groups]
         result = Gradients()
         result.gaps, result.origins = grads.gaps, grads.origins
         result.accumulate(self._reduced(parts))
@@ -166,12 +176,19 @@ class Reducer:
             return {key: array for part in parts for key, array in part.items()}
         flats: list[Array] = []
         under_way: list[Pending] = []
-        for bucket, part in zip(self._buckets, parts, strict=True):
+        coming = iter(parts)
+        # The last part is that of the tables.
+        for bucket, part in zip(self._buckets, coming, strict=False):
             flats.append(bucket.packed(part))
             under_way.append(self._transport.start_sum(flats[-1]))
             for pending in under_way:
                 pending.poke()
         reduced: dict[int, Array] = {}
+        of_tables = next(coming)
+        for key, table in self._tables.items():
+            rows = reduced_table(self._transport, table, of_tables.get(key), self._divisor)
+            if rows is not None:
+                reduced[key] = rows
         for bucket, flat, pending in zip(self._buckets, flats, under_way, strict=True):
             pending.wait()
             reduced.update(bucket.unpacked(flat, self._divisor))

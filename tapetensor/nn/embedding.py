@@ -6,16 +6,17 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments import as_size, check_rng
+from tapetensor.arguments import as_flag, as_size, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import ArgumentValueError, AxisError
-from tapetensor.kernels import indexing
+from tapetensor.kernels import indexing, tables
 from tapetensor.nn import init
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
+from tapetensor.tape.history import OWN, is_detached
 from tapetensor.tensor import Tensor, Tensor2D, where
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_integers
@@ -42,6 +43,10 @@ class Embedding(Module, Generic[N, K, W]):
         rng: where the first values come from.
         padding_idx: an id that stands for no word: its row begins with zeros and gets no gradient;
             None for none.
+        sparse: whether a backward pass keeps of the table's gradient the rows that were read alone,
+            for large tables. `Gradients` give the whole of it to whoever asks, so that nothing else
+            differs; `optim.Sgd` without momentum or decay, `optim.Adagrad` without decay and
+            `optim.SparseAdam` update these rows alone, and other optimizers the whole table.
 
     Raises:
         ArgumentValueError: if a size is not > 0, or `padding_idx` is no row.
@@ -58,6 +63,7 @@ class Embedding(Module, Generic[N, K, W]):
     num_embeddings: N
     embedding_features: K
     padding_idx: int | None
+    sparse: bool
 
     @overload
     def __init__(
@@ -67,6 +73,7 @@ class Embedding(Module, Generic[N, K, W]):
         *,
         rng: np.random.Generator,
         padding_idx: int | None = None,
+        sparse: bool = False,
     ) -> None: ...
     @overload
     def __init__(
@@ -77,6 +84,7 @@ class Embedding(Module, Generic[N, K, W]):
         *,
         rng: np.random.Generator,
         padding_idx: int | None = None,
+        sparse: bool = False,
     ) -> None: ...
     def __init__(
         self,
@@ -86,12 +94,14 @@ class Embedding(Module, Generic[N, K, W]):
         *,
         rng: np.random.Generator,
         padding_idx: int | None = None,
+        sparse: bool = False,
     ) -> None:
         self.num_embeddings = as_size("Embedding", "num_embeddings", num_embeddings, low=1)
         features = as_size("Embedding", "embedding_features", embedding_features, low=1)
         self.embedding_features = features
         scalar_type = as_floating_dtype("Embedding", "weights", dtype)
         check_rng("Embedding", rng)
+        self.sparse = as_flag("Embedding", "sparse", sparse)
         self.padding_idx = None
         if padding_idx is not None:
             self.padding_idx = as_size("Embedding", "padding_idx", padding_idx)
@@ -119,13 +129,24 @@ class Embedding(Module, Generic[N, K, W]):
         """
         check_integers("Embedding", "ids", ids)
         run_check(_refuse_beyond, ids._array, self.num_embeddings)
+        found: Any
+        # What was computed, and is no leaf, hands its gradient on, which needs the whole of it.
+        if self.sparse and _is_leaf(self.weight):
+            found = apply(tables.take_rows, (self.weight, ids), keeps_dtype=False)
+        else:
+            found = apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
         if self.padding_idx is None:
-            return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
+            rows: Tensor[tuple[*Ds, K], T, W] = found
+            return rows
         is_padding: Any = (ids.detach() == self.padding_idx).expand_dims(-1)
         row: Any = self.weight.detach()[self.padding_idx]
-        found: Any = apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
         masked: Tensor[tuple[*Ds, K], T, W] = where(is_padding, row, found)
         return masked
+
+
+def _is_leaf(weight: Tensor[Any, Any, Any]) -> bool:
+    history = weight.history
+    return history is None or history is OWN or is_detached(history)
 
 
 def _refuse_beyond(ids: Array, rows: int) -> None:

@@ -17,6 +17,7 @@ from tapetensor.optim.optimizer import Optimizer as Optimizer
 from tapetensor.optim.raveling import Raveled as Raveled
 from tapetensor.optim.rmsprop import RMSprop as RMSprop
 from tapetensor.optim.sgd import Sgd as Sgd
+from tapetensor.optim.sparse_adam import SparseAdam as SparseAdam
 
 if not TYPE_CHECKING:
 

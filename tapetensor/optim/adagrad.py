@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from tapetensor.arguments import as_number
 from tapetensor.kernels.numerics import optimizers
+from tapetensor.optim.given import Takes
 from tapetensor.optim.group import State
 from tapetensor.optim.optimizer import Optimizer, Parameters
 
@@ -22,7 +23,8 @@ class Adagrad(Optimizer):
 
     With decoupled decay ``g = gradient``, and a step takes ``lr * weight_decay * p`` as well, with
     the learning rate of that step. As PyTorch's, `t` counts the steps in which the parameter had a
-    gradient.
+    gradient. Of the table of an ``nn.Embedding(..., sparse=True)`` a step without decay updates the
+    rows that were read alone.
 
     Args:
         model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
@@ -81,3 +83,7 @@ class Adagrad(Optimizer):
     def _options(self, count: int) -> tuple[Any, ...]:
         lr = self._lr / (1 + (count - 1) * self._lr_decay)
         return lr, self._eps, *self._decay(lr)
+
+    @override
+    def _takes(self) -> Takes:
+        return "whole" if self._weight_decay else "either"

@@ -16,8 +16,8 @@ from tapetensor.optim.optimizer import Optimizer, Parameters
 _SUMS = (State("gradients"), State("squares"))
 
 
-class _AdaptiveMoments(Optimizer):
-    """What `Adam` and `AdamW` share."""
+class AdaptiveMoments(Optimizer):
+    """What `Adam`, `AdamW` and `SparseAdam` share."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class _AdaptiveMoments(Optimizer):
 
 
 @final
-class Adam(_AdaptiveMoments):
+class Adam(AdaptiveMoments):
     """Steps scaled by running means of the gradient and of its square.
 
         g = gradient + weight_decay * p
@@ -108,7 +108,7 @@ class Adam(_AdaptiveMoments):
 
 
 @final
-class AdamW(_AdaptiveMoments):
+class AdamW(AdaptiveMoments):
     """Adam with decoupled weight decay.
 
         p = p - lr * weight_decay * p, and then as `Adam` without decay

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from sys import getrefcount
 from typing import Any, NamedTuple
 
 import numpy as np
-from typing_extensions import TypeIs
 
-from tapetensor.arrays.array import Array, is_numpys
-from tapetensor.arrays.libraries import beside, library_of, to_numpy
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import beside, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray, run_check
-from tapetensor.errors import NumericalInstabilityError
 from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
+from tapetensor.optim.given import (
+    Names,
+    Takes,
+    is_numpy,
+    misfit,
+    places_of,
+    refuse_not_finite,
+)
+from tapetensor.optim.rows import is_shared, update_rows
 from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.row_sparse import RowSparse, dense_of, values_of
 from tapetensor.tensor.base import plain_ids
 from tapetensor.tensor.tensor import Tensor
 
@@ -24,11 +31,6 @@ from tapetensor.tensor.tensor import Tensor
 # ufunc to the last; with fewer the calls would count: a fourth of it takes a tenth more time.
 BLOCK = 1 << 17
 
-# Why most parameters cannot be updated that cannot.
-NO_GRADIENT = "no gradient"
-
-# All names of one parameter.
-Names = tuple[str, ...]
 # The further arguments of the kernels, by the number of the step.
 Options = Callable[[int], tuple[Any, ...]]
 
@@ -63,6 +65,7 @@ class Group:
         kernel: given where the new parameter goes, the parameter, its gradient, its state, which
             is written over, memory for temporaries and options.
         states: the arrays of state that there are to a parameter.
+        takes: what the kernel is for. A group of one parameter updates rows where it may.
 
     Attributes:
         kernel: what updates them.
@@ -80,6 +83,7 @@ class Group:
         "_slices",
         "_state",
         "_states",
+        "_takes",
         "_values",
         "_views",
         "kernel",
@@ -94,7 +98,9 @@ class Group:
         parameters: Sequence[tuple[Names, Tensor[Any, Any, Any]]],
         kernel: Callable[..., None],
         states: Sequence[State],
+        takes: Takes = "whole",
     ) -> None:
+        self._takes = takes
         self._names = tuple([names for names, _ in parameters])
         self.tensors = tensors = tuple([tensor for _, tensor in parameters])
         self.kernel = kernel
@@ -126,7 +132,7 @@ class Group:
         """
         array_of = grads.arrays.get
         gradients: list[Any] = [array_of(one) for one in plain_ids(self.tensors)]
-        dtype = self._values.dtype
+        dtype, is_of_rows = self._values.dtype, self._takes == "rows"
         places = zip(self._names, self.tensors, gradients, self._shapes, strict=True)
         for names, tensor, gradient, shape in places:
             # The quick questions first: what else there is may be wrong, or only rare.
@@ -135,10 +141,13 @@ class Group:
                 or type(tensor._array) is not np.ndarray
                 or gradient.dtype is not dtype
                 or gradient.shape != shape
+                or is_of_rows
             ):
-                reason = _misfit(gradient, tensor._array, shape, dtype)
+                reason = misfit(gradient, tensor._array, shape, dtype, self._takes)
                 if reason:
                     unused.append((names, reason))
+        if RowSparse in map(type, gradients) and (len(gradients) > 1 or self._takes == "whole"):
+            return [*map(dense_of, gradients)]
         return gradients
 
     def step(self, gradients: list[Any], options: Options, is_whole: bool = True) -> None:
@@ -149,12 +158,14 @@ class Group:
             options: the further arguments of the kernel.
             is_whole: whether every parameter has one. Others stay as they are, with their state.
         """
-        places = None if is_whole else _places_of(gradients)
+        places = None if is_whole else places_of(gradients)
         if self.is_flat():
             is_native = IS_CHOSEN and self._values.size >= MANY_STEPS
             loop = eager().update_loop(self, options) if is_native else None
             if places == ():
                 self.miss()
+            elif isinstance(gradients[0], RowSparse):
+                self._step_rows(gradients[0], options)
             elif len(gradients) == 1 and loop is None:
                 # It belongs to the user.
                 self.step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
@@ -179,11 +190,12 @@ class Group:
 
     def check_finite(self, op: str, gradients: list[Any]) -> None:
         """Raise NumericalInstabilityError if a gradient is not finite; a plan does so each time."""
-        for names, gradient in zip(self._names, gradients, strict=True):
+        for names, held in zip(self._names, gradients, strict=True):
+            gradient = values_of(held)
             if type(gradient) is np.ndarray:
-                _refuse_not_finite(gradient, op, names)
+                refuse_not_finite(gradient, op, names)
             elif gradient is not None:
-                run_check(_refuse_not_finite, gradient, op, names)
+                run_check(refuse_not_finite, gradient, op, names)
 
     def captured(self) -> CapturedArray | None:
         """Return an array that a step is captured by, which changes nothing yet; None without."""
@@ -196,7 +208,7 @@ class Group:
             if tensor._array is not view:
                 # The first step, or someone gave the tensor other values since the last one.
                 arrays = [tensor._array for tensor in self.tensors]
-                if not all(map(_is_numpy, arrays)):
+                if not all(map(is_numpy, arrays)):
                     return False
                 # Nothing has ever been a part of the values, so they may be written over.
                 is_first = all(one is None for one in self._views)
@@ -242,6 +254,23 @@ class Group:
         self._views = new = self.parts(out) if views is None else views
         for tensor, view in zip(self.tensors, new, strict=True):
             tensor._array = view
+
+    def _step_rows(self, gradient: RowSparse, options: Options) -> None:
+        """Update some rows of the only parameter, in place if nobody else can see that."""
+        (tensor,), (shape,) = self.tensors, self._shapes
+        if tensor._array is not self._views[0] or is_shared(self._values, tensor):
+            if tensor._array is self._views[0]:
+                self._values = self._values.copy()
+            self._views = self.parts(self._values)
+            tensor._array = self._views[0]
+        self.steps += 1
+        taken = options(self.steps - self.missed[0])
+        tables = [flat.reshape(shape) for flat in (self._values, *self._state)]
+        update_rows(
+            gradient,
+            tables,
+            lambda out, values, flow, state: self._run(out, values, flow, taken, state),
+        )
 
     def _run_parts(
         self,
@@ -451,45 +480,6 @@ class Update:
                 action()
 
         return put_back
-
-
-def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
-    # An op may leave a numpy scalar where a 0-d array is meant; it has the same methods.
-    return is_numpys(array)
-
-
-def _misfit(gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
-    """Return why a gradient does not fit a parameter; empty if it does."""
-    if gradient is None:
-        return NO_GRADIENT
-    if gradient.shape != shape:
-        return f"a gradient of shape {gradient.shape} for a parameter of shape {shape}"
-    if gradient.dtype != dtype:
-        return f"a gradient of dtype {gradient.dtype} for a parameter of dtype {dtype}"
-    if isinstance(parameter, CapturedArray) or (_is_numpy(gradient) and _is_numpy(parameter)):
-        return ""
-    theirs, ours = library_of(gradient), library_of(parameter)
-    return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
-
-
-def _refuse_not_finite(gradient: Array, op: str, names: Names) -> None:
-    # The sum of squares takes half the time; one that overflows says nothing.
-    if type(gradient) is np.ndarray and math.isfinite(np.vdot(gradient, gradient)):
-        return
-    finite = np.isfinite(gradient)
-    if not finite.all():
-        name, count = " = ".join(names), int(finite.size - finite.sum())
-        raise NumericalInstabilityError(
-            f"{op}: nothing was updated, for the gradient of {name} is not finite: {count} of "
-            f"{finite.size} elements are NaN or infinite; loss.backward(check_finite=True) names "
-            "the op that makes them"
-        )
-
-
-def _places_of(gradients: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return which of the gradients there are; None for all."""
-    places = tuple([place for place, one in enumerate(gradients) if one is not None])
-    return None if len(places) == len(gradients) else places
 
 
 def _unbroken(places: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,8 @@ from tapetensor.arguments import as_flag, as_number, check_choice, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UnusedParametersError
-from tapetensor.optim.group import NO_GRADIENT, Group, Names, State
+from tapetensor.optim.given import NO_GRADIENT, Names, Takes
+from tapetensor.optim.group import Group, State
 from tapetensor.optim.trial import try_update
 from tapetensor.tape import NoneTape
 from tapetensor.tape.context import active_context
@@ -107,9 +108,10 @@ class Optimizer(ABC):
         self._states = tuple(states)
         _check_names(op, [one.name for one in self._states])
         self._size = sum([tensor.size for tensor in parameters.values()])
+        takes = self._takes()
         self.groups = [
-            Group([(names, parameters[names]) for names in group], kernel, states)
-            for group in _grouped(parameters)
+            Group([(names, parameters[names]) for names in group], kernel, states, takes)
+            for group in _grouped(parameters, _LARGE if takes != "rows" else 0)
         ]
 
     if not TYPE_CHECKING:
@@ -272,6 +274,13 @@ class Optimizer(ABC):
         try_update(self._op, group.kernel, starts, self._options, group.dtype)
         self._is_tried = True
 
+    def _takes(self) -> Takes:
+        """Return what the update is for: some rows of a table, the whole of it, or either.
+
+        It is either where it leaves an element as it is, with its state, whose gradient is zero.
+        """
+        return "whole"
+
     @abstractmethod
     def _options(self, count: int) -> tuple[Any, ...]:
         """Return the options of the kernels for step number `count`, counted from 1."""
@@ -344,7 +353,7 @@ def _named_parameters(op: str, model: Parameters) -> dict[Names, Tensor[Any, Any
     return {names[unique_id]: tensor for unique_id, tensor in tensors.items()}
 
 
-def _grouped(parameters: dict[Names, Tensor[Any, Any, Any]]) -> list[list[Names]]:
+def _grouped(parameters: dict[Names, Tensor[Any, Any, Any]], large: int) -> list[list[Names]]:
     """Return the names by group: small parameters of one dtype together, each large one alone.
 
     A large one gains nothing from company, for which its gradient would have to be copied.
@@ -352,7 +361,7 @@ def _grouped(parameters: dict[Names, Tensor[Any, Any, Any]]) -> list[list[Names]
     together: dict[np.dtype[Any], list[Names]] = {}
     alone: list[list[Names]] = []
     for names, tensor in parameters.items():
-        if tensor.size < _LARGE:
+        if tensor.size < large:
             together.setdefault(tensor.dtype, []).append(names)
         else:
             alone.append([names])

@@ -9,6 +9,7 @@ from typing_extensions import override
 from tapetensor.arguments import as_flag, as_number
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels.numerics import optimizers
+from tapetensor.optim.given import Takes
 from tapetensor.optim.group import State
 from tapetensor.optim.optimizer import Optimizer, Parameters
 
@@ -24,7 +25,8 @@ class Sgd(Optimizer):
 
     With decoupled decay ``g = gradient``, and a step takes ``lr * weight_decay * p`` as well.
     As PyTorch's: the velocity starts with the first gradient, undampened, and carries no learning
-    rate.
+    rate. Of the table of an ``nn.Embedding(..., sparse=True)`` a step without momentum and without
+    decay updates the rows that were read alone; with one of the two every row moves.
 
     Args:
         model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
@@ -92,3 +94,7 @@ class Sgd(Optimizer):
         share = 1.0 if count == 1 else 1.0 - self._dampening
         momentum = (self._momentum, share, self._nesterov) if self._momentum else ()
         return self._lr, *momentum, *self._decay(self._lr)
+
+    @override
+    def _takes(self) -> Takes:
+        return "whole" if self._momentum or self._weight_decay else "either"

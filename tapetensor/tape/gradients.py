@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import getrefcount
 from typing import Any, Never, Protocol, overload
 
@@ -26,6 +26,7 @@ from tapetensor.tape.gaps import Gap, name_of
 from tapetensor.tape.history import OWN, BackwardPass, one_pass
 from tapetensor.tape.ids import TensorId
 from tapetensor.tape.norms import clipping, global_norm
+from tapetensor.tape.row_sparse import changed, dense_of, zeros_of
 
 # So many backward passes are told apart by the gradients of them.
 _MOST_PASSES = 32
@@ -68,7 +69,8 @@ class Gradients:
     `retain_leafs`, in either case, only those of the tensors named there. A store that a training
     loop carries from step to step names its parameters once, then it does not grow with the inputs.
 
-    The ids are this process's own: a store can be copied, but not pickled.
+    The ids are this process's own: a store can be copied, but not pickled. The gradient of an
+    ``nn.Embedding(..., sparse=True)`` is held as the rows that were read, and given as the whole.
 
     >>> import tapetensor as tt
     >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))
@@ -80,6 +82,7 @@ class Gradients:
     __slots__ = ("_leafs", "_leaky", "arrays", "gaps", "origins")
 
     def __init__(self) -> None:
+        # By id; in the place of an array there may be the rows of a table that are not zero.
         self.arrays: dict[int, Array] = {}
         # What some of them lack: who asks for one of those gets an error.
         self.gaps: tuple[Gap, ...] = ()
@@ -144,6 +147,7 @@ class Gradients:
         array = self.arrays.get(self._asked("Gradients.get", tensor))
         if array is None:
             return None
+        array = dense_of(array)
         if isinstance(tensor, TensorId):
             return read_only(array)
         return tensor.wrap_gradient(array, self.origins)
@@ -165,6 +169,7 @@ class Gradients:
         array = self.arrays.pop(self._asked("Gradients.remove", tensor), None)
         if array is None:
             return None
+        array = dense_of(array)
         if isinstance(tensor, TensorId):
             return read_only(array)
         return tensor.wrap_gradient(array, self.origins)
@@ -257,13 +262,14 @@ class Gradients:
         return self._leafs
 
     def array(self, unique_id: int) -> Array | None:
-        """Return the stored array for an id, itself and not a copy: read it, never write to it.
+        """Return the array for an id, the stored one and no copy: read it, never write to it.
 
         Raises:
             MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
         """
         self.check_complete("Gradients.array", {unique_id: f"the tensor with id {unique_id}"})
-        return self.arrays.get(unique_id)
+        array = self.arrays.get(unique_id)
+        return None if array is None else dense_of(array)
 
     def _asked(self, op: str, tensor: Tensorlike[Any] | TensorId) -> int:
         """Return the id of a tensor whose gradient is asked for, which lacks nothing."""
@@ -314,7 +320,7 @@ class Gradients:
     def zero(self) -> None:
         """Set every gradient to zeros; the entries stay."""
         self.gaps, self.origins = (), ()
-        self.arrays = {key: np.zeros_like(array) for key, array in self.arrays.items()}
+        self.arrays = {key: zeros_of(array) for key, array in self.arrays.items()}
 
     def merge(self, other: Gradients) -> None:
         """Add every gradient of `other` to this store; `other` stays as it is.
@@ -377,7 +383,7 @@ class Gradients:
         """
         norm, factor = clipping("Gradients.clip_by_global_norm", self.arrays.values(), max_norm)
         if factor is not None:
-            self.arrays = {key: array * factor for key, array in self.arrays.items()}
+            self._change(lambda values: values * factor)
         return norm
 
     def clip_by_value(self, limit: float) -> None:
@@ -393,7 +399,10 @@ class Gradients:
             ArgumentValueError: if it is not positive.
         """
         bound = as_number("Gradients.clip_by_value", "limit", limit, above=0, at_most=math.inf)
-        self.arrays = {key: np.clip(array, -bound, bound) for key, array in self.arrays.items()}
+        self._change(lambda values: np.clip(values, -bound, bound))
+
+    def _change(self, change: Callable[[Array], Array]) -> None:
+        self.arrays = {key: changed(array, change) for key, array in self.arrays.items()}
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""

@@ -11,6 +11,7 @@ import numpy as np
 from tapetensor.arguments import as_number
 from tapetensor.arrays.stand_ins import Captured, captured_among, run_check
 from tapetensor.errors import NumericalInstabilityError
+from tapetensor.tape.row_sparse import values_of
 
 if TYPE_CHECKING:
     from tapetensor.arrays.array import Array
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def global_norm(arrays: Iterable[Array]) -> float:
     """Return the Euclidean norm of all elements of all arrays, summed in float64."""
-    return _number(_norm, *arrays)
+    return _number(_norm, *map(values_of, arrays))
 
 
 def _norm(*arrays: Array) -> float:

@@ -261,7 +261,8 @@ def replay_by_group(
         while stop is not None and steps and steps[-1][0] >= stop:
             part.append(steps.pop())
         arrays = replay(part[::-1], arrays, done, [])
-        yield {key: array for key, array in arrays.items() if key in group}
+        # What is handed out is held no longer: it may be large.
+        yield {key: arrays.pop(key) for key in [*arrays] if key in group}
 
 
 def checked(steps: Iterable[Step], check: Check) -> list[Step]:

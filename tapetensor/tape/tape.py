@@ -29,6 +29,7 @@ from tapetensor.tape.replay import (
     replay,
     replay_by_group,
 )
+from tapetensor.tape.row_sparse import values_of
 from tapetensor.tape.source_lines import Located, remembers_lines
 
 
@@ -405,7 +406,7 @@ def _earlier_passes(steps: list[Step]) -> list[BackwardPass]:
 
 
 def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
-    run_check(check_finite, gradient, origin, f"the tensor with id {unique_id}")
+    run_check(check_finite, values_of(gradient), origin, f"the tensor with id {unique_id}")
 
 
 Tape: TypeAlias = NoneTape | OwnedTape

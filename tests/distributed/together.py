@@ -95,6 +95,34 @@ def ranks_that_use_other_parameters_do_not_wait_for_each_other(
     assert len(grads) == 6
 
 
+def rows_of_a_table_are_summed(ranks: distributed.Communicator) -> None:
+    """Average gradients of rows, which rank 0 has not, and of a table that one rank uses whole."""
+    model: Any = nn.Embedding(40, 3, rng=np.random.default_rng(0), sparse=True)
+    reducer = distributed.Reducer(model, ranks)
+    plain: Any = nn.Embedding(40, 3, rng=np.random.default_rng(0))
+    beside = distributed.Reducer(plain, ranks)
+    optimizer = optim.SparseAdam(model)
+
+    def of(table: Any, read: list[int]) -> Any:
+        ids: Any = tt.from_numpy(np.array(read, np.int64))
+        return table.forward(ids.trace()).square().sum()
+
+    read = [ranks.rank + 3, 7, 7, 39]
+    for one in (read, [] if ranks.is_root else read):
+        found = reducer.backward(of(model, one))
+        wanted = beside.backward(of(plain, one))
+        np.testing.assert_allclose(
+            found[model.weight].numpy(), wanted[plain.weight].numpy(), rtol=1e-6
+        )
+        optimizer.step(found)
+        io.load_state_dict(plain, io.state_dict(model))
+    used = model.weight.trace().sum() + of(model, read) if ranks.is_root else of(model, read)
+    whole = plain.weight.trace().sum() + of(plain, read) if ranks.is_root else of(plain, read)
+    found, wanted = reducer.backward(used), beside.backward(whole)
+    np.testing.assert_allclose(found[model.weight].numpy(), wanted[plain.weight].numpy(), rtol=1e-6)
+    assert model.weight not in reducer.all_reduce(Gradients())
+
+
 def a_compiled_function_can_be_decorated(ranks: distributed.Communicator) -> None:
     """Average the loss and the gradients of a compiled function."""
     rng = np.random.default_rng(0)
@@ -133,6 +161,7 @@ def main() -> None:
         parts_become_those_of_rank_0,
         a_gradient_that_one_rank_has_is_shared,
         ranks_that_use_other_parameters_do_not_wait_for_each_other,
+        rows_of_a_table_are_summed,
         a_compiled_function_can_be_decorated,
         a_file_of_rank_0_is_for_all,
         numbers_are_averaged,

@@ -81,7 +81,7 @@ _OF_PYTHON = {
     "__firstlineno__",
 }
 # What these rooms hold is applied by layers, losses and hand-driven tapes, whose tests try it.
-_OF_MODULES = {"dropout", "flat", "likelihoods", "losses", "margins", "normalization"}
+_OF_MODULES = {"dropout", "flat", "likelihoods", "losses", "margins", "normalization", "tables"}
 _ROOMS = [
     importlib.import_module(f"{kernels.__name__}.{room.name}")
     for room in pkgutil.iter_modules(kernels.__path__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,18 +31,26 @@ class BackwardPlan(Fingerprinted):
         gradients: the nodes of the gradients, one per parent; None for one that has none.
         forward: how many nodes the forward pass has; what it computed is not computed again.
         backend: what runs groups of nodes.
+        again: those of them that are computed again all the same, the values of checkpoints.
 
     Attributes:
         residuals: the nodes of the forward pass that have to be kept.
     """
 
     def __init__(
-        self, cotangent: Node, gradients: Sequence[Node | None], forward: int, backend: Backend
+        self,
+        cotangent: Node,
+        gradients: Sequence[Node | None],
+        forward: int,
+        backend: Backend,
+        again: Collection[Node] = (),
     ) -> None:
         self._backend = backend
         copies = _copies(
             [cotangent, *filter(None, gradients)],
-            lambda node: node.index >= forward or node.kind in (Kind.CONSTANT, Kind.VIEW),
+            lambda node: (
+                node.index >= forward or node.kind in (Kind.CONSTANT, Kind.VIEW) or node in again
+            ),
         )
         self._gradients = [None if node is None else copies[node] for node in gradients]
         self.residuals = [
@@ -124,6 +132,7 @@ def _copies(nodes: list[Node], is_made_here: Callable[[Node], bool]) -> dict[Nod
         if is_made_here(node):
             args = replaced(node.args, lambda one: copies[one] if isinstance(one, Node) else one)
             copies[node] = replace(node, args=args)
+            copies[node].checkpoint = node.checkpoint
         else:
             copies[node] = replace(node, kind=Kind.INPUT, function=None, args=(), detail=None)
     return copies

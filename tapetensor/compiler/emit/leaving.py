@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
+from tapetensor.compiler.plan.checkpoints import repeatable
 from tapetensor.compiler.trace.guards import tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.node import Kind, Node
@@ -82,9 +83,11 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
     forward = len(program.nodes)
     ways = [_way_back(writer, tensor) for tensor, _ in writer.tapes.results]
     del program.nodes[forward:]
+    again = repeatable(program.nodes)
     lines = []
     for way, (tensor, local) in zip(ways, writer.tapes.results, strict=True):
-        plan = BackwardPlan(way.cotangent, [*way.gradients.values()], forward, program.backend)
+        gradients = [*way.gradients.values()]
+        plan = BackwardPlan(way.cotangent, gradients, forward, program.backend, again)
         kept = "".join([f"{writer.node(one)}, " for one in plan.residuals])
         ids = "".join([f"{writer.id_of(key)}, " for key in way.gradients])
         before = "".join(

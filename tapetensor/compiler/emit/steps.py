@@ -240,8 +240,9 @@ class Planner:
         self.code.assign(node, source)
 
     def _free(self, node: Node) -> None:
-        """Let go of a large array that a function returned."""
-        if node.kind in (Kind.CALL, Kind.PART, Kind.RANDOM) and node.nbytes > 65_536:
+        """Let go of a large array that a function returned, and of several in one."""
+        is_large = node.nbytes > 65_536 or (node.kind is Kind.CALL and node.shape == ())
+        if is_large and node.kind in (Kind.CALL, Kind.PART, Kind.RANDOM):
             self.code.emit(node, f"{self.code.operand(node).source} = None", title="free")
 
     def _place_part(self, node: Node) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.compiler.plan.assembling import assemble
+from tapetensor.compiler.plan.checkpoints import with_checkpoints
 from tapetensor.compiler.plan.storage import SEEN, TAKES_OUT, made_of, owner, source_of
 from tapetensor.compiler.trace.node import Kind, Node, found_in
 from tapetensor.compiler.trace.operations import read_index, write_index
@@ -36,6 +37,7 @@ def scheduled(program: Program, leaving: list[Node]) -> list[Node]:
 
     What changes state comes as late as it can.
     """
+    program.nodes = with_checkpoints(program.nodes, leaving)
     acting = [one for one in program.nodes if one.kind in _NEEDED or _raises_for_some_values(one)]
     needed = made_of([*leaving, *acting])
     nodes = [node for node in program.nodes if node in needed]

@@ -34,6 +34,7 @@ from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.history import OWN, BackwardPass, History, Step
+from tapetensor.tape.row_sparse import RowSparse
 from tapetensor.tensor.base import TensorBase
 
 # Reads and sets the array of a tensor, also while something else does that in its place.
@@ -247,6 +248,11 @@ class Inputs:
     def walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         """Put tracers into a store of gradients."""
         arrays = store.arrays
+        if any(isinstance(array, RowSparse) for array in arrays.values()):
+            raise trace_error(
+                "gradients of rows come in, of the table of an Embedding with sparse=True, which a "
+                "plan does not take; use them outside: optimizer.step(grads), say"
+            )
         keys = self.bind(tuple(arrays))
         self.guard(f"tuple({local}.arrays) != {keys} or {local}.is_leaky != {store.is_leaky}")
         self.guard(f"{local}.leafs != {self.bind(store.leafs)}")

@@ -88,6 +88,8 @@ class Node:
     Attributes:
         ndim: the number of axes.
         size: the number of elements.
+        checkpoint: the number of the checkpoint that it is a value of, below 0 where that returns
+            it; 0 for none.
     """
 
     kind: NodeKind
@@ -101,6 +103,7 @@ class Node:
     place: Place | None
     ndim: int = field(init=False)
     size: int = field(init=False)
+    checkpoint: int = field(init=False, default=0)
     _parents: tuple[Node, ...] = field(init=False)
 
     def __post_init__(self) -> None:

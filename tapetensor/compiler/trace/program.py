@@ -37,6 +37,8 @@ class Program:
         nodes: what was captured, in order.
         groups: the groups of parameters of the optimizers that came in.
         ignored: the errors of floating-point numbers that the function has numpy not warn of.
+        checkpoint: the number of the checkpoint that is captured; 0 outside of one.
+        checkpoints: how many there have been.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Program:
         self.ignored: set[str] = set()
         self.nodes: list[Node] = []
         self.groups: list[Any] = []
+        self.checkpoint = self.checkpoints = 0
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
         self._kept: list[Any] = []
@@ -105,6 +108,7 @@ class Program:
                 return known
         place = users_place()
         node = Node(kind, function, args, shape, dtype, detail, len(self.nodes), label, place)
+        node.checkpoint = self.checkpoint
         self.nodes.append(node)
         if key is not None:
             self._known[key] = node

@@ -236,6 +236,25 @@ class ArrayTracer(ArrayMethods):
         return NumberTracer(self.capture_step(function, args, {}, np.zeros(())))
 
     @override
+    def capture_checkpoint(self, run: Callable[[], Any]) -> Any:
+        program = self.program
+        if program.checkpoint:
+            # What is within another is computed again with it.
+            return run()
+        program.checkpoints += 1
+        program.checkpoint = program.checkpoints
+        try:
+            result = run()
+        finally:
+            program.checkpoint = 0
+        array = getattr(result, "_array", None)
+        node = array.node if isinstance(array, ArrayTracer) else None
+        while node is not None:
+            node.checkpoint = -abs(node.checkpoint)
+            node = node.args[0] if node.kind is Kind.VIEW else None
+        return result
+
+    @override
     def capture_update(self, update: Any, gradients: Sequence[ArrayTracer]) -> list[ArrayTracer]:
         if not any(update.group is one for one in self.program.groups):
             raise self.refusal(

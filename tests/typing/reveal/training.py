@@ -18,10 +18,11 @@ from tapetensor import (
     losses,
     nn,
     ones,
+    zeros,
 )
 from tapetensor.data import Batches, batched, batches, batches_exact
 from tapetensor.distributed import alone
-from tapetensor.optim import Sgd, schedules
+from tapetensor.optim import Sgd, SparseAdam, schedules
 from tapetensor.training import EarlyStopping, History, evaluate, fit, predict
 from tapetensor.typing import B, T
 from tests.typing.check import assert_type, check
@@ -116,6 +117,16 @@ assert_type(frozen, Net)
 assert_type(frozen.forward(x.trace()), Tensor2D[L[4], L[2], OwnedTape])
 assert_type(frozen.forward(x), Tensor2D[L[4], L[2]])
 assert_type(nn.is_training(frozen, x.trace()), bool)
+
+# Whether a table keeps gradients of rows is no part of its type, nor of that of its gradient.
+ROWS: L[100] = 100
+words: nn.Embedding[L[100], L[3]] = nn.Embedding(ROWS, 3, rng=rng, sparse=True)
+ids: Tensor1D[L[2], NoneTape, np.int64] = zeros((2,), np.int64)
+found = words.forward(ids.trace())
+check(assert_type(found, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+of_words = found.square().mean().backward(wrt=words)
+assert_type(SparseAdam(words), SparseAdam)
+check(assert_type(of_words[words.weight], Tensor2D[L[100], L[3]]), (100, 3))
 
 # The errors of a loss one by one have the shape of the targets.
 scores: Tensor2D[L[2], L[3]] = ones((2, 3))

@@ -1,0 +1,76 @@
+"""The gradients that the step of an optimizer is given: whether they fit, and which there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from typing_extensions import TypeIs
+
+from tapetensor.arrays.array import Array, is_numpys
+from tapetensor.arrays.libraries import library_of
+from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.errors import NumericalInstabilityError
+from tapetensor.tape.row_sparse import RowSparse, values_of
+
+# What an update is for: the rows of a table that were read, the whole of it, or either.
+Takes: TypeAlias = Literal["rows", "whole", "either"]
+
+# Why most parameters cannot be updated that cannot.
+NO_GRADIENT = "no gradient"
+_WHOLE = (
+    "its gradient is that of the whole table, and not of rows; the table of an "
+    "nn.Embedding(..., sparse=True) has one of rows, where it is read by that layer alone and "
+    "outside of tt.compile; optim.Adam takes any other"
+)
+
+# All names of one parameter.
+Names = tuple[str, ...]
+
+
+def is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
+    """Tell whether an array is numpy's own."""
+    # An op may leave a numpy scalar where a 0-d array is meant; it has the same methods.
+    return is_numpys(array)
+
+
+def misfit(
+    gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dtype[Any], takes: Takes
+) -> str:
+    """Return why a gradient does not fit a parameter; empty if it does."""
+    if gradient is None:
+        return NO_GRADIENT
+    if gradient.shape != shape:
+        return f"a gradient of shape {gradient.shape} for a parameter of shape {shape}"
+    if gradient.dtype != dtype:
+        return f"a gradient of dtype {gradient.dtype} for a parameter of dtype {dtype}"
+    if takes == "rows" and not isinstance(gradient, RowSparse):
+        return _WHOLE
+    values = values_of(gradient)
+    if isinstance(parameter, CapturedArray) or (is_numpy(values) and is_numpy(parameter)):
+        return ""
+    theirs, ours = library_of(values), library_of(parameter)
+    return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
+
+
+def refuse_not_finite(gradient: Array, op: str, names: Names) -> None:
+    """Raise NumericalInstabilityError if a gradient holds a NaN or an infinity."""
+    # The sum of squares takes half the time; one that overflows says nothing.
+    if type(gradient) is np.ndarray and math.isfinite(np.vdot(gradient, gradient)):
+        return
+    finite = np.isfinite(gradient)
+    if not finite.all():
+        name, count = " = ".join(names), int(finite.size - finite.sum())
+        raise NumericalInstabilityError(
+            f"{op}: nothing was updated, for the gradient of {name} is not finite: {count} of "
+            f"{finite.size} elements are NaN or infinite; loss.backward(check_finite=True) names "
+            "the op that makes them"
+        )
+
+
+def places_of(gradients: Sequence[Any]) -> tuple[int, ...] | None:
+    """Return which of the gradients there are; None for all."""
+    places = tuple([place for place, one in enumerate(gradients) if one is not None])
+    return None if len(places) == len(gradients) else places

@@ -1,0 +1,267 @@
+"""Steps by gradients of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import io, nn, optim
+from tapetensor.errors import ArgumentValueError, UnusedParametersError
+from tapetensor.optim import Adagrad, Adam, RMSprop, Sgd, SparseAdam
+from tests.optim.textbook import TextbookAdam
+
+# A table of its own, and one that lies with others.
+SIZES = [(700, 64), (40, 3)]
+
+EXACT: dict[str, Any] = {
+    "sgd": lambda model: Sgd(model, lr=0.01),
+    "sgd with momentum": lambda model: Sgd(model, lr=0.01, momentum=0.9),
+    "sgd with decay": lambda model: Sgd(model, lr=0.01, weight_decay=0.1),
+    "sgd with decoupled decay": lambda model: Sgd(
+        model, lr=0.01, weight_decay=0.1, decoupled_weight_decay=True
+    ),
+    "adagrad": lambda model: Adagrad(model, lr=0.1, lr_decay=0.1, initial_accumulator_value=0.1),
+    "adagrad with decay": lambda model: Adagrad(model, lr=0.1, weight_decay=0.1),
+    "adam": lambda model: Adam(model, lr=0.1),
+    "rmsprop": lambda model: RMSprop(model, lr=0.1, momentum=0.5),
+}
+
+
+class Words(nn.Module):
+    """A table and what follows it."""
+
+    table: nn.Embedding[Any, Any]
+    head: nn.Linear[Any, Any]
+
+
+def words(size: tuple[int, int], *, sparse: bool) -> Any:
+    rng = np.random.default_rng(0)
+    table: Any = nn.Embedding(*size, rng=rng, sparse=sparse)
+    return Words(table=table, head=nn.Linear(size[1], 2, rng=rng))
+
+
+def read(model: Any, step: int) -> Any:
+    drawn = np.random.default_rng(step).integers(model.table.num_embeddings, size=(4, 5))
+    ids: Any = tt.from_numpy(drawn)
+    return model.head.forward(model.table.forward(ids.trace())).square().sum()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", EXACT)
+def test_an_optimizer_makes_of_rows_what_it_makes_of_the_whole_gradient(
+    name: str, size: tuple[int, int]
+) -> None:
+    found = []
+    for sparse in (True, False):
+        model = words(size, sparse=sparse)
+        optimizer = EXACT[name](model)
+        for step in range(6):
+            grads = read(model, step).backward(wrt=model)
+            if step != 3:
+                optimizer.step(grads)
+                continue
+            # A step of the whole gradient between two of rows.
+            grads.insert(model.table.weight, np.ones(size, np.float32))
+            optimizer.step(grads)
+        found.append(io.state_dict(model) | io.state_dict(optimizer))
+    mine, theirs = found
+    for key, array in theirs.items():
+        np.testing.assert_allclose(mine[key], array, rtol=1e-5, atol=1e-7, err_msg=key)
+
+
+@pytest.mark.parametrize("make", [Sgd, Adagrad, SparseAdam])
+def test_rows_are_updated_where_the_table_lies(make: Any) -> None:
+    table: Any = nn.Embedding(5000, 64, rng=np.random.default_rng(0), sparse=True)
+    optimizer = make(table)
+    ids: Any = tt.from_numpy(np.array([3, 4000]))
+    addresses = set()
+    for _ in range(4):
+        loss = table.forward(ids.trace()).square().sum()
+        optimizer.step(loss.backward(wrt=table))
+        addresses.add(table.weight.numpy().__array_interface__["data"][0])
+    assert len(addresses) == 1
+
+
+@pytest.mark.parametrize("make", [Sgd, Adagrad, SparseAdam])
+@pytest.mark.parametrize("size", SIZES)
+def test_views_handles_and_tapes_keep_the_values_that_they_had(
+    make: Any, size: tuple[int, int]
+) -> None:
+    table: Any = nn.Embedding(*size, rng=np.random.default_rng(0), sparse=True)
+    optimizer, ids = make(table), tt.from_numpy(np.array([3, 3, 9]))
+    holders: list[Any] = [
+        lambda w: w.numpy(),
+        lambda w: w.numpy()[2:5],
+        lambda w: w.detach(),
+        lambda w: w.trace(),
+        lambda w: w.reshape((-1,)),
+        lambda w: memoryview(w.numpy()),
+        lambda w: None,
+    ]
+    kept: list[tuple[Any, Any]] = []
+    for make_holder in holders:
+        holder = make_holder(table.weight)
+        seen = holder.detach().numpy() if isinstance(holder, tt.Tensor) else holder
+        if seen is not None:
+            kept.append((holder, np.array(seen)))
+        del seen
+        before = table.weight.numpy().copy()
+        optimizer.step(table.forward(ids.trace()).square().sum().backward(wrt=table))
+        changed = (table.weight.numpy() != before).any(axis=1)
+        assert changed.nonzero()[0].tolist() == [3, 9]
+    for holder, values in kept:
+        now = holder.detach().numpy() if isinstance(holder, tt.Tensor) else np.asarray(holder)
+        np.testing.assert_array_equal(now, values)
+
+
+def lazy(size: tuple[int, int]) -> tuple[Any, Any]:
+    table: Any = nn.Embedding(*size, np.float64, rng=np.random.default_rng(0), sparse=True)
+    return table, SparseAdam(table, lr=0.1, betas=(0.5, 0.7), eps=1e-3)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sparse_adam_on_rows_that_every_step_reads_is_adam(size: tuple[int, int]) -> None:
+    table, optimizer = lazy(size)
+    start = table.weight.numpy().copy()
+    rows = start[[2, 5]].reshape(-1)
+    textbooks = [TextbookAdam(lr=0.1, betas=(0.5, 0.7), eps=1e-3) for _ in rows]
+    ids: Any = tt.from_numpy(np.array([5, 2]))
+    for _ in range(4):
+        optimizer.step(table.forward(ids.trace()).square().sum().backward(wrt=table))
+        rows = np.array([one.step(p, 2 * p) for one, p in zip(textbooks, rows, strict=True)])
+    np.testing.assert_allclose(table.weight.numpy()[[2, 5]].reshape(-1), rows, rtol=1e-12)
+    others = np.delete(np.arange(size[0]), [2, 5])
+    np.testing.assert_array_equal(table.weight.numpy()[others], start[others])
+
+
+def test_rows_that_a_step_does_not_read_wait_with_their_moments() -> None:
+    table, optimizer = lazy((40, 3))
+    ids: Any = tt.from_numpy(np.array([1]))
+    optimizer.step(table.forward(ids.trace()).square().sum().backward(wrt=table))
+    waiting = {name: array.copy() for name, array in io.state_dict(optimizer).items()}
+    for _ in range(3):
+        other: Any = tt.from_numpy(np.array([2]))
+        optimizer.step(table.forward(other.trace()).square().sum().backward(wrt=table))
+    state = io.state_dict(optimizer)
+    np.testing.assert_array_equal(state["weight.gradients"][1], waiting["weight.gradients"][1])
+    np.testing.assert_array_equal(state["weight.squares"][1], waiting["weight.squares"][1])
+    assert state["weight.step"] == 4
+
+
+def test_a_step_that_reads_nothing_changes_nothing_but_the_count() -> None:
+    table, optimizer = lazy((40, 3))
+    before = table.weight.numpy().copy()
+    none: Any = tt.from_numpy(np.array([], np.int64))
+    optimizer.step(table.forward(none.trace()).square().sum().backward(wrt=table))
+    np.testing.assert_array_equal(table.weight.numpy(), before)
+    assert optimizer.steps == 1
+
+
+def test_sparse_adam_refuses_the_gradient_of_a_whole_table() -> None:
+    model = words((40, 3), sparse=True)
+    optimizer = SparseAdam(model)
+    before = io.state_dict(model)
+    with pytest.raises(UnusedParametersError, match="its gradient is that of the whole"):
+        optimizer.step(read(model, 0).backward(wrt=model), unused="skip")
+    assert all(np.array_equal(before[name], one) for name, one in io.state_dict(model).items())
+    with pytest.raises(ArgumentValueError, match="SparseAdam: eps must be"):
+        SparseAdam(model, eps=0.0)
+
+
+def test_a_table_and_the_rest_have_optimizers_of_their_own() -> None:
+    model = words((40, 3), sparse=True)
+    tables, rest = SparseAdam(model.table, lr=0.05), Adam(model.head, lr=0.05)
+    losses = []
+    for _ in range(60):
+        loss = read(model, 0)
+        losses.append(loss.item())
+        grads = loss.backward(wrt=model)
+        tables.step(grads)
+        rest.step(grads)
+    assert losses[-1] < 0.02 * losses[0]
+
+
+def test_a_run_is_resumed_from_a_file(tmp_path: Path) -> None:
+    def run(table: Any, optimizer: Any, steps: range) -> None:
+        for step in steps:
+            ids: Any = tt.from_numpy(np.random.default_rng(step).integers(40, size=6))
+            optimizer.step(table.forward(ids.trace()).square().sum().backward(wrt=table))
+
+    table, optimizer = lazy((40, 3))
+    run(table, optimizer, range(3))
+    io.save_checkpoint(tmp_path / "run.npz", table=table, optimizer=optimizer)
+    run(table, optimizer, range(3, 6))
+    other, resumed = lazy((40, 3))
+    io.load_checkpoint(tmp_path / "run.npz", table=other, optimizer=resumed)
+    run(other, resumed, range(3, 6))
+    np.testing.assert_array_equal(other.weight.numpy(), table.weight.numpy())
+
+
+@pytest.mark.parametrize("make", [Sgd, Adagrad, Adam])
+def test_a_compiled_step_does_what_the_plain_one_does(make: Any) -> None:
+    found = []
+    for is_compiled in (True, False):
+        model = words((700, 64), sparse=True)
+        optimizer = make(model)
+
+        def step(model: Any, ids: Any, optimizer: Any = optimizer) -> Any:
+            loss = model.head.forward(model.table.forward(ids.trace())).square().sum()
+            optimizer.step(loss.backward(wrt=model))
+            return loss.detach()
+
+        run = tt.compile(step) if is_compiled else step
+        for number in range(4):
+            run(model, tt.from_numpy(np.random.default_rng(number).integers(700, size=6)))
+        # Plain steps go on from where a plan has left off.
+        optimizer.step(read(model, 9).backward(wrt=model))
+        found.append(io.state_dict(model))
+    for name, array in found[1].items():
+        np.testing.assert_allclose(found[0][name], array, rtol=1e-5, atol=1e-7)
+
+
+def test_a_compiled_step_of_sparse_adam_runs_as_the_plain_one_and_says_so() -> None:
+    found = []
+    for is_compiled in (True, False):
+        table, optimizer = lazy((40, 3))
+
+        def step(table: Any, ids: Any, optimizer: Any = optimizer) -> Any:
+            loss = table.forward(ids.trace()).square().sum()
+            optimizer.step(loss.backward(wrt=table))
+            return loss.detach()
+
+        run = tt.compile(step) if is_compiled else step
+        ids: Any = tt.from_numpy(np.array([3, 3, 9]))
+        if is_compiled:
+            with pytest.warns(UserWarning, match="calls of this kind run as the plain function"):
+                run(table, ids)
+        else:
+            run(table, ids)
+        found.append(io.state_dict(table) | io.state_dict(optimizer))
+    for name, array in found[1].items():
+        np.testing.assert_array_equal(found[0][name], array)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+@pytest.mark.parametrize("name", ["SparseAdam", "Adagrad", "SGD"])
+def test_rows_are_updated_as_in_torch(name: str) -> None:
+    torch: Any = pytest.importorskip("torch")
+    table: Any = nn.Embedding(40, 3, np.float64, rng=np.random.default_rng(0), sparse=True)
+    theirs = torch.nn.Embedding(40, 3, sparse=True, dtype=torch.float64)
+    theirs.weight.data = torch.tensor(table.weight.numpy())
+    ours: Any = {"SparseAdam": SparseAdam, "Adagrad": Adagrad, "SGD": Sgd}[name]
+    options = {"eps": 1e-15} if name == "SparseAdam" else {}
+    optimizer = ours(table, lr=0.05, **options)
+    peer = getattr(torch.optim, name)(list(theirs.parameters()), lr=0.05, **options)
+    for step in range(6):
+        ids = np.random.default_rng(step).integers(40, size=(3, 4))
+        peer.zero_grad()
+        theirs(torch.tensor(ids)).square().sum().backward()
+        peer.step()
+        loss = table.forward(tt.from_numpy(ids).trace()).square().sum()
+        optimizer.step(loss.backward(wrt=table))
+    np.testing.assert_allclose(table.weight.numpy(), theirs.weight.detach().numpy(), rtol=1e-9)
+    assert isinstance(optimizer, optim.Optimizer)
