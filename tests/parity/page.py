@@ -17,10 +17,10 @@ _OPS = {
 _HEADER = """\
 # Parity: the names of other systems, and what they are here
 
-`python -m tests.parity` writes this page from the rows in `tests/parity/`. `tests/parity/test_parity.py`
-fails if a name or a test disappears, or if this page is out of date. The third column names a
-difference and its reason. The programs in `tests/parity/programs` run, and mypy checks them with the
-plugin and without."""
+`python -m tests.parity` writes this page from the rows in `tests/parity/`.
+`tests/parity/test_parity.py` fails if a name or a test disappears, or if this page is out of date.
+The third column names a difference and its reason. The programs in `tests/parity/programs` run, and
+mypy checks them with the plugin and without."""
 
 
 class Row(NamedTuple):
