@@ -29,7 +29,10 @@ The cause and the cure of each: docs/error_catalogue.md, under the name of the c
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from types import FrameType, TracebackType
+from typing import Any
 
 from typing_extensions import override
 
@@ -41,6 +44,46 @@ def explained_by(name: str) -> str:
 
 # The modules of the errors that the catalogue knows.
 _CATALOGUED = (__name__, "tapetensor.testing")
+_PACKAGE = __name__.split(".", maxsplit=1)[0]
+
+
+def is_frame_of_library(frame: FrameType) -> bool:
+    """Tell whether a frame runs code of this package."""
+    module: str = frame.f_globals.get("__name__") or ""
+    return module.split(".", maxsplit=1)[0] == _PACKAGE
+
+
+def cut_traceback(error: BaseException) -> None:
+    """Leave out of a traceback the frames of this package, but for the first frame.
+
+    A function that users call catches an error and asks for this before it raises the error again:
+    what is shown is the user's line, that function, and the sentence. Frames of the user's own
+    functions, which the library has called, stay.
+    """
+    above: TracebackType | None = error.__traceback__
+    while above is not None and (below := above.tb_next) is not None:
+        if is_frame_of_library(below.tb_frame):
+            above.tb_next = below.tb_next
+        else:
+            above = below
+
+
+def _is_explained(excinfo: Any) -> bool:
+    """Tell pytest whether an error says by itself what was wrong in the user's line."""
+    return isinstance(excinfo.value, TapeTensorError)
+
+
+def _hide_from_pytest() -> None:
+    """Have pytest leave out the frames of the library in which an error is made.
+
+    pytest asks the module of a frame for this name. The modules get it when there is an error, so
+    that nothing has to stand in each of them.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if is_frame_of_library(frame):
+            frame.f_globals["__tracebackhide__"] = _is_explained
+        frame = frame.f_back
 
 
 class TapeTensorError(Exception):
@@ -53,12 +96,22 @@ class TapeTensorError(Exception):
         if known is not TapeTensorError:
             # A note and no part of the message: it is for those who read a traceback.
             self.add_note(explained_by(known.__name__))
+        _hide_from_pytest()
 
     @override
     def __str__(self) -> str:
         # The message alone: `args` may hold more, from which a pickled error is made again, and
         # KeyError would show the repr.
         return str(self.args[0]) if self.args else ""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what Jupyter and IPython show, which ask an error for it: the user's lines."""
+        cut_traceback(self)
+        shell: Any = sys.modules["IPython"].get_ipython()
+        lines: list[str] = shell.InteractiveTB.structured_traceback(
+            type(self), self, self.__traceback__, tb_offset=1
+        )
+        return lines
 
 
 class ShapeError(TapeTensorError, ValueError):

@@ -45,8 +45,8 @@ def as_number(
     try:
         # A Python float: a scalar of numpy's would impose its own dtype.
         number = float(value)
-    except OverflowError as error:
-        raise ArgumentValueError(f"{op}: {name} is too large for a float") from error
+    except OverflowError:
+        raise ArgumentValueError(f"{op}: {name} is too large for a float") from None
     # Written so that a NaN is refused.
     exceeds = number > above if at_least is None else number >= at_least
     if exceeds and (number < below if at_most is None else number <= at_most):

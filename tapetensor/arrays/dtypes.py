@@ -24,8 +24,8 @@ def as_dtype(op: str, dtype: Any) -> np.dtype[Any]:
     """
     try:
         resolved: np.dtype[Any] = np.dtype(dtype)
-    except TypeError as error:
-        raise DTypeError(f"{op}: {dtype!r} is not a dtype; write np.float32, say") from error
+    except TypeError:
+        raise DTypeError(f"{op}: {dtype!r} is not a dtype; write np.float32, say") from None
     if (
         dtype is None
         or not resolved.isnative

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tapetensor.arrays.array import Array
+from tapetensor.errors import TapeTensorError, cut_traceback
 
 # Whether this thread runs a function on arrays that capture what is done with them.
 IS_TRACING: ContextVar[bool] = ContextVar("IS_TRACING", default=False)
@@ -236,8 +237,12 @@ def captured_among(args: Iterable[object]) -> CapturedArray | None:
 
 def run_check(function: Callable[..., None], first: Any, *args: Any) -> None:
     """Run a function that raises where values are wrong; a program runs it at each replay."""
-    value = plain(first)
-    if type(value) is not np.ndarray and isinstance(value, Captured):
-        value.array.capture_check(function, (value, *map(plain, args)))
-    else:
-        function(first, *args)
+    try:
+        value = plain(first)
+        if type(value) is not np.ndarray and isinstance(value, Captured):
+            value.array.capture_check(function, (value, *map(plain, args)))
+        else:
+            function(first, *args)
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise

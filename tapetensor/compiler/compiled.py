@@ -31,7 +31,7 @@ from tapetensor.compiler.trace.refusals import (
     placed,
     trace_error,
 )
-from tapetensor.errors import TraceError
+from tapetensor.errors import TapeTensorError, TraceError, cut_traceback
 
 # The attributes of a compiled function that are not those of the function.
 _OWN = frozenset({"_function", "_backend", "_cache", "_trusts"})
@@ -67,29 +67,34 @@ class Compiled:
         result = cache.replay(args, kwargs)
         if result is not MISS:
             return result
-        with CAPTURES:
-            # Another thread may have planned such a call, or have had tracers in a model.
-            result = cache.replay(args, kwargs)
-            if result is not MISS:
-                return result
-            if not cache.has_room(_name_of(self._function), args, kwargs):
-                return self._function(*args, **kwargs)
-            cache.note_difference(args, kwargs)
-            where = "something that the function reads"
-            # Between a trace and its plan the garbage collector may have emptied a weak reference.
-            for _ in range(2):
-                plan = self._planned(args, kwargs)
-                if isinstance(plan, Untraced):
-                    return self._as_it_is(plan, args, kwargs)
-                result = cache.begin(plan, args, kwargs)
+        try:
+            with CAPTURES:
+                # Another thread may have planned such a call, or have had tracers in a model.
+                result = cache.replay(args, kwargs)
                 if result is not MISS:
                     return result
-                where = plan.difference(args, kwargs) or where
-            with placed(place_of(self._function)):
-                raise trace_error(
-                    f"a call does not fit the plan that was made for it; {where} compares unequal "
-                    "to itself, or changes by itself"
-                )
+                if not cache.has_room(_name_of(self._function), args, kwargs):
+                    return self._function(*args, **kwargs)
+                cache.note_difference(args, kwargs)
+                where = "something that the function reads"
+                # Between a trace and its plan the garbage collector may have emptied a weak
+                # reference.
+                for _ in range(2):
+                    plan = self._planned(args, kwargs)
+                    if isinstance(plan, Untraced):
+                        return self._as_it_is(plan, args, kwargs)
+                    result = cache.begin(plan, args, kwargs)
+                    if result is not MISS:
+                        return result
+                    where = plan.difference(args, kwargs) or where
+                with placed(place_of(self._function)):
+                    raise trace_error(
+                        f"a call does not fit the plan that was made for it; {where} compares "
+                        "unequal to itself, or changes by itself"
+                    )
+        except TapeTensorError as error:
+            cut_traceback(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of what was compiled: a module has parameters, say."""

@@ -11,7 +11,13 @@ import numpy as np
 from tapetensor.arguments import as_int, check_choice
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import plain, run_check
-from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
+from tapetensor.errors import (
+    ArgumentValueError,
+    DTypeError,
+    ShapeError,
+    TapeTensorError,
+    cut_traceback,
+)
 from tapetensor.kernels.numerics.reduction import Reduction
 from tapetensor.rules import losses as rules
 from tapetensor.rules.dims import sized
@@ -41,18 +47,22 @@ def check_pair(
         ShapeError: if the shapes differ, or there is nothing to take the mean of.
         DTypeError: if the dtypes differ or are not floating.
     """
-    check_tensor(op, prediction_name, prediction)
-    check_floating(op, prediction)
-    check_tensor(op, target_name, target)
-    shape = prediction._array.shape
-    if target._array.shape != shape:
-        _refuse_unlike(op, {prediction_name: prediction, target_name: target})
-    if prediction._array.size == 0 or len(shape) < rank:
-        raise ShapeError(
-            f"{op}: shape {shape} leaves nothing to take the mean of; "
-            + ("give (*Ds, N), with at least one row and one class" if rank else "give an element")
-        )
-    check_same_dtype(op, (prediction, target))
+    try:
+        check_tensor(op, prediction_name, prediction)
+        check_floating(op, prediction)
+        check_tensor(op, target_name, target)
+        shape = prediction._array.shape
+        if target._array.shape != shape:
+            _refuse_unlike(op, {prediction_name: prediction, target_name: target})
+        if prediction._array.size == 0 or len(shape) < rank:
+            cure = (
+                "give (*Ds, N), with at least one row and one class" if rank else "give an element"
+            )
+            raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of; {cure}")
+        check_same_dtype(op, (prediction, target))
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 def check_alike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]], rank: int = 0) -> None:
@@ -63,16 +73,20 @@ def check_alike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]], rank
         ShapeError: if the shapes differ, or there is nothing to take the mean of.
         DTypeError: if the dtypes differ or are not floating.
     """
-    for name, operand in operands.items():
-        check_tensor(op, name, operand)
-        check_floating(op, operand)
-    one, *others = operands.values()
-    shape = one._array.shape
-    if any(other._array.shape != shape for other in others):
-        _refuse_unlike(op, operands)
-    if one._array.size == 0 or len(shape) < rank:
-        raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of")
-    check_same_dtype(op, tuple(operands.values()))
+    try:
+        for name, operand in operands.items():
+            check_tensor(op, name, operand)
+            check_floating(op, operand)
+        one, *others = operands.values()
+        shape = one._array.shape
+        if any(other._array.shape != shape for other in others):
+            _refuse_unlike(op, operands)
+        if one._array.size == 0 or len(shape) < rank:
+            raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of")
+        check_same_dtype(op, tuple(operands.values()))
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 def _refuse_unlike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]]) -> Never:
@@ -174,24 +188,30 @@ def check_labels_of(
         AxisError: if one is not a class.
         UntracedTensorError: if they own a tape.
     """
-    check_target(op, scores, labels, "labels", scores_name)
-    shape = scores._array.shape
-    place = len(shape) - 1
-    if axis != -1:
-        place = as_int(op, "axis", axis)
-        if place != 1:
-            raise ArgumentValueError(f"{op}: axis must be -1 or 1, got {axis!r}")
-    if not (0 <= place < len(shape) and labels._array.shape == shape[:place] + shape[place + 1 :]):
-        of_scores, of_labels = sized(shape), sized(labels._array.shape)
-        raise refusal(lambda: rules.check_labels(op, scores_name, of_scores, of_labels, place))
-    if scores._array.size == 0:
-        raise ShapeError(
-            f"{op}: {scores_name} of shape {shape} leave nothing to take the mean of; give at "
-            "least one row and one class"
-        )
-    cure = f"for targets that are probabilities use {other}"
-    check_labels(op, labels, shape[place], cure, ignored=ignored)
-    return place
+    try:
+        check_target(op, scores, labels, "labels", scores_name)
+        shape = scores._array.shape
+        place = len(shape) - 1
+        if axis != -1:
+            place = as_int(op, "axis", axis)
+            if place != 1:
+                raise ArgumentValueError(f"{op}: axis must be -1 or 1, got {axis!r}")
+        if not (
+            0 <= place < len(shape) and labels._array.shape == shape[:place] + shape[place + 1 :]
+        ):
+            of_scores, of_labels = sized(shape), sized(labels._array.shape)
+            raise refusal(lambda: rules.check_labels(op, scores_name, of_scores, of_labels, place))
+        if scores._array.size == 0:
+            raise ShapeError(
+                f"{op}: {scores_name} of shape {shape} leave nothing to take the mean of; give at "
+                "least one row and one class"
+            )
+        cure = f"for targets that are probabilities use {other}"
+        check_labels(op, labels, shape[place], cure, ignored=ignored)
+        return place
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 def classes_last(scores: Tensor[Any, Any, Any], place: int) -> Tensor[Any, Any, Any]:

@@ -17,7 +17,13 @@ from tapetensor.arguments.spellings import (
     without_spellings,
 )
 from tapetensor.arrays.libraries import Library, check_matching, moved
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, BuildError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BuildError,
+    TapeTensorError,
+    cut_traceback,
+)
 from tapetensor.nn.annotations import is_class_variable, names_around
 from tapetensor.nn.conformity import check_fields
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
@@ -177,14 +183,18 @@ class Module:
                 f"{type(self).__name__}.{name}: a module that inference() returned keeps its "
                 "tensors; ask nn.is_training(self, x) before a tensor is replaced"
             )
-        self._check_value(name, value)
-        before = vars(self).get(name)
-        # A tensor has been compared with the one before, and running statistics come often.
-        is_compared = isinstance(value, Tensor) and (before is None or isinstance(before, Tensor))
-        is_setting = value.__class__ in _SETTINGS and before.__class__ in _SETTINGS
-        if name in self.fields_of_class and not (is_compared or is_setting):
-            check_fields(self, vars(self) | {name: value})
-        self._own(name, value)
+        try:
+            self._check_value(name, value)
+            before = vars(self).get(name)
+            # A tensor has been compared with the one before, and running statistics come often.
+            is_compared = isinstance(value, Tensor) and isinstance(before, Tensor | None)
+            is_setting = value.__class__ in _SETTINGS and before.__class__ in _SETTINGS
+            if name in self.fields_of_class and not (is_compared or is_setting):
+                check_fields(self, vars(self) | {name: value})
+            self._own(name, value)
+        except TapeTensorError as error:
+            cut_traceback(error)
+            raise
         object.__setattr__(self, name, value)
 
     def _own(self, name: str, value: object) -> None:
@@ -242,7 +252,11 @@ class Module:
             forward = getattr(self, "forward", None)
             if forward is None:
                 raise BuildError(f"{type(self).__name__}: define forward() to call the module")
-            result: Result_co = forward(*args, **kwargs)
+            try:
+                result: Result_co = forward(*args, **kwargs)
+            except TapeTensorError as error:
+                cut_traceback(error)
+                raise
             return result
 
     def parameters(self) -> dict[str, Tensor[Any, NoneTape, Any]]:

@@ -6,7 +6,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVarTuple, override
 
-from tapetensor.errors import TapeTensorError
+from tapetensor.errors import TapeTensorError, cut_traceback
 from tapetensor.nn.arguments import check_modules
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
@@ -54,6 +54,7 @@ class Sequential(Module, Generic[*Layers]):
             try:
                 output = module.forward(output)
             except TapeTensorError as error:
+                cut_traceback(error)
                 error.add_note(f"in layer {position} of the Sequential: {module!r}")
                 raise
         result: Tensor[Any, T, Any] = output

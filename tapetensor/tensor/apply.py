@@ -14,7 +14,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside_captured
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.errors import DTypeError, HigherOrderError, TapeTensorError
+from tapetensor.errors import DTypeError, HigherOrderError, TapeTensorError, cut_traceback
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tape.history import (
     MOST_IDS,
@@ -28,7 +28,7 @@ from tapetensor.tape.history import (
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import Zero
 from tapetensor.tensor.base import TensorBase, check_numeric, check_same_dtype, rewrap
-from tapetensor.tensor.complaints import complain
+from tapetensor.tensor.complaints import complaint, shown_cause
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -72,10 +72,9 @@ def apply(
     data = x._array
     tape: Any = x.tape
     is_alone = len(operands) == 1 and (tape is None or tape.__class__ is OwnedTape)
-    if not is_alone:
-        tape = _common_tape(kernel, operands, keeps_dtype=keeps_dtype)
     try:
         if not is_alone:
+            tape = _common_tape(kernel, operands, keeps_dtype=keeps_dtype)
             output, pullbacks = kernel(*_arrays(kernel, operands, tape), *options)
         elif not options:
             output, pullbacks = kernel(data)
@@ -84,10 +83,11 @@ def apply(
             output, pullbacks = kernel(data, options[0])
         else:
             output, pullbacks = kernel(data, *options)
-    except TapeTensorError:
+    except TapeTensorError as error:
+        cut_traceback(error)
         raise
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        complain(kernel, operands, error, options)
+        raise complaint(kernel, operands, error, options) from shown_cause(error)
     if keeps_dtype and output.dtype is not data.dtype:
         _check_result_dtype(kernel, x, output)
 
@@ -128,25 +128,28 @@ def apply_pair(
     """
     left, right = lhs._array, rhs._array
     dtype = left.dtype
-    if dtype is _BOOL:
-        # numpy would do logic with masks.
-        check_numeric(op_name(kernel), lhs)
     tape: Any = lhs.tape
     other = rhs.tape
-    if tape is None:
-        tape = other
-    elif other is not None and other is not tape:
-        return apply(kernel, (lhs, rhs))
-    if (
-        (tape is not None and tape.__class__ is not OwnedTape)
-        or right.dtype is not dtype
-        or right.__class__ is not left.__class__
-    ):
-        return apply(kernel, (lhs, rhs))
     try:
+        if dtype is _BOOL:
+            # numpy would do logic with masks.
+            check_numeric(op_name(kernel), lhs)
+        if tape is None:
+            tape = other
+        elif other is not None and other is not tape:
+            return apply(kernel, (lhs, rhs))
+        if (
+            (tape is not None and tape.__class__ is not OwnedTape)
+            or right.dtype is not dtype
+            or right.__class__ is not left.__class__
+        ):
+            return apply(kernel, (lhs, rhs))
         output, pullbacks = kernel(left, right)
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
     except (ValueError, TypeError) as error:
-        complain(kernel, (lhs, rhs), error)
+        raise complaint(kernel, (lhs, rhs), error) from shown_cause(error)
     if output.dtype is not dtype:
         _check_result_dtype(kernel, lhs, output)
 

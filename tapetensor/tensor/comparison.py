@@ -13,7 +13,7 @@ from tapetensor.arguments import as_flag, normalize_axes
 from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_one_library
-from tapetensor.errors import ArgumentValueError, DTypeError
+from tapetensor.errors import ArgumentValueError, DTypeError, TapeTensorError, cut_traceback
 from tapetensor.rules.broadcasting import broadcast
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
@@ -232,12 +232,16 @@ def _compare(
     lhs: TensorBase[Any, Any, Any],
     rhs: object,
 ) -> Tensor[Any, Any, Any]:
-    if isinstance(rhs, TensorBase):
-        check_same_dtype(op, (lhs, rhs))
-        other: Any = rhs._array
-    else:
-        other = as_scalar(op, OPERAND, rhs)
-    return rewrap(lhs, _broadcasting(op, compare, lhs._array, other), next_id(), None)
+    try:
+        if isinstance(rhs, TensorBase):
+            check_same_dtype(op, (lhs, rhs))
+            other: Any = rhs._array
+        else:
+            other = as_scalar(op, OPERAND, rhs)
+        return rewrap(lhs, _broadcasting(op, compare, lhs._array, other), next_id(), None)
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 def _logic(
@@ -254,12 +258,12 @@ def _logic(
 def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs: Any) -> Array:
     try:
         return combine(lhs, rhs)
-    except ValueError as error:
-        raise refusal(lambda: broadcast(op, [sized(lhs.shape), sized(rhs.shape)])) from error
-    except OverflowError as error:
+    except ValueError:
+        raise refusal(lambda: broadcast(op, [sized(lhs.shape), sized(rhs.shape)])) from None
+    except OverflowError:
         raise ArgumentValueError(
             f"{op}: the number is outside the range of dtype {lhs.dtype}"
-        ) from error
+        ) from None
     except TypeError:
         check_one_library(op, (lhs, rhs))
         raise

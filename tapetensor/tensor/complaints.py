@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NoReturn
+from traceback import walk_tb
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from tapetensor.errors import (
     DTypeError,
     HigherOrderError,
     ShapeError,
+    TapeTensorError,
 )
+from tapetensor.pictures.places import is_users_module
 from tapetensor.rules.broadcasting import broadcast
 from tapetensor.rules.dims import ONE, Dims, sized
 from tapetensor.rules.joining import concat, stack
@@ -36,36 +39,54 @@ _CURES = {
 _OF_TWO: Final[dict[str, Callable[[str, Dims, Dims], object]]] = {"matmul": matmul, "solve": solve}
 
 
-def complain(
+def complaint(
     kernel: Kernel,
     operands: tuple[TensorBase[Any, Any, Any], ...],
     error: Exception,
     options: tuple[Any, ...] = (),
-) -> NoReturn:
-    """Raise numpy's complaint as an error of ours that names the op and its operands.
+) -> TapeTensorError:
+    """Return numpy's complaint as an error of ours that names the op and its operands.
 
-    What a rule says replaces numpy's words; other errors quote them, and keep numpy's as the cause.
+    What a rule says replaces numpy's words; other errors quote them.
     """
+    return _said(kernel, operands, error, options).with_traceback(None)
+
+
+def shown_cause(error: Exception) -> Exception | None:
+    """Return an error if it leads to a line of the user's, in a kernel of their own."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return error if any(is_users_module(one.f_globals.get("__name__")) for one in frames) else None
+
+
+def _said(
+    kernel: Kernel,
+    operands: tuple[TensorBase[Any, Any, Any], ...],
+    error: Exception,
+    options: tuple[Any, ...],
+) -> TapeTensorError:
     op = op_name(kernel)
     if isinstance(error, UnrecordedError):
-        raise HigherOrderError(no_higher_order(op, error)) from error
-    check_one_library(op, [*[operand._array for operand in operands], *options])
+        return HigherOrderError(no_higher_order(op, error))
+    try:
+        check_one_library(op, [*[operand._array for operand in operands], *options])
+    except TapeTensorError as refused:
+        return refused
     dtypes = " and ".join([str(operand._array.dtype) for operand in operands])
     if isinstance(error, OverflowError):
-        raise DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})") from error
+        return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")
     if isinstance(error, TypeError):
-        raise DTypeError(f"{op}: not defined for dtype {dtypes} ({error})") from error
+        return DTypeError(f"{op}: not defined for dtype {dtypes} ({error})")
     shapes = [operand._array.shape for operand in operands]
     shown = " and ".join(map(str, shapes))
     if isinstance(error, np.linalg.LinAlgError):
-        raise ArgumentValueError(f"{op}: no answer for {shown} ({error})") from error
+        return ArgumentValueError(f"{op}: no answer for {shown} ({error})")
     is_broadcast = "broadcast" in str(error)
     try:
         _ask_rule(kernel, [sized(shape) for shape in shapes], broadcasts=is_broadcast)
     except ShapeError as refused:
-        raise refused.with_traceback(None) from None
+        return refused
     other = "reshape or broadcast_to one of them" if is_broadcast else str(error)
-    raise ShapeError(f"{op}: shapes {shown} do not fit; {_CURES.get(op, other)}") from error
+    return ShapeError(f"{op}: shapes {shown} do not fit; {_CURES.get(op, other)}")
 
 
 def _ask_rule(kernel: Kernel, shapes: list[Dims], *, broadcasts: bool) -> None:

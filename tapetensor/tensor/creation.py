@@ -338,7 +338,7 @@ def from_numpy(
             _check_range(found, target)
         data = np.array(found, dtype=target, order="C")
     except (ValueError, TypeError) as error:
-        raise ArgumentValueError(f"from_numpy: not an array of numbers ({error})") from error
+        raise ArgumentValueError(f"from_numpy: not an array of numbers ({error})") from None
     if shape is not None:
         check_shape("from_numpy", data, as_shape("from_numpy", shape))
     return wrap(Tensor, data, next_id(), None)
@@ -423,4 +423,4 @@ def _array(op: str, make: Callable[..., Array], *arguments: object) -> Array:
     try:
         return make(*arguments)
     except (ValueError, OverflowError) as error:
-        raise ArgumentValueError(f"{op}: {error}") from error
+        raise ArgumentValueError(f"{op}: {error}") from None

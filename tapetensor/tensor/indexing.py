@@ -23,6 +23,7 @@ from tapetensor.errors import (
     AxisError,
     DTypeError,
     ShapeError,
+    TapeTensorError,
 )
 from tapetensor.kernels import indexing
 from tapetensor.rules import indexing as rules
@@ -124,14 +125,8 @@ class Indexing(TensorBase[S, T, D]):
         try:
             return apply(indexing.getitem, (self,), (plain,))
         except (ShapeError, DTypeError) as error:
-            _ask_rule(plain if isinstance(plain, tuple) else (plain,), self._array.shape)
-            if isinstance(error.__cause__, IndexError):
-                raise AxisError(
-                    f"getitem: the index does not fit shape {self._array.shape} ({error.__cause__})"
-                ) from error
-            if isinstance(error.__cause__, TypeError):
-                raise ArgumentTypeError(f"getitem: {error.__cause__}") from error
-            raise
+            indices = plain if isinstance(plain, tuple) else (plain,)
+            raise _complaint(indices, self._array.shape, error) from None
 
     def __iter__(self: Indexing[tuple[N, *Ds], T, D]) -> Iterator[Tensor[tuple[*Ds], T, D]]:
         """Iterate over the slices along the first axis.
@@ -434,8 +429,8 @@ def _plain_index(index: Any) -> object:
 def _listed(index: list[Any]) -> Any:
     try:
         array = np.asarray(index)
-    except ValueError as error:
-        raise ArgumentTypeError(f"getitem: an index list is ragged: {index!r}") from error
+    except ValueError:
+        raise ArgumentTypeError(f"getitem: an index list is ragged: {index!r}") from None
     # An empty list holds no floats, whatever numpy takes it for.
     return array if array.size else array.astype(np.intp)
 
@@ -444,6 +439,22 @@ def _index_array(array: Any) -> Any:
     if array.dtype.kind not in "iub":
         raise DTypeError(f"getitem: an index tensor holds integers or bools, not {array.dtype}")
     return array
+
+
+def _complaint(
+    indices: tuple[object, ...], shape: tuple[int, ...], error: TapeTensorError
+) -> TapeTensorError:
+    """Return what to say of an index that numpy has refused, as the context of `error` tells."""
+    try:
+        _ask_rule(indices, shape)
+    except TapeTensorError as refused:
+        return refused.with_traceback(None)
+    numpys = error.__context__
+    if isinstance(numpys, IndexError):
+        return AxisError(f"getitem: the index does not fit shape {shape} ({numpys})")
+    if isinstance(numpys, TypeError):
+        return ArgumentTypeError(f"getitem: {numpys}")
+    return error.with_traceback(None)
 
 
 def _ask_rule(indices: tuple[object, ...], shape: tuple[int, ...]) -> None:

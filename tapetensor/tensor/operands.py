@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.errors import ArgumentTypeError, DTypeError
+from tapetensor.errors import ArgumentTypeError, DTypeError, TapeTensorError, cut_traceback
 from tapetensor.tape import Kernel, Tape
 from tapetensor.tensor.apply import apply, apply_pair
 from tapetensor.tensor.base import TensorBase
@@ -60,11 +60,15 @@ def binary(
     kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
 ) -> Tensor[Any, Any, Any]:
     """Run the kernel for two tensors, or the one for a tensor and a number."""
-    if rhs.__class__ is float:
-        return apply(number_kernel, (lhs,), (rhs,))
-    if isinstance(rhs, TensorBase):
-        return apply_pair(kernel, lhs, rhs)
-    return apply(number_kernel, (lhs,), (as_scalar(kernel.__name__, OPERAND, rhs),))
+    try:
+        if rhs.__class__ is float:
+            return apply(number_kernel, (lhs,), (rhs,))
+        if isinstance(rhs, TensorBase):
+            return apply_pair(kernel, lhs, rhs)
+        return apply(number_kernel, (lhs,), (as_scalar(kernel.__name__, OPERAND, rhs),))
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 def number_like(op: str, name: str, tensor: TensorBase[Any, Any, Any], value: object) -> float:

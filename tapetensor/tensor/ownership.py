@@ -12,7 +12,14 @@ from tapetensor.arguments import as_flag, check_choice, check_kind
 from tapetensor.arrays.array import is_numpys
 from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import plain
-from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError, UntracedTensorError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    ShapeError,
+    TapeTensorError,
+    UntracedTensorError,
+    cut_traceback,
+)
 from tapetensor.pictures import calling_place
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gradients import Gradients, Tensorlike
@@ -238,18 +245,22 @@ class Ownership(TensorBase[S, T, D]):
         Tensor([108.], shape=(1,), dtype=float32, NoneTape)
         """
         # First, because it may run code of the caller's: a generator, a module's parameters().
-        wanted = None if wrt is None else _wanted(wrt)
-        tape, seed = tape_and_seed(self, cotangent)
-        if retain is not False:
-            as_flag("backward", "retain", retain)
-        if check_finite is not False:
-            as_flag("backward", "check_finite", check_finite)
-        if unused != "ignore":
-            check_choice("backward", "unused", unused, ("ignore", "error"))
-        return tape.run_backward(
-            self.history, self._id, seed, wanted,
-            retain=retain, unused=unused, finite=check_finite, place=calling_place(),
-        )  # fmt: skip
+        try:
+            wanted = None if wrt is None else _wanted(wrt)
+            tape, seed = tape_and_seed(self, cotangent)
+            if retain is not False:
+                as_flag("backward", "retain", retain)
+            if check_finite is not False:
+                as_flag("backward", "check_finite", check_finite)
+            if unused != "ignore":
+                check_choice("backward", "unused", unused, ("ignore", "error"))
+            return tape.run_backward(
+                self.history, self._id, seed, wanted,
+                retain=retain, unused=unused, finite=check_finite, place=calling_place(),
+            )  # fmt: skip
+        except TapeTensorError as error:
+            cut_traceback(error)
+            raise
 
 
 def tape_and_seed(

@@ -20,6 +20,8 @@ from tapetensor.errors import (
     ArgumentValueError,
     DTypeError,
     ShapeError,
+    TapeTensorError,
+    cut_traceback,
 )
 from tapetensor.kernels import reductions
 from tapetensor.tape import Kernel, NoneTape
@@ -268,6 +270,10 @@ def reduce(
     options: tuple[Any, ...] = (),
 ) -> Tensor[Any, Any, Any]:
     """Check `axis` and `keepdims` and run a reduction."""
-    axes = normalize_axes(kernel.__name__, axis, x._array.shape)
-    as_flag(kernel.__name__, "keepdims", keepdims)
-    return apply(kernel, (x,), (axes, keepdims, *options))
+    try:
+        axes = normalize_axes(kernel.__name__, axis, x._array.shape)
+        as_flag(kernel.__name__, "keepdims", keepdims)
+        return apply(kernel, (x,), (axes, keepdims, *options))
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.errors import ArgumentTypeError, DTypeError
+from tapetensor.errors import ArgumentTypeError, DTypeError, TapeTensorError, cut_traceback
 from tapetensor.kernels import arithmetic, indexing
 from tapetensor.tape import Kernel, NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
@@ -205,8 +205,12 @@ def where(
 def _extreme(
     kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
 ) -> Tensor[Any, Any, Any]:
-    op = kernel.__name__
-    check_tensor(op, "the left operand", lhs)
-    if isinstance(rhs, TensorBase):
-        return apply(kernel, (lhs, rhs))
-    return apply(number_kernel, (lhs,), (as_scalar(op, OPERAND, rhs),))
+    try:
+        op = kernel.__name__
+        check_tensor(op, "the left operand", lhs)
+        if isinstance(rhs, TensorBase):
+            return apply(kernel, (lhs, rhs))
+        return apply(number_kernel, (lhs,), (as_scalar(op, OPERAND, rhs),))
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise

@@ -15,11 +15,11 @@ _OPS = {
     "mask": "ops/test_values.py::test_the_result_is_numpys",
 }
 _HEADER = """\
-# What the systems we follow have, and where it is here
+# Parity: the names of other systems, and what they are here
 
-Written by `python -m tests.parity` from the rows in `tests/parity/`; `tests/parity/test_parity.py`
-fails when a name or a test disappears, or this page is out of date. Where something differs from
-what is there, the third column says so, and why. The programs in `tests/parity/programs` run, and
+`python -m tests.parity` writes this page from the rows in `tests/parity/`.
+`tests/parity/test_parity.py` fails if a name or a test disappears, or if this page is out of date.
+The third column names a difference and its reason. The programs in `tests/parity/programs` run, and
 mypy checks them with the plugin and without."""
 
 

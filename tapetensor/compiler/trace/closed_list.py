@@ -1,9 +1,9 @@
-"""What a compiled function may name beside tensors, models, plain values and the user's own code.
+"""The modules and built-in functions that a compiled function may use.
 
-A plan repeats what a function computes, and nothing else. So everything that its code can name is
-on this list, for the reason that stands beside it, or it is refused when it is used. What is on no
-list may still be handed on. The user's own functions, classes and objects are not here: their code
-is watched, wherever it is installed.
+A plan repeats the calculations of a function, and nothing else. So a function may use the names on
+this list, each for the reason that stands beside it, and tensors, models, plain values and the
+user's own functions, classes and objects, whose code is watched wherever it is installed. Any other
+object may be passed on, and is refused when it is used.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Trusted(NamedTuple):
     only: frozenset[str] | None = None
 
 
-_FUNCTIONS = "functions of what they are given"
+_FUNCTIONS = "functions of their arguments"
 _TYPES = "words for types, which do nothing"
 _OURS = "what it does with tensors is captured"
 
 MODULES: dict[str, Trusted] = {
     "math": Trusted(_FUNCTIONS),
     "cmath": Trusted(_FUNCTIONS),
-    "itertools": Trusted("series of what they are given; one that was begun outside is refused"),
+    "itertools": Trusted("iterators over their arguments; one begun outside is refused"),
     "functools": Trusted(
         "functions of functions; what a cache keeps is compared", but=_names("singledispatchmethod")
     ),
@@ -113,10 +113,10 @@ BUILTINS: dict[str, str] = {
             "all any dict enumerate filter frozenset iter len list map next range reversed set "
             "slice sorted tuple zip aiter anext"
         ),
-        "containers and series of what they are given",
+        "containers of their arguments, and iterators over them",
     ),
     **dict.fromkeys(
-        _names("ascii bin bytes chr format hex oct ord repr str"), "texts of what they are given"
+        _names("ascii bin bytes chr format hex oct ord repr str"), "strings of their arguments"
     ),
     **dict.fromkeys(
         _names(
