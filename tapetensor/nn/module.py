@@ -408,7 +408,7 @@ class Module:
             is_pair = isinstance(value, tuple) and [*map(type, value)] == [int, int]
             if isinstance(value, Tensor):
                 yield f"{name}={value.dtype}{list(value.shape)}"
-            elif isinstance(value, int | float | str) or is_pair:
+            elif (isinstance(value, int | float | str) and value is not False) or is_pair:
                 yield f"{name}={value!r}"
             elif name == "dtype" and is_constructed:
                 dtypes = {str(tensor.dtype) for tensor in self.parameters().values()}
