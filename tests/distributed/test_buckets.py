@@ -68,9 +68,9 @@ def test_a_backward_pass_by_groups_lets_go_of_what_it_has_handed_out() -> None:
         h = (h @ weight).tanh()
     steps, _ = gathered(h.history)
     groups = [frozenset([weight.id]) for weight in reversed(weights)]
-    seed: Any = {h.id: np.ones((2, 2), np.float32)}
     seen: list[tuple[int, Any]] = []
-    for part in replay_by_group(steps, seed, BackwardPass(), groups):
+    ones: Any = np.ones((2, 2), np.float32)
+    for part in replay_by_group(steps, {int(h.id): ones}, BackwardPass(), groups):
         # What went before is gone while the rest is computed.
         assert all(one() is None for _, one in seen)
         (key,) = part
