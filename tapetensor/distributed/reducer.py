@@ -175,14 +175,20 @@ class Reducer:
         if self._transport is None:
             return {key: array for part in parts for key, array in part.items()}
         flats: list[Array] = []
+        used: list[bool] = []
         under_way: list[Pending] = []
         coming = iter(parts)
         # The last part is that of the tables.
         for bucket, part in zip(self._buckets, coming, strict=False):
             flats.append(bucket.packed(part))
+            if bucket.is_alone:
+                used.append(bool(part))
+            # Nobody else is to hold on to a gradient while the next ones are computed.
+            del part
             under_way.append(self._transport.start_sum(flats[-1]))
             for pending in under_way:
                 pending.poke()
+        counts = iter(self._counted(used))
         reduced: dict[int, Array] = {}
         of_tables = next(coming)
         for key, table in self._tables.items():
@@ -191,8 +197,16 @@ class Reducer:
                 reduced[key] = rows
         for bucket, flat, pending in zip(self._buckets, flats, under_way, strict=True):
             pending.wait()
-            reduced.update(bucket.unpacked(flat, self._divisor))
+            is_used = bucket.is_alone and next(counts)
+            reduced.update(bucket.unpacked(flat, self._divisor, is_used=is_used))
         return reduced
+
+    def _counted(self, used: list[bool]) -> list[bool]:
+        """Return whether any rank has a gradient for each large parameter."""
+        counts = np.array(used, np.float64)
+        if self._transport is not None and used:
+            self._transport.start_sum(counts).wait()
+        return [count > 0 for count in counts.tolist()]
 
     @override
     def __repr__(self) -> str:
