@@ -41,16 +41,6 @@ def test_it_runs_on_one_thread_as_long_as_it_is_held(blas: Blas) -> None:
     assert (blas.threads, openblas.threads()) == (4, 4)
 
 
-def test_the_last_of_overlapping_blocks_gives_the_threads_back(blas: Blas) -> None:
-    first, second = openblas.held_to_one_thread(), openblas.held_to_one_thread()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert blas.threads == 1
-    second.__exit__(None, None, None)
-    assert blas.threads == 4
-
-
 def test_an_error_gives_the_threads_back(blas: Blas) -> None:
     with pytest.raises(ValueError, match="inside"), openblas.held_to_one_thread():
         raise ValueError("inside")

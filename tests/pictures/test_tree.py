@@ -112,17 +112,3 @@ def test_every_op_is_below_its_operands_and_every_edge_joins_its_two(seed: int) 
     for edge in placed.edges:
         ends = placed.centers[edge.source], placed.centers[edge.target]
         assert (edge.points[0], edge.points[-1]) == ends
-
-
-def test_an_edge_over_many_layers_is_an_arc_and_a_short_one_has_a_lane() -> None:
-    ops = [Op(0, "x", is_input=True), *[Op(key, "exp", (key - 1,)) for key in range(1, 12)]]
-
-    placed = layout([*ops, Op(12, "mul", (11, 1)), Op(13, "mul", (12, 9))])
-
-    by_ends = {(edge.source, edge.target): edge for edge in placed.edges}
-    assert by_ends[1, 12].is_arc
-    assert not by_ends[9, 13].is_arc
-    lanes = by_ends[9, 13].points[1:-1]
-    assert len(lanes) == 3
-    boxes = placed.centers.values()
-    assert all(abs(x - box) > WIDTH / 2 for x, y in lanes for box, at in boxes if at == y)

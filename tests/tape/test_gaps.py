@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import distributed, losses, nn, optim
+from tapetensor import distributed, losses, optim
 from tapetensor.tape.history import MOST_IDS, MOST_KEPT, Ids, shortened
 from tapetensor.tape.pullbacks import CONSTANT
 from tapetensor.tensor.apply import apply
@@ -332,16 +332,3 @@ def test_what_is_computed_from_a_detached_value_by_a_models_own_is_recorded() ->
 
     expected = np.tile(carried.numpy().sum(axis=0), (weight.shape[0], 1))
     np.testing.assert_allclose(loss.backward()[weight].numpy(), expected, rtol=1e-5)
-
-
-def test_plain_values_keep_neither_the_positions_nor_the_mask_that_they_are_made_with() -> None:
-    table = nn.Embedding(10, 3, rng=np.random.default_rng(0))
-    ids, mask = tt.from_numpy(np.arange(4), (4,)), tt.from_numpy(np.arange(3) > 0, (3,))
-    watched = [weakref.ref(one._array) for one in (ids, mask)]
-
-    made: list[Any] = [table.forward(ids), tt.where(mask, table.weight, table.weight * 2.0)]
-    del ids, mask
-    gc.collect()
-
-    assert [one() for one in watched] == [None, None]
-    assert [one.shape for one in made] == [(4, 3), (10, 3)]
