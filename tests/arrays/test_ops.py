@@ -14,8 +14,7 @@ from tapetensor import losses, nn
 from tests.arrays import foreign
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import abroad, home
-from tests.higher_order.test_every_op import FIRST_CASES, gradient_sum
-from tests.higher_order.test_layers import LOSSES
+from tests.higher_order.test_every_op import FIRST_CASES, LOSSES, gradient_sum
 from tests.nn.layer_rows import ROWS, Row
 from tests.ops.calling import gradients_of, on_every, reference_of, result_of, tensors_of
 from tests.ops.rows import Case

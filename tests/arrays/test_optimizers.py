@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import nn, optim
 from tests.arrays import foreign
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import Array, abroad, home
@@ -68,24 +67,6 @@ def test_the_state_follows_a_model_there_and_back(mode: str, rng: np.random.Gene
 
     for name, array in twin.arrays().items():
         np.testing.assert_allclose(model[name].numpy(), array, rtol=1e-12, atol=1e-14)
-
-
-def test_a_moving_average_is_taken_where_the_models_are(rng: np.random.Generator) -> None:
-    def net(seed: int) -> nn.BatchNorm1d[Any, Any]:
-        layer = nn.BatchNorm1d(3, np.float64)
-        for tensor in layer.parameters().values():
-            tensor.array = np.random.default_rng(seed).standard_normal(3)
-        return layer
-
-    averages, models = (net(0), net(0).to(foreign)), (net(1), net(1).to(foreign))
-    for average, model in zip(averages, models, strict=True):
-        optim.exponential_moving_average(average, model, decay=0.5)
-
-    for name, tensor in averages[0].parameters().items():
-        np.testing.assert_array_equal(home(averages[1].parameters()[name]), tensor.numpy())
-    home(averages[1].running_var)
-    with pytest.raises(tt.ArgumentTypeError, match="weight: arrays of foreign and numpy"):
-        optim.exponential_moving_average(averages[0], models[1], decay=0.5)
 
 
 def _store() -> tuple[tt.Gradients, list[Any], list[Array]]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.arrays.rearranging import REARRANGED
 from tapetensor.arrays.stand_ins import (
     Captured,
     CapturedArray,
@@ -28,7 +25,6 @@ from tapetensor.higher_order.array import RecordedArray, RecordingLevel
 from tapetensor.kernels.numerics import sums
 from tapetensor.kernels.numerics.steps import runs_steps
 
-LIBRARY = Path(tt.__file__).parent
 VALUES = np.linspace(-1.0, 2.0, 2 * 3 * 64).reshape(2, 3, 64).astype(np.float32)
 
 
@@ -96,14 +92,6 @@ def test_both_kinds_rearrange_as_numpy_does(f: Callable[[Any], Any]) -> None:
     assert np.array_equal(tt.compile(run)(tt.from_numpy(VALUES)).numpy(), expected)
 
 
-def test_what_rearranges_is_known_to_neither_kind_by_itself() -> None:
-    from tapetensor.compiler.trace import functions as of_the_compiler
-    from tapetensor.higher_order import functions as of_derivatives
-
-    assert not REARRANGED.keys() & of_the_compiler.FUNCTIONS.keys()
-    assert not REARRANGED.keys() & of_derivatives.FUNCTIONS.keys()
-
-
 def test_a_check_runs_at_once_and_at_every_replay() -> None:
     def positive(x: Any) -> None:
         checked.append(x)
@@ -125,23 +113,3 @@ def test_a_check_runs_at_once_and_at_every_replay() -> None:
         run(tt.zeros((2,)))
     # Where a replay raises, the function itself runs, for an error of its own.
     assert len(checked) == 7
-
-
-def test_nobody_looks_for_an_attribute_to_tell_what_an_array_is() -> None:
-    asked = {
-        f"{path.relative_to(LIBRARY)}: {node.args[1].value!s}"
-        for path in LIBRARY.rglob("*.py")
-        if "attr(" in path.read_text()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("getattr", "hasattr")
-        and isinstance(node.args[1], ast.Constant)
-    }
-    protocol = {*vars(StandIn), *vars(Recorded), *vars(CapturedArray), "level", "value"}
-    # Any array has these, or a Python number has not.
-    known = {name for name in protocol if hasattr(np.ndarray, name)}
-
-    assert len(asked) > 20
-    assert [one for one in asked if one.split(": ")[1] in protocol - known] == []
-    assert [one for one in asked if one.split(": ")[1].startswith(("record_", "capture_"))] == []

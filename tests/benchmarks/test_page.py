@@ -1,14 +1,20 @@
-"""docs/comparisons.md: the tables are those that the kept results give."""
+"""What the benchmarks write: the page, tables of growth, and a verdict under every kernel."""
 
 from __future__ import annotations
 
 import json
+import pkgutil
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import page
+from benchmarks import kernels, page, scale
 from benchmarks.page import FIGURES, PAGE, Run, tables, written
+from benchmarks.scale import turns
+from benchmarks.scale.turns import Growth, Measured, table
+from tapetensor.machine.blas import KERNEL_VARIABLE
 
 RESULTS = {
     "W1": {"tapetensor": {"median_ms": 0.5}, "torch": {"median_ms": 0.25, "first_ms": 7.0}},
@@ -55,3 +61,53 @@ def test_results_are_kept_with_the_day_and_the_machine(
     kept = json.loads((tmp_path / "page.json").read_text())
     assert [run["kernel"] for run in kept] == ["Haswell", "SkylakeX", "Zen"]
     assert "kernel Zen\n" in (tmp_path / "page.md").read_text()
+
+
+SHOW = f"import os, sys; sys.exit(os.environ['{KERNEL_VARIABLE}'] == 'Haswell')"
+
+
+def test_a_command_that_fails_under_one_kernel_fails(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for known, status in (({"Zen": "Zen", "Haswell": "Haswell"}, 1), ({"Zen": "Zen"}, 0), ({}, 0)):
+        monkeypatch.setattr(kernels, "kernels_of_this_machine", known.copy)
+        assert kernels.main([sys.executable, "-c", SHOW]) == status
+        assert ("it fails under Haswell" in capfd.readouterr().out) == (status == 1)
+
+
+SCRIPTS = sorted({one.name for one in pkgutil.iter_modules(scale.__path__)} - {"turns"})
+# A library whose side is slow to import, and measured only.
+OTHERS = {"torch", "torch, dense", "torch, sparse", "jax"}
+
+
+def _growths(monkeypatch: pytest.MonkeyPatch, script: str) -> tuple[Growth, ...]:
+    """Return what a script would measure."""
+    asked: list[tuple[Growth, ...]] = []
+    monkeypatch.setattr(turns, "main", lambda *growths: asked.append(growths))
+    runpy.run_module(f"benchmarks.scale.{script}", run_name="__main__")
+    (found,) = asked
+    return found
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_our_sides_of_a_script_run(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    ours = [
+        build
+        for growth in _growths(monkeypatch, script)
+        for side, build in growth.sides.items()
+        if side not in OTHERS
+    ]
+    assert ours
+    for build in ours:
+        build(min(growth.small for growth in _growths(monkeypatch, script)))()
+
+
+def test_a_table_has_ratios_and_exponents() -> None:
+    rows = [
+        {"ours": Measured(2.0, 3.0, 4.0, 10.0), "theirs": Measured(4.0, 4.0, 4.0, 5.0)},
+        {"ours": Measured(8.0, 9.0, 9.0, 20.0), "theirs": Measured(8.0, 8.0, 8.0, 10.0)},
+    ]
+    text = table([1, 2], rows)
+    assert "0.50   0.75   1.00   2.00" in text
+    assert "ours: time ~ size^2.00, memory ~ size^1.00" in text
+    assert "theirs: time ~ size^1.00, memory ~ size^1.00" in text

@@ -292,15 +292,3 @@ def test_a_derivative_inside_is_repeated_as_well() -> None:
 
     expected = outcome(made(), is_checkpointed=False)
     assert outcome(made(), is_checkpointed=True) == expected
-
-
-def test_the_dict_of_attributes_and_the_order_in_it_are_the_same_afterwards() -> None:
-    scale = Scale(3.0)
-    vars(scale)["first"] = 1.0
-    y = tt.checkpoint(lambda x: (x * scale.value).tanh(), tt.from_numpy(VALUES).trace())
-    known = scale.__dict__ = {"first": 1.0, "other": 2.0, "value": 4.0}
-
-    y.sum().backward()
-
-    assert vars(scale) is known
-    assert list(known.items()) == [("first", 1.0), ("other", 2.0), ("value", 4.0)]

@@ -126,14 +126,6 @@ def test_a_page_is_opened_or_it_is_said_where_it_is(
     assert shown[0] == (folder / "training.html").as_uri()
 
 
-def test_a_page_that_is_none_is_answered_with_all_there_are(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["docs", "nothing"]) == 1
-
-    assert "docs: nothing is no page; there are index, start, tutorial" in capsys.readouterr().err
-
-
 def test_pages_are_served_until_ctrl_c() -> None:
     command = [sys.executable, "-m", "tapetensor", "docs", "training", "--serve", "--port", "0"]
     surroundings = {**os.environ, "BROWSER": "true"}

@@ -1,14 +1,16 @@
-"""Batches: which rows, in which order, of which type."""
+"""Batches of tensors and of items, splits, one-hot rows and changed images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NewType, assert_type
 
 import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.data import batches, batches_exact
+from tapetensor import data
+from tapetensor.data import batched, batches, batches_exact, collate, one_hot, shuffled
 
 Rows = NewType("Rows", int)
 Batch = NewType("Batch", int)
@@ -18,7 +20,7 @@ Data = tt.Tensor2D[Rows, Literal[2], tt.NoneTape, np.float32]
 Labels = tt.Tensor1D[Rows, tt.NoneTape, np.int64]
 
 
-def data(rows: int) -> tuple[Data, Labels]:
+def numbered(rows: int) -> tuple[Data, Labels]:
     """Return rows of twice and thrice their number, and their numbers."""
     numbers = np.arange(rows)
     x: Data = tt.from_numpy(np.stack([numbers * 2, numbers * 3], axis=1), dtype=np.float32)
@@ -31,14 +33,14 @@ def numbers_in(epoch: Any) -> list[list[int]]:
 
 
 def test_exact_batches_leave_out_a_short_rest() -> None:
-    epoch = batches_exact(*data(12), size=5)
+    epoch = batches_exact(*numbered(12), size=5)
 
     assert len(epoch) == 2
     assert numbers_in(epoch) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
 def test_batches_end_with_a_short_one() -> None:
-    epoch = batches(*data(12), size=5)
+    epoch = batches(*numbered(12), size=5)
 
     assert len(epoch) == 3
     assert numbers_in(epoch) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
@@ -46,7 +48,7 @@ def test_batches_end_with_a_short_one() -> None:
 
 @pytest.mark.parametrize("make", [batches, batches_exact])
 def test_rows_that_divide_evenly_are_all_there(make: Any) -> None:
-    epoch = make(*data(6), size=3)
+    epoch = make(*numbered(6), size=3)
 
     assert len(epoch) == 2
     assert numbers_in(epoch) == [[0, 1, 2], [3, 4, 5]]
@@ -54,29 +56,29 @@ def test_rows_that_divide_evenly_are_all_there(make: Any) -> None:
 
 @pytest.mark.parametrize("make", [batches, batches_exact])
 def test_the_rows_of_all_tensors_stay_together(make: Any, rng: np.random.Generator) -> None:
-    for x, y in make(*data(13), size=4, rng=rng):
+    for x, y in make(*numbered(13), size=4, rng=rng):
         np.testing.assert_array_equal(x.numpy()[:, 0], 2 * y.numpy())
         np.testing.assert_array_equal(x.numpy()[:, 1], 3 * y.numpy())
 
 
 def test_with_a_generator_each_iteration_draws_a_new_order() -> None:
-    epoch = batches(*data(50), size=8, rng=np.random.default_rng(0))
+    epoch = batches(*numbered(50), size=8, rng=np.random.default_rng(0))
     once, again = numbers_in(epoch), numbers_in(epoch)
 
     assert once != again
     for order in (once, again):
         assert sorted(number for batch in order for number in batch) == list(range(50))
-    assert once == numbers_in(batches(*data(50), size=8, rng=np.random.default_rng(0)))
+    assert once == numbers_in(batches(*numbered(50), size=8, rng=np.random.default_rng(0)))
 
 
 def test_without_a_generator_each_iteration_is_the_same() -> None:
-    epoch = batches(*data(7), size=3)
+    epoch = batches(*numbered(7), size=3)
 
     assert numbers_in(epoch) == numbers_in(epoch)
 
 
 def test_the_types_say_what_is_known_of_the_shape() -> None:
-    x, y = data(12)
+    x, y = numbered(12)
     for alone in batches_exact(x, size=FIVE):
         assert_type(alone, tt.Tensor2D[Literal[5], Literal[2], tt.NoneTape, np.float32])
         assert alone.shape == (5, 2)
@@ -92,8 +94,8 @@ def test_the_types_say_what_is_known_of_the_shape() -> None:
 
 
 def test_the_repr_says_how_many_of_which_size(rng: np.random.Generator) -> None:
-    assert repr(batches(*data(12), size=5)) == "Batches(3 of 5, in order)"
-    assert repr(batches_exact(*data(12), size=5, rng=rng)) == "Batches(2 of 5, shuffled)"
+    assert repr(batches(*numbered(12), size=5)) == "Batches(3 of 5, in order)"
+    assert repr(batches_exact(*numbered(12), size=5, rng=rng)) == "Batches(2 of 5, shuffled)"
 
 
 @pytest.mark.parametrize("make", [batches, batches_exact])
@@ -101,16 +103,16 @@ class TestRefusals:
     @pytest.mark.parametrize("size", [0, -1])
     def test_of_a_size_that_is_not_positive(self, make: Any, size: int) -> None:
         with pytest.raises(tt.ArgumentValueError, match=rf"^{make.__name__}: size must"):
-            make(*data(3), size=size)
+            make(*numbered(3), size=size)
 
     @pytest.mark.parametrize("size", [2.0, float("nan"), "2", None, True])
     def test_of_a_size_that_is_no_int(self, make: Any, size: Any) -> None:
         with pytest.raises(tt.ArgumentTypeError, match=rf"^{make.__name__}: size must be an int"):
-            make(*data(3), size=size)
+            make(*numbered(3), size=size)
 
     def test_of_lengths_that_differ(self, make: Any) -> None:
         with pytest.raises(tt.ShapeError, match=rf"^{make.__name__}: .*\(3, 2\) and \(4, 2\)"):
-            make(data(3)[0], data(4)[0], size=2)
+            make(numbered(3)[0], numbered(4)[0], size=2)
 
     def test_of_tensors_without_rows(self, make: Any) -> None:
         with pytest.raises(tt.ShapeError, match=rf"^{make.__name__}: .*at least 1, got .*\(0, 2\)"):
@@ -119,7 +121,7 @@ class TestRefusals:
             make(tt.zeros(()), size=2)
 
     def test_of_what_is_not_a_plain_tensor(self, make: Any) -> None:
-        x, y = data(3)
+        x, y = numbered(3)
         with pytest.raises(tt.ArgumentTypeError, match=r"argument 2 must be a tensor.*from_numpy"):
             make(x, y.numpy(), size=2)
         with pytest.raises(tt.UntracedTensorError, match="argument 1 must be a plain value"):
@@ -129,12 +131,252 @@ class TestRefusals:
 
     def test_of_a_seed_in_place_of_a_generator(self, make: Any) -> None:
         with pytest.raises(tt.ArgumentTypeError, match="rng must be a numpy Generator"):
-            make(*data(3), size=2, rng=0)
+            make(*numbered(3), size=2, rng=0)
 
 
 def test_an_exact_batch_larger_than_the_data_is_refused() -> None:
     with pytest.raises(
         tt.ArgumentValueError, match=r"^batches_exact: size must not exceed the 3 rows, got 4; .*"
     ):
-        batches_exact(*data(3), size=4)
-    assert len(batches(*data(3), size=4)) == 1
+        batches_exact(*numbered(3), size=4)
+    assert len(batches(*numbered(3), size=4)) == 1
+
+
+class Squares:
+    """A dataset that makes its items when they are asked for."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.asked: list[int] = []
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> tuple[int, str]:
+        self.asked.append(index)
+        return index * index, f"square {index}"
+
+
+def test_shuffled_items_are_all_there_once_in_an_order_that_the_generator_draws() -> None:
+    def draw(seed: int) -> list[tuple[int, str]]:
+        return list(shuffled(Squares(20), np.random.default_rng(seed)))
+
+    assert sorted(draw(0)) == [(n * n, f"square {n}") for n in range(20)]
+    assert draw(0) == draw(0)
+    assert draw(0) != draw(1)
+
+
+def test_items_in_order_come_in_order() -> None:
+    assert list(batched(range(5), 2)) == [[0, 1], [2, 3], [4]]
+    assert list(batched(range(5), 2, exact=True)) == [[0, 1], [2, 3]]
+    assert list(batched(range(4), 2)) == list(batched(range(4), 2, exact=True))
+    assert list(batched([], 2)) == list(batched([], 2, exact=True)) == []
+    assert list(batched(iter("abc"), 5)) == [["a", "b", "c"]]
+
+
+def test_a_whole_chain_makes_typed_tensors(rng: np.random.Generator) -> None:
+    dataset = [(tt.full((2,), float(n)), n) for n in range(6)]
+    seen = []
+    for rows in batched(shuffled(dataset, rng), size=4, exact=True):
+        tensors, numbers = collate(rows)
+        assert_type(numbers, list[int])
+        x = tt.stack(tensors)
+        assert x.shape == (4, 2)
+        np.testing.assert_array_equal(x.numpy()[:, 0], numbers)
+        seen += numbers
+    assert len(set(seen)) == 4
+
+
+def test_triples_are_taken_apart_too() -> None:
+    parts = assert_type(
+        collate([(1, "a", 1.5), (2, "b", 2.5)]), tuple[list[int], list[str], list[float]]
+    )
+
+    assert parts == ([1, 2], ["a", "b"], [1.5, 2.5])
+
+
+def test_rows_that_do_not_go_together_are_refused() -> None:
+    ragged: Any = [(1, 2), (1, 2, 3)]
+    lists: Any = [[1, 2]]
+
+    with pytest.raises(tt.ShapeError, match=r"^collate: .*same number of parts, got 2 and 3"):
+        collate(ragged)
+    with pytest.raises(tt.ShapeError, match=r"^collate: .*got no rows"):
+        collate(iter([]))
+    with pytest.raises(tt.ArgumentTypeError, match=r"^collate: a row must be a tuple, got list"):
+        collate(lists)
+
+
+def test_sizes_and_datasets_of_the_wrong_kind_are_refused(rng: np.random.Generator) -> None:
+    generator: Any = iter([1, 2])
+    number: Any = 3
+    seed: Any = 0
+
+    for size in (0, -1):
+        with pytest.raises(tt.ArgumentValueError, match=r"^batched: size must"):
+            batched([1], size)
+    with pytest.raises(tt.ArgumentTypeError, match=r"^batched: size must be an int"):
+        batched([1], 2.0)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(tt.ArgumentTypeError, match=r"^batched: items must be an iterable, got int"):
+        batched(number, 2)
+    with pytest.raises(tt.ArgumentTypeError, match=r"^shuffled: .*got list_iterator; make a list"):
+        shuffled(generator, rng)
+    with pytest.raises(tt.ArgumentTypeError, match=r"^shuffled: rng must be a numpy Generator"):
+        shuffled([1], seed)
+
+
+def test_every_row_is_in_one_part_beside_its_label(rng: np.random.Generator) -> None:
+    x: tt.Tensor2D[int, int] = tt.normal((20, 3), rng=rng)
+    labels = tt.arange(20)
+    (x1, labels1), (x2, labels2) = data.split(x, labels, held_out=0.25, rng=rng)
+    assert_type(labels1, tt.Tensor1D[Any, tt.NoneTape, np.int64])
+    assert_type(x2, tt.Tensor2D[Any, int])
+
+    assert (len(x1), len(x2)) == (15, 5)
+    assert sorted(labels1.tolist() + labels2.tolist()) == list(range(20))
+    assert labels1.tolist() != sorted(labels1.tolist())
+    for part, chosen in ((x1, labels1), (x2, labels2)):
+        np.testing.assert_array_equal(part.numpy(), x.numpy()[chosen.numpy()])
+
+
+def test_without_a_generator_the_last_rows_are_held_out() -> None:
+    first, last = data.split(tt.arange(4), held_out=0.5)
+
+    assert (first.tolist(), last.tolist()) == ([0, 1], [2, 3])
+
+
+def test_a_part_without_rows_and_rows_without_a_partner_are_refused() -> None:
+    five: Any = tt.zeros((5,))
+    with pytest.raises(tt.ArgumentValueError, match=r"held_out=0.1 of 4 rows leaves a part"):
+        data.split(tt.arange(4), held_out=0.1)
+    with pytest.raises(tt.ArgumentValueError, match=r"held_out must be in \(0, 1\), got 1"):
+        data.split(tt.arange(4), held_out=1)
+    with pytest.raises(tt.ShapeError, match=r"got shape \(4,\) and \(5,\)"):
+        data.split(tt.zeros((4,)), five, held_out=0.5)
+    with pytest.raises(tt.UntracedTensorError):
+        data.split(tt.zeros((4,)).trace(), held_out=0.5)  # type: ignore[arg-type]  # traced
+
+
+THREE: Literal[3] = 3
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0,)])
+def test_each_label_becomes_a_row_of_the_identity(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    labels = rng.integers(0, 5, shape)
+
+    np.testing.assert_array_equal(
+        one_hot(tt.from_numpy(np.asarray(labels)), 5).numpy(), np.eye(5)[labels]
+    )
+
+
+def test_the_type_says_the_classes_and_the_dtype() -> None:
+    labels: tt.Tensor1D[Literal[2], tt.NoneTape, np.uint8] = tt.zeros((2,), np.uint8)
+    by_default = assert_type(
+        one_hot(labels, THREE), tt.Tensor2D[Literal[2], Literal[3], tt.NoneTape, np.float32]
+    )
+    asked_for = assert_type(
+        one_hot(labels, THREE, np.float64),
+        tt.Tensor2D[Literal[2], Literal[3], tt.NoneTape, np.float64],
+    )
+
+    assert (by_default.shape, by_default.dtype.name) == ((2, 3), "float32")
+    assert (asked_for.shape, asked_for.dtype.name) == ((2, 3), "float64")
+
+
+@pytest.mark.parametrize("wrong", [3, -1])
+def test_a_label_that_is_no_class_is_refused_by_its_value(wrong: int) -> None:
+    with pytest.raises(tt.AxisError, match=rf"^one_hot: labels of 3 classes .*found {wrong}\n"):
+        one_hot(tt.from_numpy([0, wrong], dtype=np.int64), 3)
+
+
+def test_labels_that_are_not_plain_integers_are_refused() -> None:
+    floats: Any = tt.zeros((2,))
+
+    with pytest.raises(tt.DTypeError, match="one_hot: labels must be integers, got float32"):
+        one_hot(floats, 3)
+    with pytest.raises(tt.UntracedTensorError, match="one_hot: labels must be a plain value"):
+        one_hot(floats.trace(), 3)
+    with pytest.raises(tt.ArgumentTypeError, match="one_hot: labels must be a tensor"):
+        one_hot(floats.numpy(), 3)
+
+
+IMAGES = np.arange(1, 2 * 3 * 4 * 5 + 1, dtype=np.float32).reshape((2, 3, 4, 5))
+ALL: list[Callable[[Any, np.random.Generator], Any]] = [
+    lambda images, rng: data.random_flip(images, rng),
+    lambda images, rng: data.random_crop(images, 1, rng),
+    lambda images, rng: data.random_erase(images, 2, rng),
+]
+
+
+@pytest.mark.parametrize("change", ALL)
+@pytest.mark.parametrize("images", [IMAGES, IMAGES[:, 0], IMAGES.astype(np.uint8), IMAGES[:0]])
+def test_a_tensor_gives_a_tensor_and_an_array_an_array_of_the_same_kind(
+    change: Callable[[Any, np.random.Generator], Any], images: Any
+) -> None:
+    before = images.copy()
+    array = change(images, np.random.default_rng(1))
+    tensor = change(tt.from_numpy(images), np.random.default_rng(1))
+
+    assert isinstance(array, np.ndarray)
+    assert (array.shape, array.dtype) == (images.shape, images.dtype)
+    np.testing.assert_array_equal(tensor.numpy(), array)
+    assert tensor.dtype == images.dtype
+    np.testing.assert_array_equal(images, before)
+
+
+def test_an_image_is_flipped_or_it_is_not() -> None:
+    found = data.random_flip(np.repeat(IMAGES, 50, axis=0), np.random.default_rng(0))
+    originals = np.repeat(IMAGES, 50, axis=0)
+    flips = (found == originals[..., ::-1]).all(axis=(1, 2, 3))
+    stays = (found == originals).all(axis=(1, 2, 3))
+
+    assert np.logical_xor(flips, stays).all()
+    assert 30 < sum(flips) < 70
+    np.testing.assert_array_equal(data.random_flip(IMAGES, np.random.default_rng(0), p=0.0), IMAGES)
+
+
+def test_an_image_is_moved_as_a_whole_and_zeros_come_in() -> None:
+    moves = set()
+    for one in data.random_crop(np.repeat(IMAGES[:1], 200, axis=0), 1, np.random.default_rng(0)):
+        padded = np.pad(IMAGES[0], ((0, 0), (1, 1), (1, 1)))
+        (move,) = [
+            (top, left)
+            for top in range(3)
+            for left in range(3)
+            if np.array_equal(one, padded[:, top : top + 4, left : left + 5])
+        ]
+        moves.add(move)
+
+    assert len(moves) == 9
+    np.testing.assert_array_equal(data.random_crop(IMAGES, 0, np.random.default_rng(0)), IMAGES)
+
+
+def test_a_square_is_erased_in_all_channels_and_may_reach_over_an_edge() -> None:
+    sizes = set()
+    many = np.repeat(IMAGES[:1], 200, axis=0)
+    for one in data.random_erase(many, 3, np.random.default_rng(0), value=-1.0):
+        erased = one == -1.0
+        assert (erased == erased[0]).all()
+        np.testing.assert_array_equal(one[~erased], IMAGES[0][~erased])
+        rows, columns = erased[0].any(axis=1).sum(), erased[0].any(axis=0).sum()
+        assert rows * columns == erased[0].sum()
+        sizes.add((int(rows), int(columns)))
+
+    assert sizes == {(rows, columns) for rows in (2, 3) for columns in (2, 3)}
+
+
+@pytest.mark.parametrize("change", ALL)
+def test_what_are_no_images_is_refused(
+    change: Callable[[Any, np.random.Generator], Any], rng: np.random.Generator
+) -> None:
+    with pytest.raises(tt.ShapeError, match=r"got \(4, 5\); of one image write image\[None\]"):
+        change(IMAGES[0, 0], rng)
+    with pytest.raises(tt.ArgumentTypeError, match="a tensor or a numpy array, got list"):
+        change(IMAGES.tolist(), rng)
+    with pytest.raises(tt.UntracedTensorError, match="trace what comes out instead"):
+        change(tt.from_numpy(IMAGES).trace(), rng)
+    wrong: Any = 0
+    with pytest.raises(tt.ArgumentTypeError, match="rng"):
+        change(IMAGES, wrong)

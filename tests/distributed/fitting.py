@@ -24,7 +24,7 @@ from tapetensor.training import CsvLog, EarlyStopping, History, fit
 from tests.distributed.training import build_model, loss_of
 from tests.training.models import METRICS, SCHEDULE, Net, Run, numbers
 from tests.training.models import loss_of as of_training
-from tests.training.test_unused import BATCHES, Experts
+from tests.training.test_safety import BATCHES, Experts
 
 
 def classified(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +17,6 @@ from tapetensor.distributed import communicator, mpi
 from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
 from tests.arrays import foreign
-from tests.distributed.jobs import ROOT
 
 ALONE = distributed.alone()
 # For arguments that a type checker refuses.
@@ -287,16 +284,3 @@ def test_a_launcher_of_another_mpi_is_found(monkeypatch: pytest.MonkeyPatch, var
     monkeypatch.setenv(variable, "4")
     with pytest.raises(tt.DistributedError, match="world: a launcher has started 4 processes, and"):
         communicator._world.__wrapped__()
-
-
-def test_importing_the_packages_imports_no_mpi() -> None:
-    program = (
-        "import sys, tapetensor, tapetensor.distributed as d; d.alone().barrier(); "
-        "print('mpi4py' in sys.modules)"
-    )
-
-    said = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-
-    assert said.stdout == "False\n"

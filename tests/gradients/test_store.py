@@ -79,20 +79,6 @@ def test_remove_takes_the_gradient_out() -> None:
     assert list(grads) == [y.id]
 
 
-def test_iteration_gives_the_ids_and_allows_changes_on_the_way() -> None:
-    tensors = [vector(float(i)) for i in range(4)]
-    grads = tt.Gradients()
-    for tensor in tensors:
-        grads.insert(tensor, tensor)
-    ids = []
-    for unique_id in grads:
-        ids.append(unique_id)
-        grads.remove(tensors[len(ids) - 1])
-
-    assert ids == [tensor.id for tensor in tensors]
-    assert len(grads) == 0
-
-
 def test_insert_adds_on_collision() -> None:
     x = vector(0.0, 0.0)
     grads = tt.Gradients()
@@ -325,16 +311,6 @@ def test_merging_joins_declarations_and_leakiness() -> None:
 
     assert lhs.leafs == frozenset({x.id, y.id})
     assert lhs.is_leaky
-
-
-def test_a_leaky_store_that_is_carried_keeps_the_temporaries_of_every_pass() -> None:
-    x = vector(1.0)
-    first = x.trace(tt.Gradients.leaky()).exp().sum().backward()
-    second = x.trace(first).exp().sum().backward()
-
-    # x, and per pass exp(x) and the sum.
-    assert len(first) == 3
-    assert len(second) == 5
 
 
 @pytest.mark.parametrize("tensors", [tt.ones((2, 2)), 5, None, [tt.ones((1,)), "w"], [3], "ab"])

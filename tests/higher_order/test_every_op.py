@@ -1,13 +1,20 @@
-"""Every op of the table is differentiated twice."""
+"""Derivatives of derivatives of every op, loss and layer."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
+from typing import Literal as L
 
 import numpy as np
+import pytest
 
 import tapetensor as tt
+from tapetensor import losses, nn
+from tapetensor.testing import check_grad
+from tests.nn.gradients import check_layer
+from tests.nn.layer_rows import ROWS
 from tests.ops.calling import on_every, result_of, tensors_of, traced_at
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
@@ -102,3 +109,106 @@ def test_the_gradient_is_the_same_whether_it_is_recorded_or_not(
         np.testing.assert_allclose(
             gradient.detach().numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-14
         )
+
+
+_ROWS = tt.from_numpy(np.linspace(-1.3, 1.7, 12).reshape(4, 3) ** 3)
+_TARGETS = tt.from_numpy(np.linspace(1.1, -0.7, 12).reshape(4, 3))
+_PROBABILITIES = tt.from_numpy(np.linspace(0.1, 0.9, 12).reshape(4, 3))
+_SIGNS = tt.from_numpy(np.array([1, -1, 1, -1]))
+_EACH_SIGN = tt.from_numpy(np.where(np.arange(12).reshape(4, 3) % 2 == 0, 1, -1))
+_LABELS = tt.from_numpy(np.array([0, 2, 1, 1]))
+
+
+def gradient_of(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the gradient of ``sum(f(x)**2)`` as a function that can be traced."""
+    return lambda x: tt.grad(lambda x: f(x).square().sum(), x)
+
+
+LOSSES: dict[str, Callable[[Any], Any]] = {
+    "mse": lambda x: losses.mse(x, _TARGETS),
+    "rmse": lambda x: losses.rmse(x, _TARGETS),
+    "mae": lambda x: losses.mae(x, _TARGETS),
+    "huber": lambda x: losses.huber(x, _TARGETS, delta=0.6),
+    "smooth_l1": lambda x: losses.smooth_l1(x, _TARGETS, beta=0.6),
+    "quantile": lambda x: losses.quantile(x, _TARGETS, 0.9),
+    "nll": lambda x: losses.nll(x.log_softmax(), _LABELS),
+    "cross_entropy": lambda x: losses.cross_entropy(x, _LABELS),
+    "cross_entropy_with_probabilities": lambda x: losses.cross_entropy_with_probabilities(
+        x, _PROBABILITIES
+    ),
+    "kl_div": lambda x: losses.kl_div(x, _PROBABILITIES),
+    "binary_cross_entropy": lambda x: losses.binary_cross_entropy(x.sigmoid(), _PROBABILITIES),
+    "binary_cross_entropy_with_logits": lambda x: losses.binary_cross_entropy_with_logits(
+        x, _PROBABILITIES
+    ),
+    "cosine_embedding": lambda x: losses.cosine_embedding(x, _TARGETS, _SIGNS),
+    "hinge_embedding": lambda x: losses.hinge_embedding(x.square(), _EACH_SIGN, margin=0.4),
+    "soft_margin": lambda x: losses.soft_margin(x, _EACH_SIGN),
+    "margin_ranking": lambda x: losses.margin_ranking(x.exp(), _TARGETS, _EACH_SIGN, margin=0.3),
+    "multi_margin": lambda x: losses.multi_margin(x, _LABELS, margin=0.8, power=2),
+    "triplet_margin": lambda x: losses.triplet_margin(x, _TARGETS, _PROBABILITIES),
+    "gaussian_nll": lambda x: losses.gaussian_nll(x, _TARGETS, _PROBABILITIES),
+    "poisson_nll": lambda x: losses.poisson_nll(x, _PROBABILITIES, full=True),
+}
+
+
+def test_every_loss_is_in_the_table() -> None:
+    public = {name for name in dir(losses) if inspect.isfunction(getattr(losses, name))}
+    public = {name for name in public if not name.startswith("_")}
+
+    assert set(LOSSES) == public
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_second_derivative_of_a_loss_is_that_of_central_differences(
+    name: str, rng: np.random.Generator
+) -> None:
+    check_grad(gradient_of(LOSSES[name]), _ROWS, rng=rng, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ROWS, ids=lambda kind: kind.__name__)
+def test_the_second_derivatives_of_a_layer_by_input_and_parameters(
+    kind: Any, rng: np.random.Generator
+) -> None:
+    row = ROWS[kind]
+    layer = row.make(3, rng)
+    x = tt.from_numpy(rng.standard_normal(row.shape(2, 3)))
+
+    check_layer(layer, x, rng, gradient_of(lambda x: row.run(layer, x)), differences_of_plain=True)
+
+
+class Critic(nn.Module):
+    """A small network with a scalar for every row."""
+
+    hidden: nn.Linear[L[3], L[5], np.float64]
+    norm: nn.LayerNorm[L[5], np.float64]
+    out: nn.Linear[L[5], L[1], np.float64]
+
+    def forward(self, x: Any) -> Any:
+        return self.out.forward(self.norm.forward(self.hidden.forward(x)).tanh())
+
+
+def test_a_gradient_penalty_trains_every_parameter(rng: np.random.Generator) -> None:
+    model = tt.build(Critic, rng=rng)
+
+    def penalty() -> Any:
+        slope = tt.grad(lambda x: model.forward(x).sum(), _ROWS.trace())
+        return (slope.square().sum(axis=-1).sqrt() - 1.0).square().mean()
+
+    grads = penalty().backward(wrt=model)
+
+    for name, parameter in model.parameters().items():
+        if name == "out.bias":
+            # It moves the critic up and down and does not turn it.
+            assert not grads[parameter].numpy().any()
+            continue
+        direction = np.asarray(rng.standard_normal(parameter.shape))
+        before = parameter.array
+        values = []
+        for step in (1e-6, -1e-6):
+            parameter.array = before + step * direction
+            values.append(penalty().item())
+        parameter.array = before
+        expected = (values[0] - values[1]) / 2e-6
+        found = np.sum(grads[parameter].numpy() * direction)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9, err_msg=name)

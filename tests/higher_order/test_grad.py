@@ -129,17 +129,6 @@ def test_what_f_closes_over_gets_the_gradient_of_a_penalty() -> None:
         np.testing.assert_allclose(found[w].numpy()[position], expected, rtol=1e-6)
 
 
-def test_only_what_is_wanted_is_computed() -> None:
-    # By the exponent it would take the logarithm of a negative number, with a warning.
-    exponent = tt.full((3,), 3.0, np.float64)
-
-    gradient = tt.grad(lambda x: (x**exponent).sum(), _X.trace())
-
-    found = gradient.sum().backward(wrt=_X)
-    np.testing.assert_allclose(found[_X].numpy(), 6.0 * _X.numpy())
-    assert exponent not in found
-
-
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_a_tensor_that_owns_a_tape_from_outside_is_refused(is_recorded: bool) -> None:
     outside: Any = _X.trace()

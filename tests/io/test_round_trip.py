@@ -13,7 +13,6 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor2D, io, losses, nn, optim
 from tapetensor.optim import schedules
-from tapetensor.optim.group import Group
 from tapetensor.typing import B, T
 from tests.io.models import FORMATS, assert_same, net, saved, tied, write
 from tests.optim.models import Model, drawn, gradients_of, small_model
@@ -37,17 +36,6 @@ def test_numpy_itself_reads_an_npz_file(tmp_path: Path) -> None:
     state = saved(tmp_path / "net.npz")
     with np.load(tmp_path / "net.npz") as archive:
         assert_same(dict(archive), state)
-
-
-def test_a_compressed_archive_and_arrays_in_columns_are_read(tmp_path: Path) -> None:
-    state = io.state_dict(net(1))
-    by_columns: dict[str, Any] = {name: np.array(array, order="F") for name, array in state.items()}
-    np.savez_compressed(tmp_path / "net.npz", **by_columns)
-    other = net(2)
-    io.load(tmp_path / "net.npz", other)
-
-    assert_same(io.state_dict(other), state)
-    assert other.hidden.weight.numpy().flags.c_contiguous
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -200,27 +188,6 @@ def test_every_optimizer_goes_on_where_it_was(tmp_path: Path, mode: str) -> None
             for name, array in model.arrays().items():
                 np.testing.assert_array_equal(other[name].numpy(), array, err_msg=f"{name} {seed}")
             assert_same(io.state_dict(optimizer), io.state_dict(another))
-
-
-def test_what_a_step_leaves_that_is_interrupted_between_two_groups_can_be_loaded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    model = Model(single=tt.zeros((2,)), double=tt.zeros((2,), np.float64))
-    optimizer, other = optim.Adam(model), optim.Adam(model)
-
-    def step(group: Group, *args: Any) -> None:
-        if group is optimizer.groups[1]:
-            raise KeyboardInterrupt
-        whole(group, *args)
-
-    whole = Group.step
-    monkeypatch.setattr(Group, "step", step)
-    with pytest.raises(KeyboardInterrupt):
-        optimizer.step(gradients_of(model, single=np.ones(2), double=np.ones(2)))
-    state = io.state_dict(optimizer)
-    assert state["single.step"] - state["double.step"] == 1
-    io.load_state_dict(other, state)
-    assert_same(io.state_dict(other), state)
 
 
 def test_the_state_of_an_optimizer_goes_by_the_names_of_the_parameters() -> None:

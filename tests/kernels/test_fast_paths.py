@@ -150,21 +150,6 @@ def test_sides_that_are_repeated_are_chosen_bit_by_bit(shape: tuple[int, ...]) -
                 assert found.strides == wanted.strides
 
 
-def test_what_has_no_such_bits_is_left_to_numpy() -> None:
-    mask, lhs = _mask(), _side(np.float32, 3)
-    others: list[Any] = [
-        lhs.astype(np.float64), lhs[None], np.float64(0.1), lhs.astype(np.float16), np.arange(33),
-    ]  # fmt: skip
-
-    for other in others:
-        assert not can_blend(mask, lhs, other)
-        _assert_same(choose(mask, lhs, other), np.where(mask, lhs, other))
-    for number in (2.5, np.inf, np.nan):
-        _assert_same(choose(mask, np.arange(33), number), np.where(mask, np.arange(33), number))
-    assert not can_blend(mask[:2], lhs[:2], lhs[:2])
-    _assert_same(choose(mask[:2], lhs[:2], 0), np.where(mask[:2], lhs[:2], 0))
-
-
 def _array(shape: tuple[int, ...], seed: int) -> Array:
     return np.random.default_rng(seed).standard_normal(shape)
 
@@ -189,18 +174,6 @@ def test_a_layer_is_its_formula_however_its_operands_lie(sizes: tuple[int, int, 
             np.testing.assert_allclose(to_x, g @ weight, rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(to_weight, g.T @ x, rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(to_bias, g.sum(axis=0), rtol=1e-12, atol=1e-12)
-
-
-def test_a_large_product_that_is_wider_than_tall_lies_in_fortran_order() -> None:
-    weight, bias = _array((96, 64), 1), _array((96,), 2)
-
-    wide, _ = linear(_array((48, 64), 0), weight, bias)
-    tall, _ = linear(_array((128, 64), 0), weight, bias)
-    small, _ = linear(_array((8, 64), 0), weight, bias)
-
-    assert wide.flags.f_contiguous
-    assert tall.flags.c_contiguous
-    assert small.flags.c_contiguous
 
 
 def by_definition(x: Array) -> Array:

@@ -16,12 +16,9 @@ from tapetensor.kernels.numerics.extremes import largest, smallest
 from tapetensor.kernels.numerics.segments import segment_sum
 from tapetensor.kernels.numerics.sums import (
     products_over,
-    row_products,
     row_sums,
-    sum_of_rows,
     sum_over,
 )
-from tapetensor.testing import check_grad
 from tests.arrays import foreign
 
 _SHAPES = (
@@ -67,15 +64,6 @@ def test_sums_of_products_over_any_axes_are_those_of_numpy(order: tuple[int, ...
 
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-11)
-
-
-@pytest.mark.parametrize("width", [3, 40, 2000])
-def test_products_of_rows_are_those_of_numpy(width: int) -> None:
-    x, y = _array((3, 12, width)), _array((3, 12, width)) + 1
-
-    np.testing.assert_allclose(row_products(x, y), (x * y).sum(-1, keepdims=True), rtol=1e-10)
-    np.testing.assert_allclose(row_sums(y), y.sum(-1, keepdims=True), rtol=1e-10)
-    np.testing.assert_allclose(sum_of_rows(y), y.sum((0, 1)), rtol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
@@ -141,20 +129,6 @@ def test_rows_are_added_to_their_targets(
         np.testing.assert_array_equal(elsewhere.get(), sums)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("size", SIZES[4:], ids=str)
-def test_what_is_not_finite_stays_in_its_own_row(size: tuple[int, int, int], value: float) -> None:
-    length, count, width = size
-    rows = np.zeros((length, width), np.float32)
-    rows[7, 2] = value
-    expected = np.zeros((count, width), np.float32)
-    expected[7 % count, 2] = value
-
-    sums = segment_sum(rows, np.arange(length) % count, count)
-
-    np.testing.assert_array_equal(sums, expected)
-
-
 def _added_at(shape: tuple[int, ...], index: Any, g: Array) -> Array:
     total = np.zeros(shape)
     np.add.at(total, index, g)
@@ -195,23 +169,6 @@ def test_cotangents_return_to_where_they_were_read(kind: Any, rng: np.random.Gen
         assert pullback is not None
         index = (*[slice(None)] * axis, one)
         np.testing.assert_allclose(pullback(g), _added_at(array.shape, index, g), atol=1e-12)
-
-
-def test_many_positions_are_compiled_and_differentiated_twice(rng: np.random.Generator) -> None:
-    x = tt.from_numpy(rng.standard_normal((6, 5)), (6, 5))
-    rows, columns = (tt.from_numpy(rng.integers(0, 5, 600), (600,)) for _ in range(2))
-
-    def loss(x: Any) -> Any:
-        return (x[rows, columns].square() * x.take(rows)[:, 1]).sum()
-
-    def step(x: Any) -> Any:
-        return loss(x.trace()).backward()[x]
-
-    expected = step(x).numpy()
-    compiled: Any = tt.compile(step)
-    for _ in range(2):
-        np.testing.assert_allclose(compiled(x).numpy(), expected, rtol=1e-12)
-    check_grad(lambda x: tt.grad(loss, x).square().sum(), x, rng=rng)
 
 
 _COUNT = 1_000_000

@@ -121,17 +121,6 @@ def test_the_report_says_in_one_line_how_to_get_the_rest() -> None:
     )
 
 
-def test_the_report_leaves_out_the_setting_where_a_kernel_is_asked_for_which_it_leaves_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(KERNEL_VARIABLE, "Haswell")
-    text = doctor.report(ZEN4, OPENBLAS, 200.0, {"Haswell": 200.0, "SkylakeX": 400.0})
-
-    assert text.splitlines()[-1] == (
-        "advice     export OPENBLAS_CORETYPE=SkylakeX  # 2.0 times the speed"
-    )
-
-
 @pytest.mark.parametrize("rounds", ["0", "-1", "one"])
 def test_the_doctor_measures_at_least_once(rounds: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

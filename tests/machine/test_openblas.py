@@ -1,12 +1,21 @@
-"""numpy's BLAS leaves its threads to those who multiply on their own, and has them back."""
+"""Threads of the BLAS, memory of the allocator, and machines that have neither."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tapetensor.machine import openblas
+import tapetensor as tt
+from tapetensor import extras
+from tapetensor.io import atomic
+from tapetensor.kernels.numerics import threads
+from tapetensor.machine import doctor, memory, openblas
 
 
 class Blas:
@@ -30,16 +39,6 @@ def test_it_runs_on_one_thread_as_long_as_it_is_held(blas: Blas) -> None:
     with openblas.held_to_one_thread():
         assert (blas.threads, openblas.threads()) == (1, 4)
     assert (blas.threads, openblas.threads()) == (4, 4)
-
-
-def test_the_last_of_overlapping_blocks_gives_the_threads_back(blas: Blas) -> None:
-    first, second = openblas.held_to_one_thread(), openblas.held_to_one_thread()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert blas.threads == 1
-    second.__exit__(None, None, None)
-    assert blas.threads == 4
 
 
 def test_an_error_gives_the_threads_back(blas: Blas) -> None:
@@ -68,3 +67,112 @@ def test_a_blas_that_says_nothing_counts_as_one_thread(monkeypatch: pytest.Monke
     assert openblas.threads() == 1
     with openblas.held_to_one_thread():
         assert openblas.threads() == 1
+
+
+PASSES = """
+import resource
+import numpy as np
+import tapetensor
+def run():
+    tape = [np.ones((512, 512), np.float32) for _ in range(40)]
+run()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    run()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def faults(**environment: str) -> int:
+    """Return the page faults of five passes that hold 40 MB each."""
+    everything = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    everything = {**everything, memory.SETTING: "", **environment}
+    command = [sys.executable, "-c", PASSES]
+    output = subprocess.run(command, env=everything, capture_output=True, text=True, check=True)
+    return int(output.stdout)
+
+
+@pytest.mark.skipif(not memory._is_glibc(), reason="the allocator is not glibc's")
+def test_the_next_pass_finds_the_memory_of_the_one_before() -> None:
+    kept, given_back = faults(), faults(**{memory.SETTING: "system"})
+
+    assert kept < 1000 < given_back
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("MALLOC_TRIM_THRESHOLD_", "1000000"),
+        ("MALLOC_ARENA_MAX", "1"),
+        ("GLIBC_TUNABLES", "glibc.rtld.nns=4:glibc.malloc.trim_threshold=1000000"),
+    ],
+)
+def test_settings_of_the_allocator_are_left_alone(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(memory.SETTING, raising=False)
+    monkeypatch.setenv(variable, value)
+
+    assert not memory.keep_freed_memory()
+
+
+def test_the_user_may_leave_it_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.SETTING, "system")
+
+    assert not memory.keep_freed_memory()
+
+
+def test_another_allocator_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(memory.SETTING, raising=False)
+    monkeypatch.setattr(memory, "_is_glibc", lambda: False)
+
+    assert not memory.keep_freed_memory()
+
+
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("can't start new thread")
+
+
+def _write(path: Path) -> None:
+    path.write_text("all")
+
+
+def test_what_would_run_together_runs_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "IN_WEBASSEMBLY", True)
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", _refuse)
+    done: list[int] = []
+    threads.run_together((done.append, 1), (done.append, 2))
+
+    assert done == [1, 2]
+    assert threads.count() == 1
+
+
+def test_the_doctor_measures_in_its_own_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "IN_WEBASSEMBLY", True)
+    monkeypatch.setattr("subprocess.run", _refuse)
+
+    assert "(the only one " in doctor.examination(seconds=0.001)
+
+
+def test_a_file_is_written_where_a_folder_cannot_be_flushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic, "IN_WEBASSEMBLY", True)
+    monkeypatch.setattr(
+        atomic, "_flush", lambda path, access: None if path.is_file() else _refuse()
+    )
+    atomic.write_atomically(tmp_path / "file", _write)
+
+    assert (tmp_path / "file").read_text() == "all"
+
+
+def test_an_extra_that_is_not_there_for_webassembly_is_not_asked_to_be_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(extras, "IN_WEBASSEMBLY", True)
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+
+    with pytest.raises(tt.MissingDependencyError, match="mpi4py: there is none for WebAssembly"):
+        extras.import_extra("mpi4py.MPI", "many ranks", "mpi")
+    with pytest.raises(tt.MissingDependencyError, match="pip install"):
+        extras.import_extra("no_such_package", "others", "others")

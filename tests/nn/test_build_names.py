@@ -34,15 +34,6 @@ class Late(nn.Module):
     linear: nn.Linear[Width, L[2]]
 
 
-class Base(nn.Module, Generic[N]):
-    linear: nn.Linear[N, L[4]]
-    eps: float = 0.5
-
-
-class Sized(Base[L[3]]):
-    norm: nn.LayerNorm[L[4]]
-
-
 def test_a_class_can_be_defined_below_its_use(rng: np.random.Generator) -> None:
     model = tt.build(Early, rng=rng)
 
@@ -70,19 +61,6 @@ def test_a_class_inside_a_function_sees_the_names_there(rng: np.random.Generator
     assert part.linear.weight.shape == (5, 5)
     with pytest.raises(tt.ShapeError, match=r"part.linear.weight has shape \(5, 4\)"):
         setattr(whole, "part", tt.build(Part[L[4]], rng=rng))  # noqa: B010  # wrong on purpose
-
-
-def test_a_base_is_built_with_the_arguments_it_is_given(rng: np.random.Generator) -> None:
-    sized = tt.build(Sized, rng=rng)
-
-    assert list(sized.parameters()) == [
-        "linear.weight",
-        "linear.bias",
-        "norm.weight",
-        "norm.bias",
-    ]
-    assert sized.linear.weight.shape == (4, 3)
-    assert sized.eps == 0.5
 
 
 def test_a_subclass_may_declare_a_field_anew(rng: np.random.Generator) -> None:

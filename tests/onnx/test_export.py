@@ -13,7 +13,11 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn, onnx
 from tapetensor.kernels.numerics import columns, tiles
+from tests.onnx import running
 from tests.onnx.running import assert_same, exported
+from tests.ops.calling import tensors_of
+from tests.ops.samples import CASES
+from tests.test_pages import DOCS, SNIPPET
 
 
 def linear(seed: int = 0) -> nn.Linear[Any, Any]:
@@ -218,3 +222,66 @@ def test_what_goes_by_tiles_and_blocks_elsewhere_is_written_as_a_whole(
     x: Any = tt.normal((2, 3, 6, 5), rng=rng)
     session = exported(tmp_path / "m.onnx", seen, x)
     assert_same(session.run(x), seen(x))
+
+
+def test_every_snippet_says_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert running.runtime
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    snippets = SNIPPET.findall((DOCS / "export.md").read_text())
+    assert len(snippets) == 3
+    for program, said in snippets:
+        try:
+            exec(compile(program, "docs/export.md", "exec"), names)
+        except Exception as error:
+            print(f"{type(error).__name__}: {error}")
+        assert capsys.readouterr().out == said
+
+
+# What has no form in ONNX, by the name of the op.
+EVERY_OP_REFUSED = {
+    "atan2": "np.arctan2",
+    "cholesky": "np.linalg.cholesky",
+    "eigh": "np.linalg.eigh",
+    "getitem": "read_index",
+    "inv": "np.linalg.inv",
+    "lstm": "before the last step has no form",
+    "pinv": "np.linalg.pinv",
+    "put_along_axis": ".at has no form",
+    "qr": "np.linalg.qr",
+    "slogdet": "np.linalg.slogdet",
+    "solve": "np.linalg.solve",
+    "svd": "np.linalg.svd",
+}
+
+
+def test_every_op_is_exported_or_refused_by_name(tmp_path: Path) -> None:
+    refused: dict[str, set[str]] = {}
+    for case in CASES:
+        inputs = [
+            one.astype(np.float32)
+            if isinstance(one, tt.Tensor) and one.dtype == np.float64
+            else one
+            for one in tensors_of(case.sample)
+        ]
+        call, options = case.op.call, case.sample.options
+        try:
+            session = exported(
+                tmp_path / "op.onnx",
+                lambda *args, call=call, options=options: call(*args, **options),
+                *inputs,
+                open_batch=False,
+            )
+        except tt.TraceError as error:
+            refused.setdefault(case.name.rpartition("-")[0], set()).add(str(error))
+            continue
+        given = [one for one in inputs if isinstance(one, tt.Tensor | np.ndarray)]
+        assert_same(session.run(*given), call(*inputs, **options))
+
+    assert refused.keys() == EVERY_OP_REFUSED.keys()
+    for name, told in refused.items():
+        assert all(
+            EVERY_OP_REFUSED[name] in one or "depends on the values" in one for one in told
+        ), told

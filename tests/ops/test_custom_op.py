@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.testing import check_grad
+from tapetensor.tensor.apply import apply
+from tapetensor.testing import GradientMismatchError, check_grad
 from tapetensor.typing import Array, Pullbacks
 from tests.ops.custom_rows import softsign_kernel
 
@@ -136,3 +137,116 @@ def test_pullbacks_may_fill_one_buffer_at_every_use_and_in_every_pass() -> None:
 
     assert first[x].numpy().tolist() == [12.0, 14.0]
     assert second[x].numpy().tolist() == [10.0, 10.0]
+
+
+_MATRIX = tt.from_numpy(np.array([[0.3, -1.2, 0.7], [2.0, 0.1, -0.4]]))
+_Y = tt.from_numpy(np.array([1.5, -0.5, 0.9]))
+
+
+def _halved(x: Array) -> tuple[Array, Pullbacks]:
+    return np.exp(x), (lambda g: 0.5 * g * np.exp(x),)
+
+
+def _right_factor_forgotten(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    return lhs * rhs, (lambda g: g * rhs, np.zeros_like)
+
+
+@pytest.mark.parametrize(
+    ("f", "inputs"),
+    [
+        (lambda x: x.exp(), (_MATRIX,)),
+        (lambda x: x.sum(), (_MATRIX,)),
+        (lambda x, y: (x * y).tanh().mean(axis=0), (_MATRIX, _Y)),
+        (lambda x, y: x * x + y, (_MATRIX, _Y)),
+        (lambda x, y: x @ y, (_MATRIX, _Y)),
+        # Twice the same tensor: two inputs all the same.
+        (lambda x, y: x / (y * y + 1.0), (_MATRIX, _MATRIX)),
+        (lambda x: x * 2.0, (tt.from_numpy(np.zeros((0, 3))),)),
+        (lambda x: x, (_MATRIX,)),
+    ],
+)
+def test_right_pullbacks_are_accepted(f: Any, inputs: tuple[Any, ...]) -> None:
+    check_grad(f, *inputs, rng=np.random.default_rng(3))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wrong_factor_is_found_and_the_op_is_named(seed: int) -> None:
+    def wrong_exp(x: Any) -> Any:
+        return apply(_halved, (x,)) * 3.0
+
+    message = r"wrong_exp by input 0(.|\n)*_halved, multiply\n(.|\n)*shape \(2, 3\): \[\[ 0.3"
+    with pytest.raises(GradientMismatchError, match=message) as raised:
+        check_grad(wrong_exp, _MATRIX, rng=np.random.default_rng(seed))
+
+    assert isinstance(raised.value, AssertionError)
+    assert isinstance(raised.value, tt.TapeTensorError)
+
+
+def test_the_input_whose_pullback_is_wrong_is_named() -> None:
+    with pytest.raises(GradientMismatchError, match="by input 1 is wrong"):
+        check_grad(
+            lambda x, y: apply(_right_factor_forgotten, (x, y)),
+            _Y,
+            _Y,
+            rng=np.random.default_rng(0),
+        )
+
+
+def test_a_function_that_hides_an_operand_from_the_tape_is_found() -> None:
+    with pytest.raises(GradientMismatchError):
+        check_grad(lambda x: x * x.detach(), _MATRIX, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((None, _MATRIX), {}, tt.ArgumentTypeError, "f must be a function, got NoneType"),
+        ((lambda x: x,), {}, tt.ArgumentValueError, "at least one input"),
+        ((lambda x: x, np.ones(2)), {}, tt.ArgumentTypeError, "input 0 must be a tensor"),
+        ((lambda x: x, _MATRIX, 2.0), {}, tt.ArgumentTypeError, "input 1 must be a tensor"),
+        ((lambda x: x, tt.ones((2,))), {}, tt.DTypeError, "input 0 has dtype float32"),
+        ((lambda x: x, tt.arange(2)), {}, tt.DTypeError, "int64"),
+        (
+            (lambda x: x, _MATRIX.trace()),
+            {},
+            tt.UntracedTensorError,
+            "input 0 must be a plain value",
+        ),
+        (
+            (lambda x: x.detach().numpy(), _MATRIX),
+            {},
+            tt.ArgumentTypeError,
+            "the result of f",
+        ),
+        (
+            (lambda x: x.astype(np.float32), _MATRIX),
+            {},
+            tt.DTypeError,
+            "the result of f has dtype",
+        ),
+        (
+            (lambda x: x.detach(), _MATRIX),
+            {},
+            tt.UntracedTensorError,
+            "the result of f owns no tape",
+        ),
+        ((lambda x: x, _MATRIX), {"eps": 0.0}, tt.ArgumentValueError, "eps must be > 0"),
+        ((lambda x: x, _MATRIX), {"eps": np.nan}, tt.ArgumentValueError, "eps"),
+        ((lambda x: x, _MATRIX), {"rtol": -1.0}, tt.ArgumentValueError, "rtol"),
+        ((lambda x: x, _MATRIX), {"atol": np.inf}, tt.ArgumentValueError, "atol"),
+        ((lambda x: x, _MATRIX), {"atol": "0"}, tt.ArgumentTypeError, "got '0'"),
+        (
+            (lambda x: x, _MATRIX),
+            {"rng": 0},
+            tt.ArgumentTypeError,
+            "rng must be a numpy Generator",
+        ),
+    ],
+)
+def test_what_cannot_be_checked_is_refused(
+    arguments: tuple[Any, ...], options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as raised:
+        check_grad(*arguments, **{"rng": np.random.default_rng(0), **options})
+
+    assert str(raised.value).startswith("check_grad: ")

@@ -1,4 +1,4 @@
-"""Special functions against the standard library's."""
+"""Special functions, scans and attention, at the ends of what numbers can hold."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import losses
+from tapetensor.arrays.array import Array
+from tapetensor.kernels import scan
+from tapetensor.kernels.numerics import recurrence
 from tapetensor.kernels.numerics.special import erf, normal_cdf_of_single
 
 
@@ -71,3 +74,127 @@ def test_logaddexp_of_large_numbers_shares_the_gradient_between_them(large: floa
     np.testing.assert_array_equal(grads[y].numpy(), [0.5, 0.5])
     of_number = x.trace().logaddexp(float(x.numpy()[0])).sum().backward()[x]
     np.testing.assert_array_equal(of_number.numpy(), [0.5, 0.5])
+
+
+CHANNELS = 2
+# With float64 rows of one sequence of two channels.
+BLOCK = recurrence._BLOCK_BYTES // (CHANNELS * 8)
+
+
+def by_steps(x: Array, a: Array, b: Array, g: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the states and the three gradients, one step at a time, from the definition."""
+    h, adjoint = np.zeros_like(x), np.zeros_like(x)
+    for t in range(len(x)):
+        h[t] = b[t] * x[t] + (a[t] * h[t - 1] if t else 0.0)
+    for t in reversed(range(len(x))):
+        adjoint[t] = g[t] + (a[t + 1] * adjoint[t + 1] if t + 1 < len(x) else 0.0)
+    before = np.concatenate([np.zeros((1, x.shape[1])), h[:-1]])
+    return h, b * adjoint, adjoint * before, adjoint * x
+
+
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 66, 129, 200])
+def test_every_length_around_that_of_a_block(
+    length: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recurrence, "_BLOCK_BYTES", 64 * CHANNELS * 8)
+    x, b, g = (rng.standard_normal((length, CHANNELS)) for _ in range(3))
+    a = rng.uniform(-1.0, 1.0, (length, CHANNELS))
+
+    h, pullbacks = scan.ssm_scan(x, a, b)
+    found = [pullback(g) for pullback in pullbacks if pullback is not None]
+
+    for value, wanted in zip([h, *found], by_steps(x, a, b, g), strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+def test_a_sequence_longer_than_a_block_of_the_real_size(rng: np.random.Generator) -> None:
+    x, b, g = (rng.standard_normal((BLOCK + 2, CHANNELS)) for _ in range(3))
+    a = rng.uniform(0.0, 1.0, (BLOCK + 2, CHANNELS))
+
+    h, pullbacks = scan.ssm_scan(x, a, b)
+    found = [pullback(g) for pullback in pullbacks if pullback is not None]
+
+    for value, wanted in zip([h, *found], by_steps(x, a, b, g), strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+def test_the_pullbacks_share_one_backward_scan_but_not_between_cotangents(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[int] = []
+    run = recurrence.run_recurrence
+    x, a, b, g, other = (rng.standard_normal((5, CHANNELS)) for _ in range(5))
+    _, pullbacks = scan.ssm_scan(x, a, b)
+
+    def counted(out: Array, values: Array, decay: Array) -> None:
+        runs.append(len(values))
+        run(out, values, decay)
+
+    monkeypatch.setattr(recurrence, "run_recurrence", counted)
+    for cotangent in (g, other, g):
+        before = len(runs)
+        found = [pullback(cotangent) for pullback in pullbacks if pullback is not None]
+
+        assert len(runs) == before + 1
+        for value, wanted in zip(found, by_steps(x, a, b, cotangent)[1:], strict=True):
+            np.testing.assert_array_equal(value, wanted)
+
+
+def _plain(query: Any, key: Any, value: Any, mask: Any) -> Any:
+    scores = query @ key.transpose() * (1.0 / np.sqrt(query.shape[-1]))
+    if mask is not None:
+        scores = tt.where(mask, scores, -1e9)
+    return scores.softmax() @ value
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("causal", [False, True])
+def test_values_and_gradients_are_those_of_the_plain_form(
+    dtype: Any, causal: bool, rng: np.random.Generator
+) -> None:
+    shape = (3, 2, 16, 8)
+    query, key, value = (tt.normal(shape, dtype, rng=rng) for _ in range(3))
+    cotangent = tt.normal(shape, dtype, rng=rng)
+    mask = tt.from_numpy(np.tri(16, dtype=np.bool_)) if causal else None
+
+    fused = tt.scaled_dot_product_attention(query.trace(), key.trace(), value, causal=causal)
+    plain = _plain(query.trace(), key.trace(), value, mask)
+
+    tolerance = 1e-5 if dtype is np.float32 else 1e-13
+    np.testing.assert_allclose(
+        fused.detach().numpy(), plain.detach().numpy(), rtol=tolerance, atol=tolerance
+    )
+    found, wanted = fused.backward(cotangent), plain.backward(cotangent)
+    for tensor in (query, key, value):
+        assert found[tensor].dtype == dtype
+        np.testing.assert_allclose(
+            found[tensor].numpy(), wanted[tensor].numpy(), rtol=tolerance, atol=tolerance
+        )
+
+
+@pytest.mark.parametrize("size", [1e3, 1e18])
+def test_large_scores_stay_finite(size: float) -> None:
+    # Warnings are errors here, so an overflow on the way would fail the test.
+    query = tt.full((2, 4), size)
+    key = tt.from_numpy(np.eye(3, 4, dtype=np.float32) * np.float32(size))
+    value = tt.from_numpy(np.arange(6.0, dtype=np.float32).reshape(3, 2))
+
+    output = tt.scaled_dot_product_attention(query.trace(), key.trace(), value.trace())
+
+    np.testing.assert_allclose(output.detach().numpy(), [[2.0, 3.0]] * 2)
+    grads = output.sum().backward()
+    assert all(np.isfinite(grads[one].numpy()).all() for one in (query, key, value))
+
+
+def test_a_query_that_sees_no_key_gives_zeros_and_passes_no_gradient(
+    rng: np.random.Generator,
+) -> None:
+    query, key, value = (tt.normal((2, 3), rng=rng) for _ in range(3))
+    mask = tt.from_numpy(np.array([[True, True], [False, False]]))
+
+    output = tt.scaled_dot_product_attention(query.trace(), key, value, mask=mask)
+
+    assert output.detach().numpy()[1].tolist() == [0.0, 0.0, 0.0]
+    gradient = output.sum().backward()[query].numpy()
+    assert gradient[1].tolist() == [0.0, 0.0, 0.0]
+    assert gradient[0].any()

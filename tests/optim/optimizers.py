@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,119 +13,65 @@ from tests.optim.models import Array, Model
 from tests.optim.textbook import TextbookAdagrad, TextbookAdam, TextbookRmsprop, TextbookSgd
 
 Make = Callable[[Model], Optimizer]
+# What the textbook calls otherwise.
+OPTIONS = {
+    "decoupled_weight_decay": "decoupled",
+    "initial_accumulator_value": "square",
+    "initial_square": "square",
+    "eps_inside_root": "eps_inside",
+}
+
+
+def _both(make: Any, textbook: Any, **options: Any) -> tuple[Make, Callable[[], Any]]:
+    """Return an optimizer and the textbook's with the same options."""
+    theirs = {OPTIONS.get(name, name): value for name, value in options.items()}
+    return partial(make, **options), partial(textbook, **theirs)
+
+
+_sgd = partial(_both, Sgd, TextbookSgd)
+_adam = partial(_both, Adam, TextbookAdam)
+_adamw = partial(_both, AdamW, partial(TextbookAdam, weight_decay=1e-2, decoupled=True))
+_adagrad = partial(_both, Adagrad, TextbookAdagrad)
+_rmsprop = partial(_both, RMSprop, TextbookRmsprop)
+_NESTEROV: dict[str, Any] = {"lr": 0.1, "momentum": 0.8, "nesterov": True}
+_DECOUPLED: dict[str, Any] = {"weight_decay": 0.3, "decoupled_weight_decay": True}
 
 BY_TEXTBOOK: dict[str, tuple[Make, Callable[[], Any]]] = {
-    "sgd": (Sgd, TextbookSgd),
-    "sgd with decay": (
-        lambda m: Sgd(m, lr=0.1, weight_decay=0.3),
-        lambda: TextbookSgd(lr=0.1, weight_decay=0.3),
+    "sgd": _sgd(),
+    "sgd with decay": _sgd(lr=0.1, weight_decay=0.3),
+    "sgd with momentum": _sgd(lr=0.1, momentum=0.8),
+    "sgd with momentum and decay": _sgd(lr=0.1, momentum=0.8, weight_decay=0.3),
+    "sgd, nesterov": _sgd(**_NESTEROV),
+    "sgd, nesterov, with decay": _sgd(**_NESTEROV, weight_decay=0.3),
+    "sgd, decoupled decay": _sgd(lr=0.1, **_DECOUPLED),
+    "sgd, nesterov, decoupled decay": _sgd(**_NESTEROV, **_DECOUPLED),
+    "sgd with dampening": _sgd(lr=0.1, momentum=0.8, weight_decay=0.3, dampening=0.4),
+    "adam": _adam(),
+    "adam, other betas": _adam(lr=0.1, betas=(0.5, 0.7), eps=1e-3),
+    "adam without memory": _adam(betas=(0.0, 0.0)),
+    "adam, coupled decay": _adam(lr=0.1, weight_decay=0.3),
+    "adam, amsgrad": _adam(lr=0.1, betas=(0.5, 0.4), weight_decay=0.3, amsgrad=True),
+    "adamw": _adamw(),
+    "adamw, strong decay": _adamw(lr=0.1, weight_decay=0.3),
+    "adamw, amsgrad": _adamw(lr=0.1, betas=(0.5, 0.4), amsgrad=True),
+    "adagrad": _adagrad(),
+    "adagrad with both decays": _adagrad(lr=0.1, lr_decay=0.2, weight_decay=0.3),
+    "adagrad, decoupled decay, from ones": _adagrad(
+        lr_decay=0.2, initial_accumulator_value=1.0, **_DECOUPLED
     ),
-    "sgd with momentum": (
-        lambda m: Sgd(m, lr=0.1, momentum=0.8),
-        lambda: TextbookSgd(lr=0.1, momentum=0.8),
+    "rmsprop": _rmsprop(),
+    "rmsprop with momentum and decay": _rmsprop(
+        alpha=0.7, eps=1e-3, momentum=0.8, weight_decay=0.3
     ),
-    "sgd with momentum and decay": (
-        lambda m: Sgd(m, lr=0.1, momentum=0.8, weight_decay=0.3),
-        lambda: TextbookSgd(lr=0.1, momentum=0.8, weight_decay=0.3),
-    ),
-    "sgd, nesterov": (
-        lambda m: Sgd(m, lr=0.1, momentum=0.8, nesterov=True),
-        lambda: TextbookSgd(lr=0.1, momentum=0.8, nesterov=True),
-    ),
-    "sgd, nesterov, with decay": (
-        lambda m: Sgd(m, lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3),
-        lambda: TextbookSgd(lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3),
-    ),
-    "sgd, decoupled decay": (
-        lambda m: Sgd(m, lr=0.1, weight_decay=0.3, decoupled_weight_decay=True),
-        lambda: TextbookSgd(lr=0.1, weight_decay=0.3, decoupled=True),
-    ),
-    "sgd, nesterov, decoupled decay": (
-        lambda m: Sgd(
-            m, lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3, decoupled_weight_decay=True
-        ),
-        lambda: TextbookSgd(lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3, decoupled=True),
-    ),
-    "adam": (Adam, TextbookAdam),
-    "adam, other betas": (
-        lambda m: Adam(m, lr=0.1, betas=(0.5, 0.7), eps=1e-3),
-        lambda: TextbookAdam(lr=0.1, betas=(0.5, 0.7), eps=1e-3),
-    ),
-    "adam without memory": (
-        lambda m: Adam(m, betas=(0.0, 0.0)),
-        lambda: TextbookAdam(betas=(0.0, 0.0)),
-    ),
-    "adam, coupled decay": (
-        lambda m: Adam(m, lr=0.1, weight_decay=0.3),
-        lambda: TextbookAdam(lr=0.1, weight_decay=0.3),
-    ),
-    "adamw": (AdamW, lambda: TextbookAdam(weight_decay=1e-2, decoupled=True)),
-    "adamw, strong decay": (
-        lambda m: AdamW(m, lr=0.1, weight_decay=0.3),
-        lambda: TextbookAdam(lr=0.1, weight_decay=0.3, decoupled=True),
-    ),
-    "sgd with dampening": (
-        lambda m: Sgd(m, lr=0.1, momentum=0.8, weight_decay=0.3, dampening=0.4),
-        lambda: TextbookSgd(lr=0.1, momentum=0.8, weight_decay=0.3, dampening=0.4),
-    ),
-    "adam, amsgrad": (
-        lambda m: Adam(m, lr=0.1, betas=(0.5, 0.4), weight_decay=0.3, amsgrad=True),
-        lambda: TextbookAdam(lr=0.1, betas=(0.5, 0.4), weight_decay=0.3, amsgrad=True),
-    ),
-    "adamw, amsgrad": (
-        lambda m: AdamW(m, lr=0.1, betas=(0.5, 0.4), amsgrad=True),
-        lambda: TextbookAdam(
-            lr=0.1, betas=(0.5, 0.4), weight_decay=1e-2, decoupled=True, amsgrad=True
-        ),
-    ),
-    "adagrad": (Adagrad, TextbookAdagrad),
-    "adagrad with both decays": (
-        lambda m: Adagrad(m, lr=0.1, lr_decay=0.2, weight_decay=0.3),
-        lambda: TextbookAdagrad(lr=0.1, lr_decay=0.2, weight_decay=0.3),
-    ),
-    "adagrad, decoupled decay, from ones": (
-        lambda m: Adagrad(
-            m,
-            lr_decay=0.2,
-            weight_decay=0.3,
-            initial_accumulator_value=1.0,
-            decoupled_weight_decay=True,
-        ),
-        lambda: TextbookAdagrad(lr_decay=0.2, weight_decay=0.3, decoupled=True, square=1.0),
-    ),
-    "rmsprop": (RMSprop, TextbookRmsprop),
-    "rmsprop with momentum and decay": (
-        lambda m: RMSprop(m, alpha=0.7, eps=1e-3, momentum=0.8, weight_decay=0.3),
-        lambda: TextbookRmsprop(alpha=0.7, eps=1e-3, momentum=0.8, weight_decay=0.3),
-    ),
-    "rmsprop, centered": (
-        lambda m: RMSprop(m, alpha=0.9, eps=1e-3, centered=True),
-        lambda: TextbookRmsprop(alpha=0.9, eps=1e-3, centered=True),
-    ),
-    "rmsprop, decoupled decay": (
-        lambda m: RMSprop(m, weight_decay=0.3, decoupled_weight_decay=True),
-        lambda: TextbookRmsprop(weight_decay=0.3, decoupled=True),
-    ),
-    "rmsprop as dfdx's, all at once": (
-        lambda m: RMSprop(
-            m,
-            alpha=0.9,
-            momentum=0.8,
-            centered=True,
-            weight_decay=0.3,
-            decoupled_weight_decay=True,
-            initial_square=1.0,
-            eps_inside_root=True,
-        ),
-        lambda: TextbookRmsprop(
-            alpha=0.9,
-            momentum=0.8,
-            centered=True,
-            weight_decay=0.3,
-            decoupled=True,
-            eps_inside=True,
-            square=1.0,
-        ),
+    "rmsprop, centered": _rmsprop(alpha=0.9, eps=1e-3, centered=True),
+    "rmsprop, decoupled decay": _rmsprop(**_DECOUPLED),
+    "rmsprop as dfdx's, all at once": _rmsprop(
+        alpha=0.9,
+        momentum=0.8,
+        centered=True,
+        initial_square=1.0,
+        eps_inside_root=True,
+        **_DECOUPLED,
     ),
 }
 

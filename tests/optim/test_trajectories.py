@@ -77,18 +77,6 @@ def test_large_parameters_go_block_by_block_to_the_same_values(
     np.testing.assert_array_equal(large["p"].numpy().reshape(-1), together)
 
 
-def test_a_gradient_may_lie_in_memory_as_it_likes(rng: np.random.Generator) -> None:
-    values: Array = rng.standard_normal((200, 300))
-    gradient: Array = rng.standard_normal((300, 200)).T
-    model, twin = Model(p=tt.from_numpy(values)), Model(p=tt.from_numpy(values))
-    for one, array in ((model, gradient), (twin, np.ascontiguousarray(gradient))):
-        grads = tt.Gradients()
-        grads.accumulate({one["p"].id: array})
-        AdamW(one).step(grads)
-
-    np.testing.assert_array_equal(model["p"].numpy(), twin["p"].numpy())
-
-
 def test_the_learning_rate_can_be_set_between_steps() -> None:
     model = Model(p=tt.zeros((1,)))
     optimizer = Sgd(model, lr=1.0)

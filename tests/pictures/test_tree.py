@@ -1,14 +1,16 @@
-"""The text of a graph: chains without indent, everything once, plain characters where needed."""
+"""A graph of ops as text, and as boxes on a page."""
 
 from __future__ import annotations
 
 import io
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from tapetensor.pictures import Graph, Op, Place, tree
+from tapetensor.pictures.layout import HEIGHT, WIDTH, Layout, layout
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -67,3 +69,46 @@ def test_a_terminal_without_unicode_gets_plain_characters(
     shown = terminal.buffer.getvalue().decode(encoding)
     assert shown.splitlines()[-1].startswith(stroke)
     assert ("gr\\xf6\\xdfe" in shown) == (encoding == "ascii")
+
+
+def random_ops(seed: int, count: int) -> list[Op]:
+    """Return ops of which each reads up to three of those before."""
+    rng = np.random.default_rng(seed)
+    ops = [Op(0, "x", is_input=True)]
+    for key in range(1, count):
+        operands = rng.integers(max(0, key - 12), key, size=rng.integers(0, 4))
+        ops.append(Op(key, "op", tuple(operands.tolist()), is_input=operands.size == 0))
+    return ops
+
+
+def layers(placed: Layout) -> list[list[float]]:
+    """Return the sorted x of each layer."""
+    heights = sorted({y for _, y in placed.centers.values()})
+    return [sorted([x for x, at in placed.centers.values() if at == y]) for y in heights]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_two_boxes_overlap_and_all_are_inside(seed: int) -> None:
+    placed = layout(random_ops(seed, 80))
+
+    for layer in layers(placed):
+        assert all(right - left >= WIDTH for left, right in pairwise(layer))
+    assert min(x for x, _ in placed.centers.values()) >= WIDTH / 2
+    assert max(x for x, _ in placed.centers.values()) <= placed.width - WIDTH / 2
+    assert max(y for _, y in placed.centers.values()) == placed.height - HEIGHT / 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_op_is_below_its_operands_and_every_edge_joins_its_two(seed: int) -> None:
+    ops = random_ops(seed, 80)
+    placed = layout(ops)
+
+    for op in ops:
+        for operand in op.operands:
+            assert placed.centers[operand][1] < placed.centers[op.key][1]
+    assert {(edge.source, edge.target) for edge in placed.edges} == {
+        (operand, op.key) for op in ops for operand in op.operands
+    }
+    for edge in placed.edges:
+        ends = placed.centers[edge.source], placed.centers[edge.target]
+        assert (edge.points[0], edge.points[-1]) == ends

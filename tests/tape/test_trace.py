@@ -87,19 +87,6 @@ def test_a_carried_store_is_read_when_backward_runs() -> None:
     assert loss.backward()[x].numpy().tolist() == [3.0]
 
 
-def test_every_handle_of_a_tape_carries_its_gradients() -> None:
-    x = vector(1.0)
-    carried = tt.Gradients()
-    carried.insert(x, vector(10.0))
-    first = x.trace(carried)
-    second = first.with_empty_tape()
-    value, tape = first.split_tape()
-
-    assert second.sum().backward()[x].numpy().tolist() == [11.0]
-    assert value.put_tape(tape).sum().backward()[x].numpy().tolist() == [11.0]
-    assert (first + second + value.put_tape(tape)).sum().backward()[x].numpy().tolist() == [13.0]
-
-
 def test_a_leaky_store_keeps_the_gradients_of_temporaries() -> None:
     x = vector(3.0)
     middle = x.trace(tt.Gradients.leaky()).square()

@@ -111,24 +111,6 @@ def test_two_of_its_files_in_one_place_are_refused_before_either_is_touched(tmp_
     assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
 
 
-@pytest.mark.parametrize("what", ["checkpoint", "log", "best model"])
-def test_a_folder_that_is_not_there_is_found_before_the_first_step(
-    tmp_path: Path, what: str
-) -> None:
-    path = tmp_path / "missing" / "run.npz"
-    run = Run()
-    before = run.state()
-    options: dict[str, dict[str, Any]] = {
-        "checkpoint": {"checkpoint": path},
-        "log": {"log": [CsvLog(path)]},
-        "best model": {"stop": EarlyStopping("loss", best=path)},
-    }
-    with pytest.raises(FileNotFoundError, match=f"fit: the {what} could not be written"):
-        run.fit(**options[what])
-
-    assert_same(run.state(), before)
-
-
 def test_a_best_model_that_could_not_be_written_is_written_when_training_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

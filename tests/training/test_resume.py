@@ -87,26 +87,6 @@ def test_a_training_that_is_stopped_after_epochs_goes_on_to_the_bit(tmp_path: Pa
     assert_same(second.state(), whole.state())
 
 
-def test_a_generator_that_fit_cannot_see_is_given_to_it(tmp_path: Path) -> None:
-    def trained(seed: int, schedule: Any = SCHEDULE, **options: Any) -> Run:
-        run, rng = Run(seed), np.random.default_rng(seed)
-        x, labels = run.batches._tensors
-        run.fit(
-            batches=lambda: batches(x, labels, size=8, rng=rng),
-            rng=[rng, rng],
-            schedule=schedule,
-            **options,
-        )
-        return run
-
-    path = tmp_path / "run.npz"
-    whole = trained(1)
-    trained(1, pressing_ctrl_c(8), checkpoint=path)
-    resumed = trained(2, checkpoint=path, resume=True)
-
-    assert_same(resumed.state(), whole.state())
-
-
 def test_a_checkpoint_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     Run().fit(epochs=1, checkpoint=path)
