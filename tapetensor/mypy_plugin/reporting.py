@@ -79,6 +79,12 @@ def tree(checker: Any) -> MypyFile:
     return found
 
 
+def tree_of_classes(analyzer: Any) -> MypyFile:
+    """Return the file whose classes are being read."""
+    found: MypyFile = analyzer.cur_mod_node
+    return found
+
+
 def type_of(checker: Any, expression: Expression) -> ProperType | None:
     """Return the type of an expression that has been checked, or None."""
     found = checker.lookup_type_or_none(expression)

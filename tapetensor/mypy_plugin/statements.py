@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Final
 
 from mypy import nodes
 from mypy.checker import TypeChecker
@@ -197,6 +198,33 @@ def _pairs(
 
 def _names(node: nodes.Node) -> list[nodes.NameExpr]:
     return [one for one in get_subexpressions(node) if isinstance(one, nodes.NameExpr)]
+
+
+# Functions that may read any attribute.
+READ_ALL: Final = ("getattr", "vars")
+
+_last_read: list[tuple[list[nodes.Statement], set[str]]] = []
+
+
+def attributes_of(tree: nodes.MypyFile) -> set[str]:
+    """Return the attributes that a file speaks of, and what it calls to read any."""
+    if not _last_read or _last_read[0][0] is not tree.defs:
+        used = get_subexpressions(tree)
+        found = {one.name for one in used if isinstance(one, nodes.MemberExpr)}
+        names = {one.name for one in used if isinstance(one, nodes.NameExpr)}
+        _last_read[:] = [(tree.defs, found | names.intersection(READ_ALL))]
+    return _last_read[0][1]
+
+
+def bases_in(tree: nodes.MypyFile) -> set[str]:
+    """Return the names of the bases of the classes in a file."""
+    classes = [one for one in statements(tree.defs) if isinstance(one, nodes.ClassDef)]
+    exprs = [
+        base.base if isinstance(base, nodes.IndexExpr) else base
+        for cls in classes
+        for base in (*cls.base_type_exprs, *cls.removed_base_type_exprs)
+    ]
+    return {one.name for one in exprs if isinstance(one, nodes.NameExpr)}
 
 
 class _Displays:

@@ -14,6 +14,7 @@ from typing import Final
 from mypy import nodes
 from mypy.checker import TypeChecker
 from mypy.plugin import AttributeContext, FunctionContext, MethodContext
+from mypy.server.subexpr import get_subexpressions
 from mypy.subtypes import is_same_type, is_subtype
 from mypy.typeops import make_simplified_union
 from mypy.types import (
@@ -75,11 +76,21 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     # What is annotated stays what that says; a parameter says what it is given.
     is_parameter = reporting.is_parameter(api, node)
     redefines = api.options.allow_redefinition
+    # ``total = 0.0; total = total + loss``: it begins as a number, and is a tensor from here.
     if node.is_inferred and _is_number(node.type) and not redefines:
-        # ``total = 0.0; total = total + loss``: it begins as a number, and is a tensor from here.
         # mypy has read the type that it had, of which the result must be one.
         reporting.redeclare(api, name, result, lambda _: result)
         return ANYTHING
+    if redefines and _is_number(reporting.type_now(api, name)) and _adds_to(context.context, name):
+        # mypy makes it a number or a tensor, and asks for what numbers have not, behind a loop.
+        others = [one for one in members(node.type) if not _is_number(one)]
+        reporting.redeclare(
+            api,
+            name,
+            UnionType.make_union(others),
+            lambda found: result if _is_number(found) else found,
+        )
+        return result
     tensors = [one for one in members(node.type) if isinstance(one, Instance)]
     tensors = [one for one in tensors if one.type is result.type]
     if not tensors or not (node.is_inferred or is_parameter):
@@ -102,6 +113,12 @@ def _name_of(made: nodes.Context) -> nodes.NameExpr | None:
         case nodes.OpExpr(left=nodes.NameExpr() as name) if name in _found.added_to:
             return name
     return _found.names.get(made)
+
+
+def _adds_to(made: nodes.Context, name: nodes.NameExpr) -> bool:
+    """Tell whether a value is computed with what the name has."""
+    inner = get_subexpressions(made) if isinstance(made, nodes.Expression) else []
+    return any(isinstance(one, nodes.NameExpr) and one.node is name.node for one in inner)
 
 
 def _is_number(found: Type | None) -> bool:

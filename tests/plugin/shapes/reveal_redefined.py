@@ -9,7 +9,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor2D, Tensor3D, Tensor4D, nn
+from tapetensor import OwnedTape, Tensor0D, Tensor2D, Tensor3D, Tensor4D, nn
 from tapetensor.typing import B, M, N, T
 from tests.typing.check import assert_type, check
 
@@ -67,7 +67,39 @@ def other_dtypes(values: Any) -> None:
     check(assert_type(x, tt.Tensor1D[L[3], tt.NoneTape, Any]), (3,))
 
 
+def added(rows: list[Tensor2D[L[2], L[4]]]) -> Tensor0D[OwnedTape]:
+    """What begins as a number and is added to is a tensor; that there is something is granted."""
+    sums = []
+    for _ in range(2):
+        total = 0.0
+        for row in rows:
+            total = total + row.trace().mean()
+        assert_type(total, Tensor0D[OwnedTape])
+        started = 0
+        for row in rows:
+            started += row.trace().square().mean() * 0.5
+        assert_type(started, Tensor0D[OwnedTape])
+        running = 0.0
+        for row in rows:
+            running += row.mean().item()
+        assert_type(running, float)
+        sums.append(total + started * running)
+    return sums[0]
+
+
+def shown_and_used(x: Tensor2D[L[2], L[4]]) -> Tensor0D:
+    """A number and a tensor of one name that have nothing to do with each other stay two."""
+    best = 0.0
+    if x.mean().item() > best:
+        best = x.mean().item()
+    assert_type(best, float)
+    best = x.max()
+    return assert_type(best, Tensor0D)
+
+
 model = tt.build(Narrowing, rng=rng)
+check(added([tt.ones((2, 4))]), ())
+check(shown_and_used(tt.ones((2, 4))), ())
 check(model.forward(tt.zeros((6, 3)), 2), (6, 7))
 check(narrowed(2), (3, 2, 5))
 in_one_branch(2, first=True)
