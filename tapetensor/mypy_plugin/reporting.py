@@ -79,17 +79,36 @@ def tree(checker: Any) -> MypyFile:
     return found
 
 
+def tree_of_classes(analyzer: Any) -> MypyFile:
+    """Return the file whose classes are being read."""
+    found: MypyFile = analyzer.cur_mod_node
+    return found
+
+
 def type_of(checker: Any, expression: Expression) -> ProperType | None:
     """Return the type of an expression that has been checked, or None."""
     found = checker.lookup_type_or_none(expression)
     return None if found is None else get_proper_type(found)
 
 
-def redeclare(checker: Any, name: NameExpr, declared: Type) -> None:
+def type_now(checker: Any, name: NameExpr) -> Type | None:
+    """Return the type that a variable has at this place, narrowed by what it was assigned."""
+    found: Type | None = checker.binder.get(name)
+    return name.node.type if found is None and isinstance(name.node, Var) else found
+
+
+def redeclare(
+    checker: Any, name: NameExpr, declared: Type, elsewhere: Callable[[Type], Type]
+) -> None:
     """Make a variable, whose type mypy has inferred, one of a type that takes more values.
 
-    It has that type on the other paths to this place, too, and mypy goes once more through a loop
-    whose beginning had another one.
+    mypy goes once more through a loop whose beginning had another one.
+
+    Args:
+        checker: the type checker.
+        name: the variable.
+        declared: the type.
+        elsewhere: what becomes of the type that it has on another path to this place.
     """
     variable, binder = name.node, checker.binder
     assert isinstance(variable, Var)
@@ -101,7 +120,7 @@ def redeclare(checker: Any, name: NameExpr, declared: Type) -> None:
     binder.declarations[key] = declared
     for frame in (*binder.frames, *chain.from_iterable(binder.options_on_return)):
         if key in frame.types:
-            frame.types[key] = CurrentType(declared, True)
+            frame.types[key] = CurrentType(elsewhere(frame.types[key].type), True)
 
 
 def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Final
 
 from mypy import nodes
 from mypy.checker import TypeChecker
@@ -199,29 +200,94 @@ def _names(node: nodes.Node) -> list[nodes.NameExpr]:
     return [one for one in get_subexpressions(node) if isinstance(one, nodes.NameExpr)]
 
 
+# Functions that may read any attribute.
+READ_ALL: Final = ("getattr", "vars")
+
+_last_read: list[tuple[list[nodes.Statement], set[str]]] = []
+
+
+def attributes_of(tree: nodes.MypyFile) -> set[str]:
+    """Return the attributes that a file speaks of, and what it calls to read any."""
+    if not _last_read or _last_read[0][0] is not tree.defs:
+        used = get_subexpressions(tree)
+        found = {one.name for one in used if isinstance(one, nodes.MemberExpr)}
+        names = {one.name for one in used if isinstance(one, nodes.NameExpr)}
+        _last_read[:] = [(tree.defs, found | names.intersection(READ_ALL))]
+    return _last_read[0][1]
+
+
+def bases_in(tree: nodes.MypyFile) -> set[str]:
+    """Return the names of the bases of the classes in a file."""
+    classes = [one for one in statements(tree.defs) if isinstance(one, nodes.ClassDef)]
+    exprs = [
+        base.base if isinstance(base, nodes.IndexExpr) else base
+        for cls in classes
+        for base in (*cls.base_type_exprs, *cls.removed_base_type_exprs)
+    ]
+    return {one.name for one in exprs if isinstance(one, nodes.NameExpr)}
+
+
 class _Displays:
     """The items in the file that is being checked; files are checked one after another."""
 
     def __init__(self) -> None:
         self.statements: list[nodes.Statement] | None = None
         self.items: set[nodes.Context] = set()
+        self.beside: dict[nodes.Context, list[nodes.Expression]] = {}
 
 
 _found = _Displays()
 
 
-def is_displayed(node: nodes.Context, api: TypeChecker) -> bool:
-    """Tell whether an expression is an item of a list, set or dict display."""
+def _displays(api: TypeChecker) -> _Displays:
     # The file may be an old one: the daemon puts new statements into it.
     if _found.statements is not api.tree.defs:
         _found.statements = api.tree.defs
-        _found.items = _items(api.tree)
-    return node in _found.items
+        used = get_subexpressions(api.tree)
+        _found.items, _found.beside = _items(used), _joined(api.tree, used)
+    return _found
 
 
-def _items(tree: nodes.MypyFile) -> set[nodes.Context]:
+def is_displayed(node: nodes.Context, api: TypeChecker) -> bool:
+    """Tell whether an expression is an item of a list, set or dict display."""
+    return node in _displays(api).items
+
+
+def joined_with(node: nodes.Context, api: TypeChecker) -> list[nodes.Expression]:
+    """Return the items of which mypy takes one type for all, if the expression is one of them.
+
+    These are those of a display that gets a name, and of one, be it a tuple, that a loop goes over.
+    """
+    return _displays(api).beside.get(node, [])
+
+
+def _joined(
+    tree: nodes.MypyFile, used: list[nodes.Expression]
+) -> dict[nodes.Context, list[nodes.Expression]]:
+    named: list[nodes.Expression] = []
+    walked = [
+        one for each in used if isinstance(each, nodes.GeneratorExpr) for one in each.sequences
+    ]
+    for statement in statements(tree.defs):
+        if isinstance(statement, nodes.AssignmentStmt):
+            named.append(statement.rvalue)
+        elif isinstance(statement, nodes.ForStmt):
+            walked.append(statement.expr)
+    found: dict[nodes.Context, list[nodes.Expression]] = {}
+    for display in (*named, *walked):
+        match display:
+            case nodes.ListExpr(items=items) | nodes.SetExpr(items=items):
+                found.update(dict.fromkeys(items, items))
+            case nodes.TupleExpr(items=items) if display in walked:
+                found.update(dict.fromkeys(items, items))
+            case nodes.DictExpr(items=pairs):
+                values = [value for _, value in pairs]
+                found.update(dict.fromkeys(values, values))
+    return found
+
+
+def _items(used: list[nodes.Expression]) -> set[nodes.Context]:
     found: set[nodes.Context] = set()
-    used = get_subexpressions(tree)
     calls = [one for one in used if isinstance(one, nodes.CallExpr)]
     # What is unpacked where it is written, ``Sequential(*[...])``, is given one by one.
     unpacked = {

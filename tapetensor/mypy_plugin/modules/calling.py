@@ -7,10 +7,7 @@ one is right for either tape.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
 
 from mypy import nodes
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext, MethodSigContext
@@ -38,6 +35,7 @@ from tapetensor.mypy_plugin.names import (
 from tapetensor.mypy_plugin.reading import class_of
 from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_GRADIENT, MODULE_NO_FORWARD
 from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.mypy_plugin.statements import attributes_of, bases_in
 
 _CALL = "__call__"
 _FORWARD = "forward"
@@ -103,9 +101,9 @@ def check_forward(context: ClassDefContext) -> None:
     own = [base for base in info.mro if base.fullname not in (MODULE, "builtins.object")]
     if any(base.fullname == "abc.ABC" or _has_methods(base) for base in own):
         return
-    checker: Any = context.api
-    used = _names_used(checker.cur_mod_node.path)
-    if used is None or info.name in used or any(used & base.names.keys() for base in own):
+    tree = reporting.tree_of_classes(context.api)
+    used = attributes_of(tree)
+    if info.name in bases_in(tree) or any(used & base.names.keys() for base in own):
         return
     reporting.fail(
         context.api,
@@ -123,27 +121,6 @@ def _has_methods(info: nodes.TypeInfo) -> bool:
         and not (name.startswith("__") and name.endswith("__"))
         for name, symbol in info.names.items()
     )
-
-
-def _names_used(path: str) -> set[str] | None:
-    """Return the attributes that a file reads, and the bases of its classes; None if unknown.
-
-    From the file itself: a visitor of mypy's cannot be derived from outside of mypy.
-    """
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return None
-    used = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            used.add(node.attr)
-        elif isinstance(node, ast.ClassDef):
-            for base in node.bases:
-                named = base.value if isinstance(base, ast.Subscript) else base
-                if isinstance(named, ast.Name):
-                    used.add(named.id)
-    return used
 
 
 def has_forward(info: nodes.TypeInfo) -> bool:

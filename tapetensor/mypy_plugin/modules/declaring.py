@@ -10,9 +10,7 @@ unchecked             the body behind an overloaded `forward` takes `Any`: a not
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from mypy import nodes
@@ -41,14 +39,13 @@ from tapetensor.mypy_plugin.names import MODULE, TENSOR, member_of
 from tapetensor.mypy_plugin.reading import is_module, members, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS
 from tapetensor.mypy_plugin.shapes.computed import respelled
+from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of
 
 # Options that are a share of something.
 _SHARES: Final = ("p", "dropout", "momentum")
 _LISTS: Final = ("builtins.list", "builtins.tuple")
-# A class that uses one of these may read any of its fields.
-_READ_ALL: Final = frozenset(
-    {"getattr", "vars", "modules", "parameters", "fields_of_class", "__dict__"}
-)
+# Where one of these is used, any field may be read.
+_READ_ALL: Final = frozenset({"modules", "parameters", "fields_of_class", "__dict__", *READ_ALL})
 
 
 def check_made(context: FunctionContext | MethodContext) -> Type:
@@ -250,10 +247,8 @@ def _is_any(found: Type) -> bool:
 
 def _check_read(context: ClassDefContext) -> None:
     """Note the layers and parameters of a class that nobody in the file reads."""
-    checker: Any = context.api
-    cls = context.cls
-    used = _attributes(checker.cur_mod_node.path)
-    if used is None or used & _READ_ALL:
+    cls, used = context.cls, attributes_of(reporting.tree_of_classes(context.api))
+    if used & _READ_ALL:
         return
     for name, statement in assignments(cls).items():
         node = member_of(cls.info, name)
@@ -269,18 +264,6 @@ def _check_read(context: ClassDefContext) -> None:
                 "this file: it is saved and counted, and gets no gradient",
                 statement,
             )
-
-
-def _attributes(path: str) -> set[str] | None:
-    """Return the attributes and names that a file reads; None if that is not known."""
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return None
-    found = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
-    return found | {
-        one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id in _READ_ALL
-    }
 
 
 def _set_on_self(function: nodes.FuncDef) -> Iterator[tuple[str, nodes.Expression]]:

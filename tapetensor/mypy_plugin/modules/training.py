@@ -2,6 +2,7 @@
 
 ======================================  ==========================================================
 ``of_critic.step(grads_of_generator)``  an optimizer is given the gradients by something else
+``of_critic.step(loss.backward())``     the loss is computed with other models, and with no other
 ``backward(wrt=tt.zeros(...))``         a tensor that was just made took no part in the loss
 ``for p in ...: p -= lr * grads[p]``    the name of the loop is given a tensor that nobody reads
 ``GradientContext()``                   a context that nothing can enter
@@ -20,10 +21,11 @@ from mypy.types import Instance, Type, get_proper_type
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.modules.classes import derives, kinds_of_fields
 from tapetensor.mypy_plugin.names import BUILD, CREATED, OPERATORS, TENSOR_ROOMS, member_of
-from tapetensor.mypy_plugin.reading import bounded, class_of
+from tapetensor.mypy_plugin.reading import bounded, class_of, is_plain, read_tensor
 from tapetensor.mypy_plugin.reporting import MODULE_GRADIENT
 from tapetensor.mypy_plugin.statements import Assignments, assignments_of
 
+_LIBRARY: Final = "tapetensor."
 _CONTEXT: Final = "tapetensor.tape.context.GradientContext"
 _PLAIN: Final = ("builtins.int", "builtins.float", "builtins.bool", "builtins.str", "numpy.")
 _OPTIMIZER: Final = "tapetensor.optim.optimizer.Optimizer"
@@ -51,17 +53,16 @@ def check_step(context: MethodContext) -> Type:
     match context.context:
         case nodes.CallExpr(callee=nodes.MemberExpr(expr=receiver), args=[given]):
             known = assignments_of(reporting.tree(context.api))
-            made, asked = known.value(receiver), _wanted(known.value(given))
+            made, passed = known.value(receiver), known.value(given)
             owner = get_proper_type(context.type)
             kind = owner.type.name if isinstance(owner, Instance) else ""
             match made:
-                case nodes.CallExpr(args=[trained, *_], arg_names=[None | "model", *_]) if asked:
-                    complaint = _complaint(trained, asked, known)
+                case nodes.CallExpr(args=[trained, *_], arg_names=[None | "model", *_]):
+                    complaint = _complaint(trained, passed, known)
                     if complaint is not None:
                         reporting.fail(
                             context.api,
-                            f"{kind}.step: these are the gradients by {_spelled(asked)}, "
-                            f"{complaint}; write backward(wrt=...) with what {kind} was made for",
+                            f"{kind}.step: {complaint} {kind} was made for",
                             context.context,
                             MODULE_GRADIENT,
                         )
@@ -114,12 +115,25 @@ def check_entered(context: FunctionContext) -> Type:
 
 
 def _complaint(
-    trained: nodes.Expression, asked: nodes.Expression, known: Assignments
+    trained: nodes.Expression, passed: nodes.Expression, known: Assignments
 ) -> str | None:
     """Return why none, or not all, of what is trained gets a gradient; None if it may."""
-    of_optimizer, of_pass = _parts(trained, known), _parts(asked, known)
+    of_optimizer, asked = _parts(trained, known), _wanted(passed)
+    if asked is None:
+        match passed:
+            case nodes.CallExpr(callee=nodes.MemberExpr(name="backward", expr=loss), args=[]):
+                behind = _behind(loss, known)
+                if of_optimizer and behind and not of_optimizer & behind:
+                    names = sorted([f'"{one.name}"' for one in behind])
+                    return (
+                        f"this loss is computed with {' and '.join(names)}, and with none of what "
+                        "it updates; give step() the gradients of a loss that uses what"
+                    )
+        return None
+    of_pass = _parts(asked, known)
+    by, cure = f"these are the gradients by {_spelled(asked)}", "write backward(wrt=...) with what"
     if of_optimizer and of_pass and not of_optimizer & of_pass:
-        return "and none of what it updates is among them"
+        return f"{by}, and none of what it updates is among them; {cure}"
     match asked, trained:
         case (
             nodes.MemberExpr(expr=nodes.NameExpr(node=owner), name=part),
@@ -127,8 +141,40 @@ def _complaint(
         ) if owner is model:
             info = class_of(declared)
             if info is not None and _trains_more_than(info, part):
-                return f"a part only of {_spelled(trained)}, all of which it updates"
+                return f"{by}, a part only of {_spelled(trained)}, all of which it updates; {cure}"
     return None
+
+
+def _behind(found: nodes.Expression, known: Assignments) -> set[nodes.SymbolNode] | None:
+    """Return the models and tensors made in sight that a value is computed with.
+
+    None where others may be among them: behind a function, a name that is assigned twice, an input
+    that brings a tape.
+    """
+    inner: list[nodes.Expression] = []
+    match found:
+        case nodes.IntExpr() | nodes.FloatExpr() | nodes.StrExpr():
+            pass
+        case nodes.NameExpr(node=nodes.Var(type=declared)) if known.value(found) is found:
+            tensor = read_tensor(declared)
+            return None if tensor is None or not is_plain(tensor.tape) else set()
+        case nodes.NameExpr():
+            own = _parts(found, known)
+            return own or _behind(known.value(found), known)
+        case nodes.OpExpr(left=left, right=right):
+            inner = [left, right]
+        case nodes.UnaryExpr(expr=one) | nodes.IndexExpr(base=one) | nodes.MemberExpr(expr=one):
+            inner = [one]
+        case nodes.CallExpr(callee=nodes.RefExpr(fullname=name), args=args) if name.startswith(
+            _LIBRARY
+        ):
+            inner = args
+        case nodes.CallExpr(callee=nodes.MemberExpr(expr=owner), args=args):
+            inner = [owner, *args]
+        case _:
+            return None
+    each = [_behind(one, known) for one in inner]
+    return None if None in each else {one for some in each if some is not None for one in some}
 
 
 def _parts(found: nodes.Expression, known: Assignments) -> set[nodes.SymbolNode]:

@@ -312,7 +312,12 @@ def _of_tensors(fullname: str) -> Callable[[FunctionContext | MethodContext], Ty
 
 def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
     """Return the hook for the type of an attribute."""
-    return _of_others(fullname, computed.respell_attribute)
+    return _of_others(fullname, _spelled_attribute)
+
+
+def _spelled_attribute(context: AttributeContext) -> Type:
+    found = computed.respell_attribute(context)
+    return variables.displayed(context._replace(default_attr_type=found))
 
 
 def _of_others(fullname: str, hook: HookT) -> HookT | None:

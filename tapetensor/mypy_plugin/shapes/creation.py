@@ -18,6 +18,8 @@ from mypy.types import (
     CallableType,
     FunctionLike,
     Instance,
+    LiteralType,
+    TupleType,
     Type,
     TypeVarType,
     get_proper_type,
@@ -174,7 +176,8 @@ def made(call: Call) -> Answer:
     if negative:
         raise ShapeError(f"{call.op}: a dim must not be negative, got {negative[0]}")
     if INT not in dims:
-        return None
+        # mypy takes the member of an `IntEnum` for no literal int, which the result has.
+        return call.like(call.result, dims) if any(map(_is_member, _parts(asked))) else None
     sizes = sharpened(dims, call.expression("shape"), call.api)
     named = tuple(
         size if isinstance(size, Size) and size.atoms else dim
@@ -184,6 +187,19 @@ def made(call: Call) -> Answer:
     if named == dims and (wanted is None or not mentions(wanted)):
         return None
     return call.like(call.result, named)
+
+
+def _parts(asked: Type | None) -> list[Type]:
+    proper = get_proper_type(asked)
+    return proper.items if isinstance(proper, TupleType) else []
+
+
+def _is_member(size: Type) -> bool:
+    """Tell whether a size is the member of an `IntEnum`."""
+    proper = get_proper_type(size)
+    if isinstance(proper, Instance) and proper.last_known_value is not None:
+        proper = proper.last_known_value
+    return isinstance(proper, LiteralType) and proper.is_enum_literal()
 
 
 def of_own_dtype(rule: Hook) -> Hook:

@@ -27,6 +27,7 @@ from tapetensor.mypy_plugin.reading import (
     is_computed,
     is_endless,
     read_dim,
+    read_tensor,
     write_known,
 )
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, refused_result, type_of
@@ -287,7 +288,8 @@ def _reported(
     """Report arguments with other dims than their parameters, if mypy would blame another call.
 
     It checks a call within a call with what the outer one wants of it for a hint, and complains
-    of the innermost argument.
+    of the innermost argument. Of an argument of another rank it finds no names, and complains that
+    the result needs an annotation.
 
     Args:
         known: what the names of the signature stand for.
@@ -297,10 +299,11 @@ def _reported(
     assert isinstance(api, TypeChecker)
     for index, arguments in enumerate(context.args):
         for argument in arguments:
-            if not disputed and not isinstance(argument, CallExpr | OpExpr):
-                continue
             found = type_of(argument, api)
-            if not isinstance(called, CallExpr) or not _clashes(item, formals[index], found):
+            is_other = _has_other_rank(formals[index], found)
+            if disputed or isinstance(argument, CallExpr | OpExpr):
+                is_other = is_other or _clashes(item, formals[index], found)
+            if not isinstance(called, CallExpr) or not is_other:
                 continue
             place = called.args.index(argument)
             name = called.arg_names[place]
@@ -331,6 +334,13 @@ def _clashes(item: types.CallableType, formal: types.Type, actual: types.Type) -
         if not is_open and not is_computed(left) and _disagree(left, found):
             return True
     return False
+
+
+def _has_other_rank(formal: types.Type, actual: types.Type) -> bool:
+    """Tell whether an argument is a tensor with more or fewer axes than its parameter takes."""
+    tensors = [one.shape for one in map(read_tensor, (formal, actual)) if one is not None]
+    shapes = [one for one in tensors if one is not None]
+    return len(shapes) == 2 and len(shapes[0]) != len(shapes[1])
 
 
 def _has_dims(item: types.CallableType) -> bool:

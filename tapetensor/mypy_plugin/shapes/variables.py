@@ -13,8 +13,10 @@ from typing import Final
 
 from mypy import nodes
 from mypy.checker import TypeChecker
-from mypy.plugin import FunctionContext, MethodContext
-from mypy.subtypes import is_subtype
+from mypy.plugin import AttributeContext, FunctionContext, MethodContext
+from mypy.server.subexpr import get_subexpressions
+from mypy.subtypes import is_same_type, is_subtype
+from mypy.typeops import make_simplified_union
 from mypy.types import (
     AnyType,
     Instance,
@@ -29,7 +31,8 @@ from mypy.types import (
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.reading import ANYTHING, has_dims, is_endless, members, read_dim
-from tapetensor.mypy_plugin.statements import statements
+from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.mypy_plugin.statements import joined_with, statements
 from tapetensor.rules.dims import differ
 
 _SETTING: Final = (
@@ -72,23 +75,36 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     grows = may_grow and context.context in _found.looped
     # What is annotated stays what that says; a parameter says what it is given.
     is_parameter = reporting.is_parameter(api, node)
-    declared = get_proper_type(node.type)
-    may_change = node.is_inferred or is_parameter
-    if node.is_inferred and _is_number(declared) and not api.options.allow_redefinition:
-        # ``total = 0.0; total = total + loss``: it begins as a number, and is a tensor from here.
+    redefines = api.options.allow_redefinition
+    # ``total = 0.0; total = total + loss``: it begins as a number, and is a tensor from here.
+    if node.is_inferred and _is_number(node.type) and not redefines:
         # mypy has read the type that it had, of which the result must be one.
-        reporting.redeclare(api, name, result)
+        reporting.redeclare(api, name, result, lambda _: result)
         return ANYTHING
-    if not may_change or not isinstance(declared, Instance) or declared.type is not result.type:
+    if redefines and _is_number(reporting.type_now(api, name)) and _adds_to(context.context, name):
+        # mypy makes it a number or a tensor, and asks for what numbers have not, behind a loop.
+        others = [one for one in members(node.type) if not _is_number(one)]
+        reporting.redeclare(
+            api,
+            name,
+            UnionType.make_union(others),
+            lambda found: result if _is_number(found) else found,
+        )
         return result
-    if is_parameter and not grows:
-        return _kept(api, name, declared, result)
-    opened = _opened(declared.args[0], result.args[0], grows=grows)
-    if opened is not None:
-        declared = declared.copy_modified(args=[opened, *declared.args[1:]])
-        reporting.redeclare(api, name, declared)
-    shape = (grows and _opened(result.args[0], declared.args[0], grows=True)) or result.args[0]
-    return _kept(api, name, declared, result.copy_modified(args=[shape, *result.args[1:]]))
+    tensors = [one for one in members(node.type) if isinstance(one, Instance)]
+    tensors = [one for one in tensors if one.type is result.type]
+    if not tensors or not (node.is_inferred or is_parameter):
+        return result
+    if is_parameter and not grows and not redefines:
+        return _kept(api, name, tensors[0], result)
+    if grows:
+        for one in members(reporting.type_now(api, name)):
+            if isinstance(one, Instance) and one.type is result.type:
+                result = _opened(result, one, grows=True)
+    opened = _all_opened(node.type, result)
+    if opened is not node.type:
+        reporting.redeclare(api, name, opened, lambda found: _all_opened(found, result))
+    return _kept(api, name, opened, result)
 
 
 def _name_of(made: nodes.Context) -> nodes.NameExpr | None:
@@ -99,37 +115,81 @@ def _name_of(made: nodes.Context) -> nodes.NameExpr | None:
     return _found.names.get(made)
 
 
+def _adds_to(made: nodes.Context, name: nodes.NameExpr) -> bool:
+    """Tell whether a value is computed with what the name has."""
+    inner = get_subexpressions(made) if isinstance(made, nodes.Expression) else []
+    return any(isinstance(one, nodes.NameExpr) and one.node is name.node for one in inner)
+
+
 def _is_number(found: Type | None) -> bool:
     proper = get_proper_type(found)
     names = ("builtins.int", "builtins.float")
     return isinstance(proper, Instance) and proper.type.fullname in names
 
 
-def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Instance, result: Instance) -> Instance:
+def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Type, result: Instance) -> Instance:
     """Return the result; note which setting lets the name take it, where mypy will refuse it."""
     if not api.options.allow_redefinition and not is_subtype(result, declared):
         reporting.note_once(api, _SETTING, name)
     return result
 
 
-def _opened(declared: Type, found: Type, *, grows: bool) -> Type | None:
-    """Return a shape with open dims where the other has some; None if it has them already."""
-    known, new = get_proper_type(declared), get_proper_type(found)
-    if not isinstance(known, TupleType):
-        return None
-    if not isinstance(new, TupleType) or len(new.items) != len(known.items):
-        return ANYTHING if isinstance(new, AnyType) else None
-    items = [
-        ANYTHING if _is_open(one, two, grows=grows) else one
-        for one, two in zip(known.items, new.items, strict=True)
+def _all_opened(declared: Type | None, result: Instance) -> Type:
+    """Return a type with open parts in the tensors of which the result may be one, as it has them.
+
+    Of a tensor with an open part and of the tensors that it may be mypy takes the latter.
+    """
+    items = members(declared)
+    opened = [
+        _opened(one, result)
+        if isinstance(one, Instance) and one.type is result.type and not _is_other(one, result)
+        else one
+        for one in items
     ]
-    changed = any(one is not two for one, two in zip(items, known.items, strict=True))
-    return known.copy_modified(items=items) if changed else None
+    is_same = all(one is two for one, two in zip(opened, items, strict=True))
+    return declared if is_same and declared is not None else make_simplified_union(opened)
+
+
+def _is_other(one: Instance, result: Instance) -> bool:
+    """Tell whether two tensors have not one rank, or dims at one place that are not the same."""
+    known, new = get_proper_type(one.args[0]), get_proper_type(result.args[0])
+    if not isinstance(known, TupleType) or not isinstance(new, TupleType):
+        return False
+    dims = [[read_dim(item) for item in shape.items] for shape in (known, new)]
+    return len(dims[0]) != len(dims[1]) or any(
+        lhs is not None and rhs is not None and differ(lhs, rhs)
+        for lhs, rhs in zip(*dims, strict=True)
+    )
+
+
+def _opened(declared: Instance, found: Instance, *, grows: bool = False) -> Instance:
+    """Return a tensor with open parts where another one has some.
+
+    Args:
+        declared: the tensor.
+        found: the other one.
+        grows: whether dims that differ are open, too.
+    """
+    pairs = zip(map(get_proper_type, declared.args), map(get_proper_type, found.args), strict=True)
+    args = [_opened_part(one, two, grows=grows) for one, two in pairs]
+    opened = declared.copy_modified(args=args)
+    return declared if is_same_type(opened, declared) else opened
+
+
+def _opened_part(known: ProperType, new: ProperType, *, grows: bool) -> ProperType:
+    if isinstance(new, AnyType):
+        return new
+    if not isinstance(known, TupleType) or not isinstance(new, TupleType):
+        return known
+    if len(known.items) != len(new.items):
+        return known
+    dims = zip(known.items, new.items, strict=True)
+    return known.copy_modified(
+        items=[ANYTHING if _is_open(*pair, grows=grows) else pair[0] for pair in dims]
+    )
 
 
 def _is_open(known: Type, new: Type, *, grows: bool) -> bool:
-    if isinstance(get_proper_type(known), AnyType):
-        return False
     lhs, rhs = read_dim(known), read_dim(new)
     if isinstance(get_proper_type(new), AnyType):
         return lhs is not None
@@ -231,8 +291,41 @@ def _known(joined: ProperType, items: list[Instance]) -> Type:
 
 def _with_open_dims(first: Instance, *others: Instance) -> Instance:
     """Return a type with open dims, and shapes, where those of one class differ."""
-    args = [
-        one if all(one == other.args[place] for other in others) else ANYTHING
-        for place, one in enumerate(first.args)
-    ]
-    return first.copy_modified(args=args)
+    each = zip(*[map(get_proper_type, one.args) for one in (first, *others)], strict=True)
+    return first.copy_modified(args=[_in_common(several) for several in each])
+
+
+def _in_common(several: tuple[ProperType, ...]) -> ProperType:
+    """Return what types are all of: one, a shape with open dims where they differ, or `Any`."""
+    first, *others = several
+    if all(first == one for one in others):
+        return first
+    shapes = [one for one in several if isinstance(one, TupleType)]
+    if len(shapes) < len(several) or len({len(one.items) for one in shapes}) > 1:
+        return ANYTHING
+    dims = zip(*[map(get_proper_type, one.items) for one in shapes], strict=True)
+    return shapes[0].copy_modified(items=[_in_common(beside) for beside in dims])
+
+
+_asking: set[nodes.Context] = set()
+
+
+def displayed(context: AttributeContext) -> Type:
+    """Return the type of an attribute, with open dims beside others of its class in a display.
+
+    Of ``[self.hidden.weight, self.out.weight]`` mypy makes a list of objects.
+    """
+    found, api, node = get_proper_type(context.default_attr_type), context.api, context.context
+    assert isinstance(api, TypeChecker)
+    if _asking or not isinstance(found, Instance) or not has_dims(found):
+        return context.default_attr_type
+    others: list[Instance] = []
+    _asking.add(node)
+    try:
+        for one in joined_with(node, api):
+            beside = None if one is node else get_proper_type(type_of(one, api))
+            if isinstance(beside, Instance) and beside.type is found.type:
+                others.append(beside)
+    finally:
+        _asking.discard(node)
+    return _with_open_dims(found, *others) if others else context.default_attr_type

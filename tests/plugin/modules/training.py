@@ -8,7 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor2D, nn, optim
+from tapetensor import Tensor0D, Tensor2D, losses, nn, optim
 from tapetensor.typing import B, T
 
 rng = np.random.default_rng(0)
@@ -45,6 +45,29 @@ def of_another_model() -> None:
     with contextlib.suppress(tt.UnusedParametersError):
         noise: Tensor2D[L[3], L[4]] = tt.zeros((3, 4))
         of_critic.step(critic.forward(noise.trace()).mean().backward(wrt=noise))  # E: by "noise"
+
+
+def of_another_loss(shown: Tensor2D[L[3], L[4]]) -> None:
+    maker, critic = tt.build(Around, rng=rng), nn.Linear(4, 1, rng=rng)
+    of_maker, of_critic = optim.Sgd(maker, lr=0.1), optim.Sgd(critic, lr=0.1)
+    of_critic.step(losses.mse(critic.forward(shown.trace()), tt.zeros((3, 1))).backward())
+    loss = critic.forward(maker.forward(x.trace())).mean()
+    both = loss.backward()
+    of_maker.step(both)
+    of_critic.step(both, unused="skip")
+    shown_loss = 0.5 * critic.forward(shown.trace()).square().mean()
+    with contextlib.suppress(tt.UnusedParametersError):
+        # E: Sgd.step: this loss is computed with "critic", and with none of what it updates
+        of_maker.step(shown_loss.backward())
+    made = maker.forward(shown.trace())
+    with contextlib.suppress(tt.UnusedParametersError):
+        of_critic.step(losses.mse(made, shown).backward())  # E: with "maker", and with none of
+    with contextlib.suppress(tt.UnusedParametersError):
+        of_maker.step(scored(critic, shown).backward())
+
+
+def scored(critic: nn.Linear[L[4], L[1]], shown: Tensor2D[L[3], L[4]]) -> Tensor0D[tt.OwnedTape]:
+    return critic.forward(shown.trace()).mean()
 
 
 def of_a_part() -> None:
@@ -115,6 +138,7 @@ def contexts() -> None:
 
 
 of_another_model()
+of_another_loss(tt.zeros((3, 4)))
 of_a_part()
 of_models_that_may_be_one(tt.build(Mlp, rng=rng), tied=True)
 wanted_where_it_is_made()

@@ -11,7 +11,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor1D, Tensor2D, nn
+from tapetensor import Tensor1D, Tensor2D, Tensor4D, nn
 from tapetensor.typing import B, K, M, N, T
 from tests.typing.operands import m, m77
 
@@ -83,6 +83,19 @@ def column(x: Tensor2D[B, L[3]], layer: nn.Linear[L[3], L[1]]) -> Tensor1D[B]:
     return layer.forward(x)  # E: got ... tuple[B, Literal[1]] ... expected ... tuple[B],
 
 
+class Image(nn.Module):
+    conv: nn.Conv2d[L[1], L[3], L[1]]
+
+    def forward(self, x: Tensor4D[B, L[1], M, N, T]) -> Tensor4D[B, L[3], M, N, T]:
+        return self.conv.forward(x)
+
+
+def by_rank(model: Image, x: Tensor2D[B, M]) -> float:
+    # E: Argument 1 to "forward" of "Image" ... expected ... tuple[B, Literal[1], M, N]
+    y = model.forward(x)
+    return float(y.mean().item())
+
+
 BAD: list[Callable[[], object]] = [
     lambda: tt.losses.mse(column(m, nn.Linear(3, 1, rng=np.random.default_rng(0))), tt.ones((2,))),
     lambda: by_function(m, m77),
@@ -95,5 +108,6 @@ BAD: list[Callable[[], object]] = [
     lambda: by_second(m, tt.ones((2, 7))),
     lambda: by_keyword(m, tt.ones((2, 7))),
     lambda: by_number(nn.Linear(7, 2, rng=np.random.default_rng(0)), tt.ones((2, 8))),
+    lambda: by_rank(tt.build(Image, rng=np.random.default_rng(0)), m),
     lambda: whole(paired(m, tt.ones((2, 7)))),  # E: Argument 2 to "paired" has incompatible type
 ]

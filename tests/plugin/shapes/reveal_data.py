@@ -30,6 +30,9 @@ for some, labels in data.batches_exact(x, y, size=3, rng=rng):
 head = nn.Linear(Width.HIDDEN, Width.OUT, rng=rng)
 assert_type(head, nn.Linear[L[8], L[3]])
 check(assert_type(tt.zeros((2, Width.OUT)), Tensor2D[L[2], L[3]]), (2, 3))
+check(
+    assert_type(tt.ones((Width.OUT, 2)) @ tt.ones((2, Width.HIDDEN)), Tensor2D[L[3], L[8]]), (3, 8)
+)
 
 assert_type(tt.from_numpy(np.array([0, -1]), (2,)), Tensor1D[L[2], NoneTape, np.int64])
 assert_type(

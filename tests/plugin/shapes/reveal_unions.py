@@ -8,7 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor1D, Tensor2D, nn
+from tapetensor import Tensor, Tensor1D, Tensor2D, nn
 from tapetensor.typing import B, T
 from tests.typing.check import assert_type, check
 
@@ -57,3 +57,44 @@ cleared(layers)
 pair = tt.ones((4,)), tt.ones((4,))
 for _, one in enumerate(pair):
     check(assert_type(one, Tensor1D[L[4]]), (4,))
+
+
+class Mlp(nn.Module):
+    hidden: nn.Linear[L[4], L[5]]
+    out: nn.Linear[L[5], L[3]]
+    same: nn.Linear[L[5], L[3]]
+
+    def forward(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, Any, T]:
+        h: Tensor2D[B, Any, T] = x
+        for layer in [self.hidden, self.out]:
+            assert_type(layer, nn.Linear[Any, Any])
+            h = layer.forward(h)
+        return h
+
+    def in_turn(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, Any, T]:
+        h: Tensor2D[B, Any, T] = x
+        for layer in (self.hidden, self.out):
+            h = assert_type(layer, nn.Linear[Any, Any]).forward(h)
+        return h
+
+
+def listed(model: Mlp) -> None:
+    """What is listed of a model has open dims where its tensors, or layers, have several."""
+    weights = [model.hidden.weight, model.out.weight]
+    assert_type(weights, list[Tensor2D[Any, Any]])
+    rest = [model.hidden.weight, model.out.bias]
+    check(assert_type(rest[1], Tensor[Any]), (3,))
+    named = {"hidden": model.hidden, "out": model.out}
+    check(assert_type(named["out"], nn.Linear[Any, Any]).bias, (3,))
+    twice = [model.out.weight, model.same.weight]
+    assert_type(twice, list[Tensor2D[L[3], L[5]]])
+    partly = [model.out, nn.Linear(5, 3, rng=rng)]
+    check(partly[1].weight, (3, 5))
+    joined = tt.concat([model.out.bias, model.hidden.bias])
+    check(assert_type(joined, Tensor1D[L[8]]), (8,))
+
+
+model = tt.build(Mlp, rng=rng)
+check(model.forward(tt.ones((2, 4))), (2, 3))
+check(model.in_turn(tt.ones((2, 4))), (2, 3))
+listed(model)
