@@ -19,9 +19,9 @@ from tapetensor.arguments import check_function
 from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.cache import CAPTURES, PlanCache
 from tapetensor.compiler.capture import capturing
-from tapetensor.compiler.emit.executors import chosen_backend
-from tapetensor.compiler.emit.leaving import write_results
+from tapetensor.compiler.emit.blocks import chosen_backend
 from tapetensor.compiler.emit.plan import Plan
+from tapetensor.compiler.emit.results import write_results
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS

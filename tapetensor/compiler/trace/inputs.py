@@ -18,7 +18,6 @@ from tapetensor.arrays.array import is_masked
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
-from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, differs, spelling
 from tapetensor.compiler.trace.kinds import is_set, place_of
 from tapetensor.compiler.trace.node import Kind, Node
@@ -26,7 +25,7 @@ from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, trace_error
 from tapetensor.compiler.trace.tapes import Tapes, kind_of, lacking, overlap
-from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.compiler.trace.tracer import ArrayTracer, GeneratorTracer
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.surroundings.places import GeneratorState, Name, Place, contents_of

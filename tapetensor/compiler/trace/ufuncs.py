@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, repeated_shape
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, View, repeated_shape
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.refusals import check_writer, trace_error
-from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
