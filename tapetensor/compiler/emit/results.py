@@ -385,6 +385,7 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         if id(tensor) in replaced:
             inputs.guard_tensor(tensor, None, local)
             inputs.guard_history(tensor.history, local)
+            inputs.guard_look(inputs.arrays[node], inputs.expressions[node])
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
             if tensor.history is None or tensor.history is OWN:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable
-from functools import cache, partial
-from inspect import unwrap
-from types import FunctionType
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -16,10 +14,10 @@ from numpy._core import _methods
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
-from tapetensor.compiler.trace.node import Kind, Shape, View, found_in, lying, replaced
+from tapetensor.compiler.trace.node import Kind, Shape, View, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import alike, copied, looks, select, unwritten, write_all
-from tapetensor.compiler.trace.refusals import check_writer, trace_error
+from tapetensor.compiler.trace.refusals import WRITTEN, check_writer, trace_error
 from tapetensor.compiler.trace.ufuncs import as_operand
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ def _filled(
 def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
     check_writer()
     if options or not isinstance(dst, Captured):
-        raise trace_error("np.copyto writes into an array; use np.where, which makes a new one")
+        raise trace_error(WRITTEN)
     dst.array.write(write_all, src)
 
 
@@ -206,20 +204,17 @@ def with_dots(index: Any) -> tuple[Any, ...]:
 _NUMBERS = (np.ndarray, np.generic, bool, int, float)
 # Functions of these modules, and types, may be called as often as anybody likes.
 _CALLED = ("numpy", "builtins", "math")
-_JOINING = frozenset({np.concatenate, np.stack})
 # What these write or show are values, or memory that a plan has not.
 _READING = frozenset(
     {np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.save, np.savetxt,
      np.savez, np.savez_compressed, np.shares_memory}
 )  # fmt: skip
-_BYTE = np.dtype(np.uint8)
 
 
 def capture_function(
     self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """Capture a call of one of numpy's functions that are no ufuncs."""
-    args, options = _out_by_name(function, args, options)
     if function in REWRITTEN:
         # These ask their first argument for what numbers do not have.
         first: Any = args[0] if args else None
@@ -234,27 +229,6 @@ def capture_function(
     return capture_by_trial(self, function, args, options)
 
 
-def _out_by_name(
-    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call with `out`, and all that follow it, by their names."""
-    names = _names_of_arguments(function)
-    if "out" not in names[: len(args)]:
-        return args, options
-    place = names.index("out")
-    return args[:place], {**dict(zip(names[place:], args[place:], strict=False)), **options}
-
-
-@cache
-def _names_of_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the arguments that may be given by position, as far as they are known."""
-    python: Any = unwrap(function)
-    if not isinstance(python, FunctionType):
-        # Python takes milliseconds to read what functions of C have written down, if they do.
-        return ("", "", "out") if function in (np.concatenate, np.dot) else ()
-    return python.__code__.co_varnames[: python.__code__.co_argcount]
-
-
 def capture_by_trial(
     self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
@@ -265,53 +239,29 @@ def capture_by_trial(
     """
     name = f"np.{function.__name__}"
     if function in WRITING or options.get("out") is not None:
-        check_writer()
-        raise trace_error(f"{name} writes into an array; use what a function returns")
+        raise trace_error(WRITTEN)
     if function in SHAPE_DEPENDS_ON_VALUES:
         raise trace_error(VALUES_DECIDE.format(name))
     if function in _READING:
         raise trace_error(f"{name} reads values or memory; return the array, and call it outside")
     args, options = replaced((args, options), _known_scalar)
-    joined = _joined(function, *args, **options) if function in _JOINING else None
-    if joined is not None:
-        return self.capture_step(function, args, options, joined)
-    handed: list[Array] = []
+    handed: list[tuple[Array, Any]] = []
     results = _tried(name, function, args, options, handed)
     many = isinstance(results, tuple | list)
     listed = list(results) if many else [results]
     if not all(isinstance(one, _NUMBERS) for one in listed):
         raise trace_error(f"{name} gives no arrays; call it outside on what the function returns")
-    given = [one for one in found_in((args, options), np.ndarray) if type(one) is np.ndarray]
-    known = {place: one for place, one in enumerate(listed) if any(one is each for each in given)}
     # A plan writes over its memory, of which a result is to show nothing.
-    is_view = any(np.may_share_memory(one, each) for one in listed for each in handed)
+    is_view = any(np.may_share_memory(one, each) for one in listed for each, _ in handed)
     made = self.capture_step(copied(function) if is_view else function, args, options, results)
-    if known:
-        parts = [known.get(place, one) for place, one in enumerate(made if many else [made])]
+    if any(one is each for one in listed for each, _ in handed):
+        # An array that is given back is the very same.
+        parts = [
+            next((value for each, value in handed if one is each), part)
+            for one, part in zip(listed, made if many else [made], strict=True)
+        ]
         return results.__class__(parts) if many else parts[0]
     return NumberTracer(made) if results.__class__ in (bool, int, float) else made
-
-
-def _joined(function: Any, arrays: Any, axis: Any = 0, *others: Any, **options: Any) -> Any:
-    """Return what joined arrays look like, elements aside; None if a trial must tell.
-
-    To join all of them takes as long as the step itself.
-    """
-    is_known = type(axis) is int and not others and not options and type(arrays) in (list, tuple)
-    if not is_known or not all(_is_tracer(one) and not one.is_scalar for one in arrays):
-        return None
-    shapes = [one.shape for one in arrays]
-    if function is np.stack:
-        shapes = [np.expand_dims(np.empty(one, _BYTE), axis).shape for one in shapes]
-    axes = range(len(shapes[0]))
-    if not -len(axes) <= axis < len(axes):
-        return None
-    place = axes[axis]
-    if len({(*one[:place], 0, *one[place + 1 :]) for one in shapes}) != 1:
-        return None
-    total = sum([one[place] for one in shapes])
-    dtype = np.result_type(*[one.dtype for one in arrays])
-    return lying((*shapes[0][:place], total, *shapes[0][place + 1 :]), dtype)
 
 
 def _tried(
@@ -319,15 +269,20 @@ def _tried(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     options: dict[str, Any],
-    handed: list[Array],
+    handed: list[tuple[Array, Any]],
 ) -> Any:
     """Return what a function gives for arrays of zeros, or of other values if it must."""
 
+    def fixed(array: Array) -> Array:
+        seen = array.view()
+        seen.flags.writeable = False
+        return seen
+
     def zeros(value: Any) -> Any:
         given = dummy(value)
-        if _is_tracer(value) and not value.is_scalar:
-            given.flags.writeable = False
-            handed.append(given)
+        if isinstance(given, np.ndarray):
+            given = fixed(given)
+            handed.append((given, value))
         elif callable(value) and str(value.__module__) not in _CALLED:
             raise trace_error(
                 f"{name} calls a function whose effects are not known; write it with functions "
@@ -339,7 +294,7 @@ def _tried(
         if isinstance(value, NumberTracer):
             return value.__class__(1)
         if not _is_tracer(value):
-            return value
+            return fixed(value) if isinstance(value, np.ndarray) else value
         if value.node.kind is Kind.CONSTANT and not value.is_scalar:
             return value.node.detail
         one = np.ones((), value.dtype)[()]
@@ -365,8 +320,8 @@ def _tried(
             error = error or raised
     if not tries:
         assert error is not None
-        if "read-only" in str(error):
-            raise trace_error(f"{name} writes into its operand; use what it returns")
+        if "read-only" in str(error) or "output array" in str(error):
+            raise trace_error(WRITTEN)
         raise error
     if len(tries) == 2 and looks(tries[0]) != looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))
