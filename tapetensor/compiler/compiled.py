@@ -17,8 +17,8 @@ from typing_extensions import override
 from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.cache import CAPTURES, PlanCache
 from tapetensor.compiler.capture import capturing
-from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.plan import Plan
+from tapetensor.compiler.emit.results import write_results
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS

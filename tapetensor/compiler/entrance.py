@@ -40,7 +40,7 @@ def compile(function: F_, *, backend: Backend | None = None, trusts: Sequence[st
         MissingDependencyError: if the backend is not installed.
     """
     from tapetensor.compiler.compiled import Compiled
-    from tapetensor.compiler.emit.executors import chosen_backend
+    from tapetensor.compiler.emit.blocks import chosen_backend
 
     known: Any = getattr(function, "__func__", function)
     if isinstance(known, Compiled):

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import Kind, Node
-from tapetensor.compiler.trace.view import View
+from tapetensor.compiler.trace.node import Kind, Node, View
 from tapetensor.native.expressions import is_known
 
 

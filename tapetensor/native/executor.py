@@ -12,8 +12,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.blocks import BlockLoops, emit_calls
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group
-from tapetensor.compiler.trace.node import Kind, Node
-from tapetensor.compiler.trace.view import laid_out
+from tapetensor.compiler.trace.node import Kind, Node, laid_out
 from tapetensor.kernels.numerics import threads
 from tapetensor.native import cache
 from tapetensor.native.columns import with_column_sums

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, NodeKind
-from tapetensor.compiler.trace.view import View
+from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, NodeKind, View
 from tapetensor.onnx.refusals import refusal
 from tapetensor.pictures import Place
 

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapetensor.compiler.trace.node import Kind
-from tapetensor.compiler.trace.view import View, inverse
+from tapetensor.compiler.trace.node import Kind, View, inverse
 from tapetensor.onnx.graph import BEGINNING, END, Graph
 from tapetensor.onnx.merging import Dim, Dims, Open, Value
 from tapetensor.onnx.refusals import refusal

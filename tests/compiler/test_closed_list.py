@@ -114,6 +114,11 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "into an out": lambda x: np.exp(x, out=np.zeros_like(x)),
     "a copy": lambda x: np.copyto(np.zeros_like(x), x),
     "at places": lambda x: np.add.at(x.copy(), [0], 1.0),
+    "into an array by place": lambda x: np.mean(x, 0, None, np.zeros(())),
+    "into an array of a function of C": lambda x: np.dot(x, np.eye(3), np.zeros(3)),
+    "into several arrays": lambda x: np.divmod(x, 2.0, np.zeros(3), np.zeros(3)),
+    "at the places of a mask": lambda x: np.put(x, [0], 1.0),
+    "without a copy": lambda x: np.nan_to_num(x, copy=False),
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
-from tapetensor.compiler.emit import blocks, executors
+from tapetensor.compiler.emit import blocks
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.trace.node import Kind, Node
@@ -85,7 +85,7 @@ def _result(node: Node, operands: list[Any]) -> Any:
 @pytest.fixture
 def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have another executor run groups."""
-    monkeypatch.setattr(executors, "BlockLoops", RowByRow)
+    monkeypatch.setattr(blocks, "BlockLoops", RowByRow)
 
 
 def _bias_and_activation(x: Any) -> Any:
@@ -219,7 +219,7 @@ def test_reductions_and_views_of_rows_and_totals_of_them_are_parts_of_a_group() 
 
 
 def test_what_an_executor_does_not_take_is_in_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "BlockLoops", RowByRow)
+    monkeypatch.setattr(blocks, "BlockLoops", RowByRow)
     monkeypatch.setattr(RowByRow, "takes", lambda self, node: node.function is not np.tanh)
     compiled = tt.compile(lambda x: np.tanh(np.exp(x) + 1.0) * 2.0 - 1.0)
     compiled(np.ones((3, 4)))

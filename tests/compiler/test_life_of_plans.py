@@ -25,8 +25,8 @@ from tapetensor.compiler import compiled as compiled_functions
 from tapetensor.compiler.cache import PlanCache
 from tapetensor.compiler.emit.backward import BackwardPlan
 from tapetensor.compiler.trace.capture import Capture
-from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.guards import MISS
+from tapetensor.compiler.trace.watching import watched
 from tapetensor.errors import TraceError
 
 

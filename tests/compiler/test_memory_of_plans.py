@@ -23,10 +23,9 @@ from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.plan.arena import Arena
-from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.node import Kind, Node, View
 from tapetensor.compiler.trace.operations import write_all
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.sums import row_products
 

@@ -7,20 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from tapetensor.compiler.emit.blocks import BlockLoops
-from tapetensor.compiler.emit.calls import call_into
-from tapetensor.compiler.emit.code import Code
-from tapetensor.compiler.emit.executors import executor_of
-from tapetensor.compiler.plan.groups import Group, Unit, nodes_of
-from tapetensor.compiler.plan.layout import lay_out
-from tapetensor.compiler.plan.memory import Memory
-from tapetensor.compiler.plan.rematerialization import recomputed
+from tapetensor.compiler.emit.blocks import BlockLoops, executor_of
+from tapetensor.compiler.emit.code import Code, call_into
+from tapetensor.compiler.plan.groups import Group, Unit, nodes_of, recomputed
+from tapetensor.compiler.plan.memory import Memory, lay_out
 from tapetensor.compiler.plan.schedule import is_at_risk, scheduled
 from tapetensor.compiler.plan.storage import TAKES_OUT, may_write_over, source_of
-from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.node import Kind, Node, laid_out
 from tapetensor.compiler.trace.operations import unwritten
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.view import laid_out
 
 
 class Planner:

@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.answers import BY_NAME, LISTENERS
-from tapetensor.compiler.trace.attributes import is_teller
+from tapetensor.compiler.trace.answers import BY_NAME, LISTENERS, view_of
 from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
 from tapetensor.compiler.trace.closed_list import (
     BUILTINS,
@@ -32,7 +31,6 @@ from tapetensor.compiler.trace.closed_list import (
     cure_for,
     trusted_module,
 )
-from tapetensor.compiler.trace.frames import is_imported, watched
 from tapetensor.compiler.trace.guards import GuardWriter
 from tapetensor.compiler.trace.inputs import ARRAY, Inputs
 from tapetensor.compiler.trace.kinds import (
@@ -42,7 +40,7 @@ from tapetensor.compiler.trace.kinds import (
     runs_what_is_listed,
     wrapped_in,
 )
-from tapetensor.compiler.trace.placeholder import Placeholder, view_of
+from tapetensor.compiler.trace.placeholder import Placeholder
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import (
     NotTracedError,
@@ -54,6 +52,7 @@ from tapetensor.compiler.trace.refusals import (
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.walk import Walk
+from tapetensor.compiler.trace.watching import is_imported, is_teller, watched
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings.names import modules_in, names_in, place_of_name

@@ -1,30 +1,30 @@
-"""numpy's functions that are no ufuncs, and its rules for operands, for tracers."""
+"""numpy's functions that are no ufuncs, for tracers: by rules, or by trying what they give."""
 
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy._core import _methods
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
-from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import Kind, Shape, found_in
-from tapetensor.compiler.trace.number import dummy
-from tapetensor.compiler.trace.operations import alike, select, unwritten, write_all
-from tapetensor.compiler.trace.refusals import check_writer, trace_error
+from tapetensor.arrays.stand_ins import Captured, CapturedArray
+from tapetensor.compiler.trace.node import Kind, Shape, View, found_in, replaced
+from tapetensor.compiler.trace.number import NumberTracer, dummy
+from tapetensor.compiler.trace.operations import alike, copied, looks, select, unwritten, write_all
+from tapetensor.compiler.trace.refusals import WRITTEN, check_writer, trace_error
 from tapetensor.compiler.trace.ufuncs import as_operand
-from tapetensor.compiler.trace.view import View
-
-# Whether `np.where` makes another number of one that is too large for the other choice.
-_WRAPS_AROUND = np.lib.NumpyVersion(np.__version__) < "2.5.0"
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
+
+# Whether `np.where` makes another number of one that is too large for the other choice.
+_WRAPS_AROUND = np.lib.NumpyVersion(np.__version__) < "2.5.0"
 
 
 # The error for a result that a plan has no place for.
@@ -58,7 +58,7 @@ def _filled(
 def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
     check_writer()
     if options or not isinstance(dst, Captured):
-        raise trace_error("np.copyto writes into an array; use np.where, which makes a new one")
+        raise trace_error(WRITTEN)
     dst.array.write(write_all, src)
 
 
@@ -198,3 +198,141 @@ def with_dots(index: Any) -> tuple[Any, ...]:
     """Return an index by which numpy gives a view even of a single element, and no scalar."""
     parts = index if isinstance(index, tuple) else (index,)
     return parts if any(one is ... for one in parts) else (*parts, ...)
+
+
+# What a trial may give.
+_NUMBERS = (np.ndarray, np.generic, bool, int, float)
+# Functions of these modules, and types, may be called as often as anybody likes.
+_CALLED = ("numpy", "builtins", "math")
+# What these write or show are values, or memory that a plan has not.
+_READING = frozenset(
+    {np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.save, np.savetxt,
+     np.savez, np.savez_compressed, np.shares_memory}
+)  # fmt: skip
+
+
+def capture_function(
+    self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Capture a call of one of numpy's functions that are no ufuncs."""
+    if function in REWRITTEN:
+        # These ask their first argument for what numbers do not have.
+        first: Any = args[0] if args else None
+        if isinstance(first, NumberTracer):
+            args = (first.array.as_scalar(False), *args[1:])
+        return REWRITTEN[function](*args, **options)
+    if function in FUNCTIONS:
+        return FUNCTIONS[function](self, *args, **options)
+    if function in KNOWN_BY_SHAPE:
+        given = replaced((args, options), dummy)
+        return function(*given[0], **given[1])
+    return capture_by_trial(self, function, args, options)
+
+
+def capture_by_trial(
+    self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Capture a call of one of numpy's functions: views where it gives views, else a step.
+
+    A trial on arrays that lie in memory as the real ones will do shows which, and another one
+    on other values shows whether shapes depend on them.
+    """
+    name = f"np.{function.__name__}"
+    if function in WRITING or options.get("out") is not None:
+        raise trace_error(WRITTEN)
+    if function in SHAPE_DEPENDS_ON_VALUES:
+        raise trace_error(VALUES_DECIDE.format(name))
+    if function in _READING:
+        raise trace_error(f"{name} reads values or memory; return the array, and call it outside")
+    args, options = replaced((args, options), _known_scalar)
+    handed: list[tuple[Array, Any]] = []
+    results = _tried(name, function, args, options, handed)
+    many = isinstance(results, tuple | list)
+    listed = list(results) if many else [results]
+    if not all(isinstance(one, _NUMBERS) for one in listed):
+        raise trace_error(f"{name} gives no arrays; call it outside on what the function returns")
+    # A plan writes over its memory, of which a result is to show nothing.
+    is_view = any(np.may_share_memory(one, each) for one in listed for each, _ in handed)
+    made = self.capture_step(copied(function) if is_view else function, args, options, results)
+    if any(one is each for one in listed for each, _ in handed):
+        # An array that is given back is the very same.
+        parts = [
+            next((value for each, value in handed if one is each), part)
+            for one, part in zip(listed, made if many else [made], strict=True)
+        ]
+        return results.__class__(parts) if many else parts[0]
+    return NumberTracer(made) if results.__class__ in (bool, int, float) else made
+
+
+def _tried(
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    handed: list[tuple[Array, Any]],
+) -> Any:
+    """Return what a function gives for arrays of zeros, or of other values if it must."""
+
+    def fixed(array: Array) -> Array:
+        seen = array.view()
+        seen.flags.writeable = False
+        return seen
+
+    def zeros(value: Any) -> Any:
+        given = dummy(value)
+        if isinstance(given, np.ndarray):
+            given = fixed(given)
+            handed.append((given, value))
+        elif callable(value) and str(value.__module__) not in _CALLED:
+            raise trace_error(
+                f"{name} calls a function whose effects are not known; write it with functions "
+                "of numpy that work on whole arrays"
+            )
+        return given
+
+    def others(value: Any, values: Callable[[Array], Array] = other_values) -> Any:
+        if isinstance(value, NumberTracer):
+            return value.__class__(1)
+        if not _is_tracer(value):
+            return fixed(value) if isinstance(value, np.ndarray) else value
+        if value.node.kind is Kind.CONSTANT and not value.is_scalar:
+            return value.node.detail
+        one = np.ones((), value.dtype)[()]
+        return one if value.is_scalar else values(shadow(value))
+
+    def ones(value: Any) -> Any:
+        # Weights of an average, or the ends of a geometric sequence, may not be zero.
+        return others(value, lambda like: np.broadcast_to(np.ones_like(like), like.shape))
+
+    tries, error = list[Any](), None
+    for kind in (zeros, others, ones):
+        if kind is ones and tries:
+            break
+        given = replaced((args, options), kind)
+        if kind is zeros and function is np.polyfit:
+            # Of these LAPACK prints a complaint.
+            continue
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tries.append(function(*given[0], **given[1]))
+        except Exception as raised:  # The other values may do.
+            error = error or raised
+    if not tries:
+        assert error is not None
+        if "read-only" in str(error) or "output array" in str(error):
+            raise trace_error(WRITTEN)
+        raise error
+    if len(tries) == 2 and looks(tries[0]) != looks(tries[1]):
+        raise trace_error(VALUES_DECIDE.format(name))
+    return tries[0]
+
+
+def _known_scalar(value: Any) -> Any:
+    """Return a scalar that is a constant as numpy's, for it may be an axis, say."""
+    is_one = _is_tracer(value) and value.is_scalar and value.node.kind is Kind.CONSTANT
+    return value.read() if is_one else value
+
+
+def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:
+    return isinstance(value, CapturedArray)

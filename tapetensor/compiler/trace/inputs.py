@@ -18,7 +18,6 @@ from tapetensor.arrays.array import is_masked
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
-from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, differs, spelling
 from tapetensor.compiler.trace.kinds import is_set, place_of
 from tapetensor.compiler.trace.node import Kind, Node
@@ -26,7 +25,7 @@ from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, trace_error
 from tapetensor.compiler.trace.tapes import Tapes, kind_of, lacking, overlap
-from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.compiler.trace.tracer import ArrayTracer, GeneratorTracer
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.surroundings.places import GeneratorState, Name, Place, contents_of
@@ -193,8 +192,8 @@ class Inputs:
                 f"{where} is over an array of {library}, and a plan runs on numpy's; "
                 "call the function without compile, or move everything with to(numpy)"
             )
-        tracer = self.input(data, self.local(f"{local}._array"), where)
-
+        array = self.local(f"{local}._array")
+        tracer = self.input(data, array, where, is_of_tensor=expression in self.fields)
         self.overlay[id(tensor)] = tracer
 
         brought = None if tape is None else self.tapes.bring(tape, local)
@@ -297,18 +296,24 @@ class Inputs:
                     if source not in self.fields:
                         yield tensor, f"{held}['groups'][{position}].tensors[{place}]"
 
-    def input(self, array: Any, local: str, label: str) -> ArrayTracer:
-        """Return the tracer for an array that the source has in a local variable."""
-        dtype = self.bind(array.dtype)
-        compare = "is not" if array.dtype.isbuiltin == 1 else "!="
+    def input(
+        self, array: Any, local: str, label: str, *, is_of_tensor: bool = False
+    ) -> ArrayTracer:
+        """Return the tracer for an array that the source has in a local variable.
+
+        Args:
+            array: the array.
+            local: its variable.
+            label: what the user calls it.
+            is_of_tensor: whether the next call has the same tensor, which keeps shape and dtype.
+        """
         # Only the class tells another library's array. A scalar may stand for a 0-d array.
         is_scalar = f"not isinstance({local}, arrays)"
         cls = "ndarray" if type(array) is np.ndarray else self.bind(array.__class__)
         self.guard(f"{local}.__class__ is not {cls}" if array.shape else is_scalar)
-        self.guard(
-            f"{local}.shape != {self.bind(array.shape)} or {local}.dtype {compare} {dtype} "
-            f"or {local}.strides != {self.bind(array.strides)}"
-        )
+        if not is_of_tensor:
+            self.guard_look(array, local)
+        self.guard(f"{local}.strides != {self.bind(array.strides)}")
         in_order = np.empty(array.shape, array.dtype).strides
         strides = None if array.strides == in_order else array.strides
         node = self.program.add(
@@ -317,6 +322,12 @@ class Inputs:
         self.expressions[node] = local
         self.arrays[node] = array
         return ArrayTracer(self.program, node)
+
+    def guard_look(self, array: Any, local: str) -> None:
+        """Write guards for the shape and the dtype of an array."""
+        compare = "is not" if array.dtype.isbuiltin == 1 else "!="
+        self.guard(f"{local}.shape != {self.bind(array.shape)}")
+        self.guard(f"{local}.dtype {compare} {self.bind(array.dtype)}")
 
     def change(self) -> str | None:
         """Return the name of something that the function has changed around itself, if any."""

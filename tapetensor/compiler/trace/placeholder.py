@@ -6,15 +6,12 @@ stands for.
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Never
 
 from typing_extensions import override
 
-from tapetensor.compiler.trace.closed_list import Trusted, cure_for, is_refused, trusted_module
-from tapetensor.compiler.trace.conversions import converting
 from tapetensor.compiler.trace.refusals import trace_error
 
 # What reads or computes with an object by the syntax of Python, but for ``is``.
@@ -84,54 +81,3 @@ def _use(name: str) -> Callable[..., Any]:
 
 for _name in _USES:
     setattr(Placeholder, f"__{_name}__", _use(f"__{_name}__"))
-
-
-class ModuleView(types.ModuleType):
-    """Stands for a module of the closed list, of which some names are refused.
-
-    Args:
-        module: the module.
-        row: its row in the list.
-        trusts: the names of modules that the user trusts besides.
-    """
-
-    def __init__(self, module: types.ModuleType, row: Trusted, trusts: Collection[str]) -> None:
-        super().__init__(module.__name__)
-        own = types.ModuleType.__getattribute__(self, "__dict__")
-        own.update(_module=module, _row=row, _trusts=trusts, _thread=get_ident())
-
-    @override
-    def __getattribute__(self, name: str) -> Any:
-        """Return what the module has by a name, or what stands for it."""
-        own = types.ModuleType.__getattribute__(self, "__dict__")
-        if name == "__class__":
-            return types.ModuleType
-        found = getattr(own["_module"], name)
-        if own["_thread"] != get_ident() or name.startswith("__"):
-            return found
-        where = f"{own['_module'].__name__}.{name}"
-        if is_refused(own["_row"], name):
-            return Placeholder(found, where, cure_for(name, own["_module"].__name__))
-        if isinstance(found, types.ModuleType):
-            return view_of(found, where, own["_trusts"])
-        return converting(found)
-
-    @override
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse to change a module, of which there is one for all."""
-        own = types.ModuleType.__getattribute__(self, "__dict__")
-        if own["_thread"] == get_ident():
-            raise trace_error(
-                f"{own['_module'].__name__}.{name} is set, which a replay would not repeat; "
-                "set it outside"
-            )
-        setattr(own["_module"], name, value)
-
-
-def view_of(module: types.ModuleType, where: str, trusts: Collection[str] = ()) -> Any:
-    """Return what stands for a module that is not the user's."""
-    row = trusted_module(module.__name__, trusts)
-    if row is None:
-        root = module.__name__.partition(".")[0]
-        return Placeholder(module, where, cure_for(module.__name__, root))
-    return ModuleView(module, row, trusts)

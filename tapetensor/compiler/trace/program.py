@@ -11,10 +11,20 @@ import numpy as np
 from numpy._core import umath
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import Backend, DType, Kind, Node, NodeKind, Shape, shape_of_all
+from tapetensor.compiler.trace.node import (
+    Backend,
+    DType,
+    Kind,
+    Node,
+    NodeKind,
+    Shape,
+    View,
+    inverse,
+    laid_out,
+    shape_of_all,
+)
 from tapetensor.compiler.trace.operations import cast_to
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.view import View, inverse, laid_out
 from tapetensor.pictures import users_place
 
 # Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.

@@ -20,6 +20,13 @@ _COMPILER = __name__.removesuffix(".trace.refusals")
 _LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 
 
+WRITTEN = (
+    "an array is written into (by a[i] = ..., +=, out= or a function that does so), which a plan "
+    "does not repeat; write a = a + b, np.where(mask, a, b) or np.concatenate([...]), which make "
+    "new arrays, or do it outside"
+)
+
+
 class Untraced(NamedTuple):
     """A call that is not captured but run as it is.
 
@@ -103,11 +110,7 @@ def check_writer() -> None:
         TraceError: if it does.
     """
     if is_users_call():
-        raise trace_error(
-            "an array is written into (by a[i] = ..., +=, out= or a function that does so), "
-            "which a plan does not repeat; write a = a + b, np.where(mask, a, b) or "
-            "np.concatenate([...]), which make new arrays, or do it outside"
-        )
+        raise trace_error(WRITTEN)
 
 
 def refusals(refused: list[BaseException]) -> AbstractContextManager[None]:

@@ -1,21 +1,39 @@
-"""Arrays without elements, which capture what numpy is asked to do with them."""
+"""Arrays without elements, and generators, which capture what they are asked to do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import unwrap
 from operator import attrgetter
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
-from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.compiler.trace.functions import is_basic, shaped, with_dots
+from tapetensor.arrays.stand_ins import CapturedGenerator, Recorded
+from tapetensor.compiler.trace.functions import (
+    capture_by_trial,
+    capture_function,
+    is_basic,
+    shaped,
+    with_dots,
+)
 from tapetensor.compiler.trace.methods import ArrayMethods, known_place
-from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
+from tapetensor.compiler.trace.node import (
+    DType,
+    Keywords,
+    Kind,
+    Node,
+    Shape,
+    View,
+    found_in,
+    is_in_order,
+    laid_out,
+    lying,
+    replaced,
+)
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import (
     cast_exactly,
@@ -30,9 +48,7 @@ from tapetensor.compiler.trace.operations import (
 )
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import check_writer, trace_error
-from tapetensor.compiler.trace.trial import capture_by_trial, capture_function
 from tapetensor.compiler.trace.ufuncs import captured, yields_to
-from tapetensor.compiler.trace.view import View, is_in_order, laid_out, lying
 from tapetensor.errors import TraceError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
@@ -416,3 +432,81 @@ class ArrayTracer(ArrayMethods):
         """Return the error for what cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
+
+
+_OWN = ("program", "source", "drops", "draws", "undropping")
+
+
+class GeneratorTracer(np.random.Generator, CapturedGenerator):
+    """Stands for a random generator while a function is captured: draws become steps.
+
+    Args:
+        program: where it puts what it captures.
+        source: the node of the generator.
+        drops: whether dropout drops with it.
+        draws: whether it may draw; a copy that is made inside would draw numbers of its own.
+    """
+
+    def __init__(self, program: Program, source: Node, *, drops: bool, draws: bool = True) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.program = program
+        self.source = source
+        self.drops = drops
+        self.draws = draws
+
+    @override
+    def undropping(self) -> GeneratorTracer:
+        """Return what stands for a copy with which nothing is dropped, and which may not draw."""
+        return GeneratorTracer(self.program, self.source, drops=False, draws=False)
+
+    @property  # type: ignore[misc]  # a class is an attribute to mypy
+    @override
+    def __class__(self) -> type[Any]:
+        """What it stands for, as programs ask: ``type(rng)``."""
+        return np.random.Generator
+
+    @override
+    def __getattribute__(self, name: str) -> Any:
+        """Return a function that captures a draw, in place of one that draws."""
+        if name.startswith("_") or name in _OWN:
+            return object.__getattribute__(self, name)
+        if not self.draws:
+            raise trace_error(
+                f"rng.{name} of a model that nn.inference copies inside; make that outside, once"
+            )
+        method = getattr(np.random.Generator, name, None)
+        if not callable(method) or name in ("spawn", "bit_generator", "shuffle"):
+            raise trace_error(f"rng.{name} cannot be traced; call it outside, and pass the result")
+
+        def draw(*args: Any, **options: Any) -> ArrayTracer | NumberTracer:
+            if options.get("out") is not None:
+                raise trace_error(f"rng.{name} writes into an array; use the array that it returns")
+            given, named = replaced((args, Keywords(options)), self._known)
+            drawn = getattr(np.random.default_rng(0), name)(*given, **named)
+            result = np.asarray(drawn)
+            if result.dtype.kind not in "biuf":
+                raise trace_error(f"rng.{name} gives no numbers; call it outside, and pass them")
+            operands = (self.source, given, named)
+            node = self.program.add(Kind.RANDOM, name, operands, result.shape, result.dtype)
+            is_array = isinstance(drawn, np.ndarray)
+            array = ArrayTracer(self.program, node, is_scalar=not is_array)
+            is_number = not isinstance(drawn, np.ndarray | np.generic)
+            return NumberTracer(array) if is_number else array
+
+        return draw
+
+    def _known(self, value: Any) -> Any:
+        if isinstance(value, ArrayTracer | NumberTracer):
+            if value.array.node.kind is not Kind.CONSTANT:
+                raise trace_error(
+                    "a generator draws by what is not known yet; draw by plain numbers, and "
+                    "compute with that, as in mean + std * rng.normal(size=n)"
+                )
+            return value.array.read()
+        return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
+
+    def _refuse_a_copy(self, *_: object) -> Never:
+        """Refuse: a copy would draw numbers of its own."""
+        raise trace_error("a random generator is copied; copy it outside, and pass the copy")
+
+    __copy__ = __deepcopy__ = __reduce__ = _refuse_a_copy

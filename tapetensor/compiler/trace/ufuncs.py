@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, repeated_shape
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, View, repeated_shape
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
-from tapetensor.compiler.trace.refusals import check_writer, trace_error
-from tapetensor.compiler.trace.view import View
+from tapetensor.compiler.trace.refusals import WRITTEN, check_writer, trace_error
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def captured(
     if out is not None or others:
         check_writer()
         if others:
-            raise trace_error(f"{name} writes into several arrays; use what it returns")
+            raise trace_error(WRITTEN)
     if options.get("where") is True:
         del options["where"]
     if "where" in options and (is_call or method == "outer"):

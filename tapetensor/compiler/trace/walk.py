@@ -20,11 +20,9 @@ from typing import Any, NamedTuple, get_origin
 import numpy as np
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.answers import BY_ID
-from tapetensor.compiler.trace.attributes import AttributeReads, can_tell
+from tapetensor.compiler.trace.answers import BY_ID, ModuleView, converting, view_of
 from tapetensor.compiler.trace.changes import Held, members, parts, shown
 from tapetensor.compiler.trace.closed_list import cure_for
-from tapetensor.compiler.trace.conversions import converting
 from tapetensor.compiler.trace.guards import GuardWriter, named, spelling, tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.kinds import (
@@ -47,8 +45,9 @@ from tapetensor.compiler.trace.kinds import (
     storage,
     wrapped_in,
 )
-from tapetensor.compiler.trace.placeholder import ModuleView, Placeholder, view_of
+from tapetensor.compiler.trace.placeholder import Placeholder
 from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.watching import AttributeReads, can_tell
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings import places
