@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import distributed, losses, optim
+from tapetensor import distributed, losses, nn, optim
 from tapetensor.tape.history import MOST_IDS, MOST_KEPT, Ids, shortened
 from tapetensor.tape.pullbacks import CONSTANT
 from tapetensor.tensor.apply import apply
