@@ -67,28 +67,27 @@ def checkpoint(
 
         f(x)
 
-    What `f` computes on the way is dropped in the forward pass; the backward pass computes it once
-    more, part by part, and so needs memory for one part at a time. Gradients flow to the inputs and
-    to all that `f` closes over, a module's parameters, say.
+    The forward pass drops the intermediate results of `f`. The backward pass computes them again,
+    checkpoint by checkpoint, and so needs memory for one at a time. Gradients flow to the inputs
+    and to the tensors that `f` closes over, such as a module's parameters.
 
-    The second run repeats the first. What can be found from `f` has its old value for it:
+    The second run repeats the first. It sees the old values of everything that `f` reaches:
     parameters, attributes of modules and of other objects, lists, dicts, globals, numpy arrays of
     up to a MiB. Generators have their old state, so that dropout draws the same mask. Afterwards
-    all is as it was: running statistics and counters have moved once. What cannot be found is not
-    overlooked: all that the ops of the first run kept for the backward pass is compared with the
-    second run by checksums, so that a change is an error in the backward pass, and never a wrong
-    gradient.
+    running statistics and counters have moved once. A value that `f` gets in another way may differ
+    in the second run. This is found by checksums of the arrays that the ops keep for the backward
+    pass: a difference raises an error, and never gives a wrong gradient.
 
-    Shape: what `f` returns.
+    Shape: that of the result of `f`.
     Derivative: that of `f`.
-    Tape: the result has a tape if an input has. Of plain inputs `f` is run as it is.
+    Tape: the result has a tape if an input has. With plain inputs it is just ``f(*inputs)``.
 
     Args:
-        f: takes the inputs and returns one tensor, the same whenever it is called. It sees an input
-            that owns a tape as one that owns another, so that it knows whether it trains.
-        *inputs: one tensor to three, any of which may own a tape.
-        rng: a generator that `f` draws from, if it is out of sight: held by an object of another
-            library, say.
+        f: a function of the inputs that returns one tensor, the same in every call. An input with a
+            tape comes with another tape, so that `f` knows whether it trains.
+        *inputs: one to three tensors, any of which may have a tape.
+        rng: a generator that `f` draws from and that cannot be found, such as one that an object of
+            another library holds.
 
     Raises:
         ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.

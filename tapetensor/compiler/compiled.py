@@ -48,11 +48,11 @@ _OWN = frozenset({"_function", "_backend", "_cache", "_trusts"})
 
 
 class Compiled:
-    """A function that is captured and planned at the first call of a kind, and replayed after it.
+    """A function that its first call with new shapes plans, and later calls replay.
 
     Args:
-        function: what to compile.
-        backend: what runs groups of steps: "numpy" or "numba".
+        function: the function to compile.
+        backend: "numpy" or "numba", which runs groups of steps.
         trusts: the names of modules that run unwatched beside those of the closed list.
     """
 
@@ -264,16 +264,16 @@ def _name_of(function: Any) -> str:
 
 
 def compile(function: F_, *, backend: Backend | None = None, trusts: Sequence[str] = ()) -> F_:
-    """Return `function` planned: captured at the first call, replayed without Python afterwards.
+    """Return `function` compiled: the first call makes a plan, which later calls run.
 
     Args:
-        function: what to compile.
-        backend: what runs groups of steps. "numpy" needs nothing else. "numba" makes machine code
-            of them, which takes seconds at the first call ever and less from the cache on disk
-            after it; it is in ``pip install 'tapetensor[numba]'``. None means what the environment
-            variable ``TAPETENSOR_BACKEND`` says, and "numpy" without it.
-        trusts: the names of modules of yours, or of installed packages, whose functions compute of
-            what they are given and do nothing else. They run unwatched, and so do those below them.
+        function: the function, method or module to compile.
+        backend: "numpy" needs nothing else. "numba" makes machine code of groups of steps
+            (``pip install 'tapetensor[numba]'``). This takes seconds in the very first call, and
+            less from the cache on disk afterwards. None means the value of the environment variable
+            ``TAPETENSOR_BACKEND``, or "numpy" without it.
+        trusts: the names of modules of yours, or of installed packages, whose functions depend on
+            their arguments alone. They and their submodules run unwatched.
 
     Raises:
         ArgumentTypeError: if there is nothing to compile, or it is no plain function.

@@ -20,20 +20,21 @@ class Adagrad(Optimizer):
         s = s + g**2
         p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)
 
-    With decoupled decay ``g = gradient``, and a step takes ``lr * weight_decay * p`` as well, with
-    the learning rate of that step. As PyTorch's, `t` counts the steps in which the parameter had a
+    With decoupled decay ``g = gradient``, and a step also subtracts ``lr * weight_decay * p``, with
+    the learning rate of that step. As in PyTorch, `t` counts the steps in which the parameter had a
     gradient.
 
     Args:
-        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
+        model: a module or another object with ``parameters()``, a list of tensors, or a dict of
+            tensors by name.
         lr: the learning rate, >= 0.
         lr_decay: how fast it falls, >= 0, per step.
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
         initial_accumulator_value: where `s` starts, >= 0.
         eps: the floor under the root, >= 0, in units of the gradient.
         decoupled_weight_decay: whether the decay acts on the parameter directly.
-        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
-            nothing; without it such a gradient is taken, as in PyTorch.
+        check_finite: whether a gradient with a NaN or an infinity raises an error and updates
+            nothing. If False, the step is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.
