@@ -148,7 +148,7 @@ class _Part(Fingerprinted):
     @property
     @override
     def fingerprint(self) -> object:
-        """What was recorded in the first run; the leafs are parents of the record of this part."""
+        """The record of the first run; its leafs are parents of the record of this part."""
         return tuple(self.recorded)
 
     def run_forgetful(self, ids: tuple[int, ...], *arrays: Array) -> Enclosed:

@@ -29,8 +29,8 @@ class BackwardPlan(Fingerprinted):
     Args:
         cotangent: the node of the cotangent.
         gradients: the nodes of the gradients, one per parent; None for one that has none.
-        forward: how many nodes the forward pass has; what it computed is not computed again.
-        backend: what runs groups of nodes.
+        forward: the number of nodes of the forward pass, which are not computed again.
+        backend: "numpy" or "numba", which runs groups of nodes.
 
     Attributes:
         residuals: the nodes of the forward pass that have to be kept.
@@ -61,7 +61,7 @@ class BackwardPlan(Fingerprinted):
         return id(self)
 
     def pullbacks(self, *residuals: Array) -> JointPullbacks:
-        """Return the pullbacks of one call, given what its forward pass has kept."""
+        """Return the pullbacks of one call, given the arrays that its forward pass has kept."""
         return JointPullbacks((True,) * len(self._gradients), partial(self.run, residuals))
 
     def run(self, residuals: tuple[Array, ...], needed: Needed, g: Array) -> list[Any]:
@@ -104,7 +104,7 @@ class BackwardPlan(Fingerprinted):
 
 
 def node_of(program: Program, array: Any) -> Node:
-    """Return the node of what a program has computed, or of an array that is known."""
+    """Return the node of a computed array, or of an array that is known."""
     if isinstance(array, ArrayTracer):
         return array.ordered()
     return program.constant(np.asarray(array))

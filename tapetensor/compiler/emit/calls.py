@@ -28,9 +28,9 @@ def call_into(
 
     Args:
         out: the array that the result goes to.
-        node: what is computed.
+        node: the node to compute.
         operands: its operands.
-        code: gives names to what the source uses.
+        code: gives names to the objects that the source uses.
         rows: how many rows a block of the operands has; None where they are whole.
     """
     sources = [operand.source for operand in operands]

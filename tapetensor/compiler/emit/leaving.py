@@ -1,4 +1,4 @@
-"""What leaves a compiled function: its results, the state that it stores, and tapes.
+"""The outputs of a compiled function: its results, the state that it stores, and tapes.
 
 In the history of a caller the function is one step: it names the tensors that came in, and its
 pullbacks are a plan of their own, on what the forward pass keeps for them.
@@ -113,12 +113,12 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
 
 
 class _WayBack(NamedTuple):
-    """How gradients flow from a result to what came in.
+    """How gradients flow from a result to the inputs.
 
     Attributes:
         cotangent: the node of the cotangent of the result.
-        gradients: by the ids of what came in, and of what gradients stop at inside.
-        stops: the source of the steps of the latter, by id.
+        gradients: the gradients by the ids of inputs, and of values at which gradients stop inside.
+        stops: the source of the steps of these values, by id.
     """
 
     cotangent: Node

@@ -21,8 +21,8 @@ def graph_of_plan(title: str, steps: Sequence[Step], seconds: Sequence[float] | 
     """Return the graph of a plan.
 
     Args:
-        title: what is pictured.
-        steps: what it does, in order.
+        title: the title of the picture.
+        steps: the steps of the plan, in order.
         seconds: how long each step took; None if that was not measured.
     """
     owner = {node: step.node for step in steps for node in step.group}

@@ -12,7 +12,7 @@ from tapetensor.compiler.trace.operations import into, unwritten, write_all
 
 
 def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
-    """Leave out zeros that are written over; what was added to them is written instead.
+    """Leave out zeros that are written over; write values in the place of adding them.
 
     The gradient of an array that is read in parts begins as zeros, to which the gradient of each
     part is added. An array whose parts are all written needs no zeros.

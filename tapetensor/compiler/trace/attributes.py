@@ -1,7 +1,8 @@
-"""Which attributes of objects a function reads, or sets: only those are walked, just before.
+"""The attributes of objects that a captured function reads or sets: only those are walked.
 
-While a function is captured, the classes of its objects tell what is looked up and set in them,
-whoever does that. What copies or lists a whole object looks up a name with two underscores.
+While a function is captured, the classes of its objects report each attribute just before it is
+read or set, by any code. Code that copies or lists a whole object reads a name with two
+underscores.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _METHODS = ("__getattribute__", "__setattr__")
 
 
 class AttributeReads:
-    """What one captured function reads, or sets, of the attributes of objects."""
+    """The attributes of objects that one captured function reads or sets."""
 
     def __init__(self) -> None:
         # What walks the attributes that nobody has read so far, by the address of the object and by
@@ -47,7 +48,7 @@ class AttributeReads:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """See what is looked up and set meanwhile."""
+        """Watch which attributes are read and set meanwhile."""
         _ACTIVE.append(self)
         try:
             self._is_on = True
@@ -76,7 +77,7 @@ class AttributeReads:
         return not self._is_over and (not isinstance(owner, Module) or _is_free(value))
 
     def give_up(self) -> None:
-        """Walk all attributes now: code may set them untold."""
+        """Walk all attributes now, because code may set them without a report."""
         self._is_over = True
         for walks in [*self._unread.values()]:
             for one in [*walks]:
@@ -118,7 +119,7 @@ def is_teller(value: Any) -> bool:
 
 
 def can_tell(value: Any) -> bool:
-    """Tell whether the class of an object can be made to tell what is looked up in it."""
+    """Tell whether the class of an object can be made to report its attribute reads."""
     cls = type(value)
     own = [vars(one) for one in cls.__mro__ if is_users(one)]
     looks_up = any("__getattribute__" in one for one in own)

@@ -1,4 +1,4 @@
-"""What numpy's functions that make an array of anything give for what is captured."""
+"""The results of numpy's functions that make arrays, for captured arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COPIES = (np.array,)
 
 
 def converting(value: Any) -> Any:
-    """Return what stands for one of numpy's functions that ask their arguments for values.
+    """Return the stand-in for one of numpy's functions that ask their arguments for values.
 
     Those that make an array of anything know what is captured; others refuse it.
     """

@@ -21,7 +21,7 @@ class GeneratorTracer(np.random.Generator, CapturedGenerator):
     """Stands for a random generator while a function is captured: draws become steps.
 
     Args:
-        program: where it puts what it captures.
+        program: the program to which it adds nodes.
         source: the node of the generator.
         drops: whether dropout drops with it.
         draws: whether it may draw; a copy that is made inside would draw numbers of its own.
@@ -36,7 +36,7 @@ class GeneratorTracer(np.random.Generator, CapturedGenerator):
 
     @override
     def undropping(self) -> GeneratorTracer:
-        """Return what stands for a copy with which nothing is dropped, and which may not draw."""
+        """Return a stand-in that drops nothing and may not draw."""
         return GeneratorTracer(self.program, self.source, drops=False, draws=False)
 
     @property  # type: ignore[misc]  # a class is an attribute to mypy

@@ -1,4 +1,4 @@
-"""Numbers of a program: what `item()` and norms are while a function is captured."""
+"""Numbers of a program: `item()` and norms while a function is captured."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _computed(function: Callable[..., Any], dtype: np.dtype[Any], operands: Any)
 
 
 def sum_of(numbers: tuple[Any, ...]) -> Any:
-    """Return what `sum` gives, which since Python 3.12 adds floats more exactly than one by one."""
+    """Return the result of `sum`, which since Python 3.12 adds floats more exactly."""
     kinds = set(map(type, numbers))
     if NumberTracer not in kinds or not kinds <= {NumberTracer, int, float, bool}:
         return _sum(*numbers)
@@ -202,7 +202,7 @@ class NumberTracer(Captured):
 
 
 def dummy(value: Any) -> Any:
-    """Return what numpy has in the place of what is captured, with zeros for its elements."""
+    """Return the array or scalar that numpy would have, with zeros for its elements."""
     if isinstance(value, NumberTracer):
         return value.__class__()
     if not isinstance(value, CapturedArray):

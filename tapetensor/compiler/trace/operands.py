@@ -1,4 +1,4 @@
-"""What the operands and arguments of a captured step are to the program."""
+"""The operands and arguments of a captured step, as the program has them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tapetensor.compiler.trace.operations import item, number_of
 
 
 class Operands(ArrayMethods):
-    """What gives a program the operands of what it captures."""
+    """Gives a program the operands of captured steps."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Arrays without elements, which capture what numpy is asked to do with them."""
+"""Arrays without elements, which capture the calls of numpy on them."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class ArrayTracer(Operands):
     Views see what is written into the array that they view, and the other way round, as numpy's do.
 
     Args:
-        program: where it puts what it captures.
+        program: the program to which it adds nodes.
         node: the value that it stands for; a write replaces it, in a view that of the base.
-        part: of which other array it is a view, if it is one.
+        part: the array that it is a view of, if it is one.
     """
 
     __slots__ = (
@@ -466,6 +466,6 @@ class ArrayTracer(Operands):
 
     @override
     def refusal(self, what: str) -> TraceError:
-        """Return the error for what cannot be captured; refuse another thread before."""
+        """Return the error for code that cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)

@@ -1,4 +1,4 @@
-"""numpy's functions that are no ufuncs, tried while they are captured to see what they give."""
+"""numpy's functions that are no ufuncs, tried on trial arrays while they are captured."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _are_numbers(*dtypes: DType) -> bool:
 
 
 def yields_to(cls: type, protocol: str = "__array_ufunc__") -> bool:
-    """Tell whether numpy leaves what is computed to operands of a class; refuse if untold."""
+    """Tell whether numpy leaves a calculation to operands of a class; refuse if it is not known."""
     if cls in _PLAIN or issubclass(cls, Captured | np.generic):
         return False
     rules = getattr(cls, protocol, None)
@@ -207,7 +207,7 @@ def lies_in_order(value: Any) -> bool:
 
 
 def computed_like(inputs: Iterable[Any], shape: Shape) -> Any:
-    """Return what numpy has in the place of what it computes element by element, elements aside."""
+    """Return an array like the result of a calculation element by element, without its elements."""
     inputs = list(inputs)
     if all(map(lies_in_order, inputs)):
         return _lying_like(shape)
