@@ -29,25 +29,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser.set_defaults(run=lambda asked: parser.format_help().rstrip())
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     new = commands.add_parser(
-        "new", help="write a small typed project that passes mypy and pytest as it stands"
+        "new", help="write a small typed project that passes mypy and pytest at once"
     )
-    new.add_argument("name", metavar="NAME", help="of the project, its folder and its package")
+    new.add_argument("name", metavar="NAME", help="the name of the project and its package")
     new.set_defaults(run=lambda asked: _new(asked.name))
-    explain = commands.add_parser("explain", help="say what causes an error, and what cures it")
+    explain = commands.add_parser("explain", help="print the cause and the cure of an error")
     explain.add_argument(
-        "name", metavar="NAME", nargs="?", help="ShapeError, or a code of mypy: axis-range"
+        "name", metavar="NAME", nargs="?", help="such as ShapeError, or axis-range, a code of mypy"
     )
     explain.set_defaults(run=lambda asked: explanation(asked.name) if asked.name else contents())
     docs = commands.add_parser("docs", help="open the pages that this installation brings")
-    docs.add_argument("page", metavar="PAGE", nargs="?", help="one of them: training, say")
-    docs.add_argument("--serve", action="store_true", help="serve them until Ctrl-C")
-    docs.add_argument("--port", type=int, default=8000, help="where; 8000, if nothing else is said")
+    docs.add_argument("page", metavar="PAGE", nargs="?", help="a page, such as training")
+    docs.add_argument("--serve", action="store_true", help="serve the pages until Ctrl-C")
+    docs.add_argument("--port", type=int, default=8000, help="the port, by default 8000")
     docs.set_defaults(
         run=lambda asked: serve(asked.page, asked.port) if asked.serve else opened(asked.page)
     )
-    doctor = commands.add_parser("doctor", help="measure what products reach on this machine")
+    doctor = commands.add_parser(
+        "doctor", help="measure the speed of matrix products on this machine"
+    )
     doctor.add_argument(
-        "--clear-native", action="store_true", help="only remove the native code that is cached"
+        "--clear-native", action="store_true", help="only empty the cache of machine code"
     )
     doctor.set_defaults(run=lambda asked: _clear() if asked.clear_native else examination())
     asked = parser.parse_args(arguments)

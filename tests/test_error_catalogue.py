@@ -144,6 +144,17 @@ def test_a_name_that_is_nearly_one_is_answered_with_that_one(
     assert capsys.readouterr().err == (
         "explain: there is no shape_mismatch; did you mean shape-mismatch?\n"
     )
+    # A code of a checkout before the first release.
+    assert main(["explain", "tape_moved"]) == 1
+    assert capsys.readouterr().err.endswith("did you mean TapeClosedError or TapeUsedError?\n")
+
+
+def test_the_list_of_entries_shows_words_without_links(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [*CLASSES, *CODES]
+    assert not any("](" in line for line in lines)
 
 
 def test_a_cure_stands_in_the_terminal_whole_and_names_pages_by_the_command(

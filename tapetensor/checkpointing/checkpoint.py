@@ -68,11 +68,11 @@ def checkpoint(
 
         f(x)
 
-    What `f` computes on the way is dropped in the forward pass; the backward pass computes it once
-    more, part by part, and so needs memory for one part at a time. Gradients flow to the inputs and
-    to all that `f` closes over, a module's parameters, say.
+    The forward pass drops the intermediate results of `f`. The backward pass computes them again,
+    checkpoint by checkpoint, and so needs memory for one at a time. Gradients flow to the inputs
+    and to the tensors that `f` closes over, such as a module's parameters.
 
-    The second run repeats the first. What can be found from `f` has its old value for it:
+    The second run repeats the first. It sees the old values of everything that `f` reaches:
     parameters, attributes of modules and of other objects, lists, dicts, globals, numpy arrays of
     up to a MiB. Generators have their old state, so that dropout draws the same mask. Afterwards
     all is as it was: running statistics and counters have moved once. What cannot be found is not
@@ -81,16 +81,16 @@ def checkpoint(
     gradient. Inside `tt.compile` there is no second run: the plan computes the values again that
     the backward pass reads, but for what was drawn.
 
-    Shape: what `f` returns.
+    Shape: that of the result of `f`.
     Derivative: that of `f`.
-    Tape: the result has a tape if an input has. Of plain inputs `f` is run as it is.
+    Tape: the result has a tape if an input has. With plain inputs it is just ``f(*inputs)``.
 
     Args:
-        f: takes the inputs and returns one tensor, the same whenever it is called. It sees an input
-            that owns a tape as one that owns another, so that it knows whether it trains.
-        *inputs: one tensor to three, any of which may own a tape.
-        rng: a generator that `f` draws from, if it is out of sight: held by an object of another
-            library, say.
+        f: a function of the inputs that returns one tensor, the same in every call. An input with a
+            tape comes with another tape, so that `f` knows whether it trains.
+        *inputs: one to three tensors, any of which may have a tape.
+        rng: a generator that `f` draws from and that cannot be found, such as one that an object of
+            another library holds.
 
     Raises:
         ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.
@@ -154,7 +154,7 @@ class _Part(Fingerprinted):
     @property
     @override
     def fingerprint(self) -> object:
-        """What was recorded in the first run; the leafs are parents of the record of this part."""
+        """The record of the first run; its leafs are parents of the record of this part."""
         return tuple(self.recorded)
 
     def run_forgetful(self, ids: tuple[int, ...], *arrays: Array) -> Enclosed:

@@ -1,4 +1,4 @@
-"""What a backward pass will read, in a few bytes: whether two runs of a function recorded the same.
+"""Fingerprints of a record, by which two runs of a function are compared.
 
 The gradient depends on nothing but the records: which op came of which ids, and what its pullbacks
 hold. So two runs with the same fingerprints have the same gradient, whatever the function read.
@@ -36,7 +36,7 @@ _BOUND = frozenset({types.MethodType, types.BuiltinMethodType, types.MethodWrapp
 
 
 class Fingerprinted:
-    """What pullbacks hold and what knows its own fingerprint."""
+    """An object of a pullback that knows its own fingerprint."""
 
     @property
     @abstractmethod
@@ -45,7 +45,7 @@ class Fingerprinted:
 
 
 class Fingerprints:
-    """Makes fingerprints of what pullbacks hold.
+    """Makes fingerprints of the objects that pullbacks hold.
 
     Args:
         known: arrays that are the same in both runs, and that nobody writes to.
@@ -64,7 +64,7 @@ class Fingerprints:
         self._within: set[int] = set()
 
     def of_record(self, kernel: Any, pullbacks: Any) -> int:
-        """Return the fingerprint of what the pullbacks of an op hold."""
+        """Return the fingerprint of the objects that the pullbacks of an op hold."""
         if not getattr(kernel, "__module__", "").startswith("tapetensor.kernels"):
             # The library's kernels hold arrays that nobody writes to; others may.
             self._sums.clear()

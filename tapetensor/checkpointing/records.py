@@ -1,4 +1,4 @@
-"""What a run of a checkpoint records: each op with its fingerprint, kept or forgotten."""
+"""The record of a run of a checkpoint: each op with its fingerprint, kept or forgotten."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OpPrint: TypeAlias = tuple[str, object]
 
 
 class Run:
-    """What a run of a checkpoint has recorded so far: the fingerprint of each step.
+    """The record of a run of a checkpoint so far: the fingerprint of each step.
 
     Args:
         fingerprints: makes the fingerprints.
@@ -52,7 +52,7 @@ class Run:
     def leading_to(
         self, steps: Iterable[Step], output_id: int, inputs: list[int], start: int
     ) -> tuple[list[int], list[OpPrint]]:
-        """Return the ids, in order, that an output came of, and what was recorded on the way.
+        """Return the ids, in order, that an output came of, and the steps on the way.
 
         Args:
             steps: all that led to the output.

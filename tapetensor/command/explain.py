@@ -24,7 +24,7 @@ def explanation(name: str) -> str:
     *Cure.* The message gives the command: `pip install 'tapetensor[training]'`, say.
 
     Raises:
-        ArgumentValueError: if there is none of that name, in capitals or not; it says which is
+        ArgumentValueError: if there is none of that name, in capitals or not; it says which are
             nearest.
     """
     entries = _entries()
@@ -34,9 +34,12 @@ def explanation(name: str) -> str:
     if wanted in by_letters:
         known = by_letters[wanted]
         return f"{known}\n\n{_LINK.sub(_in_a_terminal, entries[known]).rstrip()}"
-    near = [by_letters[one] for one in get_close_matches(wanted, by_letters, n=1)]
+    near = get_close_matches(wanted, by_letters, n=1) or get_close_matches(
+        wanted, by_letters, n=2, cutoff=0.5
+    )
     if near:
-        raise ArgumentValueError(f"explain: there is no {name}; did you mean {near[0]}?")
+        nearest = " or ".join([by_letters[one] for one in near])
+        raise ArgumentValueError(f"explain: there is no {name}; did you mean {nearest}?")
     raise ArgumentValueError(f"explain: {name} is none of {', '.join(entries)}")
 
 
@@ -52,7 +55,7 @@ def contents() -> str:
 
 
 def _summary(text: str) -> str:
-    paragraph = " ".join(text.strip().partition("\n\n")[0].split())
+    paragraph = " ".join(_LINK.sub(r"\g<words>", text).strip().partition("\n\n")[0].split())
     return paragraph.partition(". ")[0].rstrip(".")
 
 

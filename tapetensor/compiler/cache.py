@@ -31,8 +31,9 @@ class PlanCache:
     Attributes:
         plans: the last used one first.
         failed: how many calls could not be captured, though the function itself could run.
-        varying: what was another one at an earlier call, as the user calls it, the last of it last.
-        fixed: what was, too, but no plan can do without its value.
+        varying: the names, in the user's program, of values that differed in an earlier call, the
+            latest last.
+        fixed: such names of values that every plan needs.
         lock: held while one of them runs.
         runner: the thread in which one of them runs.
     """
@@ -51,7 +52,7 @@ class PlanCache:
         self.runner: int | None = None
 
     def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the plan for a call; MISS if there is none."""
+        """Run the plan that fits a call; return MISS without such a plan."""
         with self.lock:
             try:
                 self.runner = get_ident()
@@ -68,7 +69,7 @@ class PlanCache:
         return MISS
 
     def begin(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a new plan, which takes the place of that which was not used for longest if need be.
+        """Run a new plan, which may replace the plan that was not used for longest.
 
         If it does not fit the call that it was made for, it is not kept, and the result is MISS.
         """
@@ -80,7 +81,7 @@ class PlanCache:
         return result
 
     def note_difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Note what a call differs in from one with a plan, beside what no plan does without."""
+        """Note how a call differs from one with a plan, except in values that every plan needs."""
         places = (plan.difference(args, kwargs) for plan in self.plans)
         place = next((one for one in places if one and one not in self.fixed), "")
         if place and place not in self.varying:
@@ -95,7 +96,7 @@ class PlanCache:
 
         Args:
             name: that of the function, which a warning names once.
-            args: the arguments of the call, of which the warning says what is new.
+            args: the arguments of the call, of which the warning names the new ones.
             kwargs: those by name.
         """
         if self.failed >= _MOST_FAILED:

@@ -28,7 +28,7 @@ def capturing(
     varying: Collection[str] = (),
     trusts: Collection[str] = (),
 ) -> Iterator[tuple[Capture, Callable[[], Any]]]:
-    """Walk the inputs of a call; yield them, and what runs the function on tracers."""
+    """Walk the inputs of a call; yield them, and a function that runs the user's on tracers."""
     one = Capture(program, function, varying, trusts)
     token = IS_TRACING.set(True)
     try:
@@ -43,11 +43,11 @@ def capturing(
 
 
 class ArrayProgram(NamedTuple):
-    """What a function does with arrays.
+    """The calculations of a function with arrays.
 
     Attributes:
-        arrays: what comes in by node: the arguments, and what the function reads around itself.
-        result: what the function returns, with nodes in the place of tensors and arrays.
+        arrays: the inputs by node: the arguments, and arrays in the surroundings of the function.
+        result: the result of the function, with nodes in the place of tensors and arrays.
     """
 
     arrays: Mapping[Node, Any]

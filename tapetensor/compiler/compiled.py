@@ -38,11 +38,11 @@ _OWN = frozenset({"_function", "_backend", "_cache", "_trusts"})
 
 
 class Compiled:
-    """A function that is captured and planned at the first call of a kind, and replayed after it.
+    """A function that its first call with new shapes plans, and later calls replay.
 
     Args:
-        function: what to compile.
-        backend: what runs groups of steps: "numpy" or "numba".
+        function: the function to compile.
+        backend: "numpy" or "numba", which runs groups of steps.
         trusts: the names of modules that run unwatched beside those of the closed list.
     """
 

@@ -1,7 +1,7 @@
 """Feeding data to a training loop: batches, held-out rows, images that vary, one-hot codes.
 
-Of tensors `batches` and `batches_exact` make batches that are tensors. What is no tensor, or is
-loaded item by item, goes through three functions of Python's own kind::
+`batches` and `batches_exact` make batches of tensors. Three functions serve items that are no
+tensors or are loaded one by one::
 
     for rows in batched(shuffled(dataset, rng), size=32):
         images, labels = collate(rows)

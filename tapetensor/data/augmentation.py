@@ -1,7 +1,7 @@
-"""Images changed at random, as those in training are, so that a model sees each one many ways.
+"""Random changes of images for training.
 
-Each is a function of a stack of images and a generator, which draws for every image anew. Images of
-arrays or of plain tensors give what they are; nothing has a derivative.
+Each function takes a stack of images and a generator, and draws anew for every image. An array
+gives an array, and a plain tensor a plain tensor. No function has a derivative.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def random_flip(
 
     Args:
         images: the images.
-        rng: draws which are flipped.
-        p: how likely that is for each, from 0 to 1.
+        rng: draws the images to flip.
+        p: the probability for each image, from 0 to 1.
 
     Raises:
         ShapeError: if there are fewer than three axes.
@@ -73,14 +73,14 @@ def random_crop(
 def random_crop(
     images: Tensor[Any, NoneTape, Any] | Array, padding: int, rng: np.random.Generator
 ) -> Tensor[Any, NoneTape, Any] | Array:
-    """Return the images moved by up to `padding` pixels in each direction, zeros coming in.
+    """Return the images, moved by up to `padding` pixels in each direction, with zeros behind them.
 
     Shape: that of `images`, ``(N, *Ds, height, width)``.
 
     Args:
         images: the images.
-        padding: by how many pixels at most, >= 0.
-        rng: draws by how many.
+        padding: the largest number of pixels, >= 0.
+        rng: draws the numbers of pixels.
 
     Raises:
         ShapeError: if there are fewer than three axes.
@@ -124,7 +124,7 @@ def random_erase(
     rng: np.random.Generator,
     value: float = 0.0,
 ) -> Tensor[Any, NoneTape, Any] | Array:
-    """Return the images with a square somewhere in each that holds one value.
+    """Return the images, each with a square of one value at a random place.
 
     The square may reach over an edge, so that pixels in the corners are erased less often.
 
@@ -133,8 +133,8 @@ def random_erase(
     Args:
         images: the images.
         size: the side of the square in pixels, >= 1.
-        rng: draws where its middle is.
-        value: what stands there, in the dtype of the images.
+        rng: draws the middle of the square.
+        value: the value in the square, in the dtype of the images.
 
     Raises:
         ShapeError: if there are fewer than three axes.

@@ -32,12 +32,12 @@ class Dataset(Protocol[Item_co]):
 def shuffled(dataset: Dataset[Item], rng: np.random.Generator) -> Iterator[Item]:
     """Return every item of a dataset once, in random order.
 
-    Each is asked for when its turn comes, so that a dataset may load its items one by one.
+    Each item is read when its turn comes, so that a dataset may load its items one by one.
 
     Args:
-        dataset: has a length and items by number.
-        rng: draws the order, when the function is called. Processes that are forked draw the same
-            one, unless each has a child: ``rng.spawn(workers)[number]``.
+        dataset: an object with a length and items by number.
+        rng: draws the order, in the call of this function. Forked processes draw the same order,
+            unless each has a generator of its own: ``rng.spawn(workers)[number]``.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.
@@ -61,8 +61,8 @@ def batched(items: Iterable[Item], size: int, *, exact: bool = False) -> Iterato
 
     Args:
         items: of any kind; they may come from `shuffled`.
-        size: how many to a list, >= 1.
-        exact: whether to leave out a last list that is shorter.
+        size: the items of a list, >= 1.
+        exact: whether to leave out a shorter last list.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.

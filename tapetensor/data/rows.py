@@ -30,7 +30,7 @@ Rows: TypeAlias = Tensor[tuple[N, *Ds], NoneTape, D]
 
 @final
 class Batches(Generic[Item_co]):
-    """The batches of an epoch, as `batches` and `batches_exact` make them; iterate at will.
+    """The batches of an epoch, as `batches` and `batches_exact` return them.
 
     ``len(...)`` is the number of batches. With a generator each iteration draws a new order.
     """
@@ -95,10 +95,10 @@ def batches(
     Shape: ``(N, *Ds) -> (Any, *Ds)``.
 
     Args:
-        tensors: plain tensors with as many rows each; of one the batches are tensors, of several
-            tuples of tensors.
+        tensors: plain tensors with equal numbers of rows. The batches of one tensor are tensors,
+            those of several are tuples of tensors.
         size: the rows of a batch, >= 1.
-        rng: draws the order of the rows, anew for each iteration; without it they come in order.
+        rng: draws a new order of the rows for each iteration. Without it they come in order.
 
     Raises:
         ShapeError: if there are no rows, or the tensors have not as many each.
@@ -148,10 +148,10 @@ def batches_exact(
     Shape: ``(N, *Ds) -> (B, *Ds)`` for ``size: B``.
 
     Args:
-        tensors: plain tensors with as many rows each; of one the batches are tensors, of several
-            tuples of tensors.
+        tensors: plain tensors with equal numbers of rows. The batches of one tensor are tensors,
+            those of several are tuples of tensors.
         size: the rows of a batch, from 1 to the number of rows.
-        rng: draws the order of the rows, anew for each iteration; without it they come in order.
+        rng: draws a new order of the rows for each iteration. Without it they come in order.
 
     Raises:
         ShapeError: if there are no rows, or the tensors have not as many each.

@@ -47,15 +47,16 @@ def split(
 ) -> tuple[Any, Any]:
     """Return the rows of up to three tensors in two parts: for training, and held out.
 
-    Of one tensor each part is a tensor, of several a tuple of tensors. Rows that belong together
-    (of one patient, say) must not stand in both; such data is split by hand.
+    The parts of one tensor are tensors, those of several are tuples of tensors. Rows that belong
+    together, such as those of one patient, must all be in one part: split such data by hand.
 
     Shape: ``(N, *Ds) -> (N - n, *Ds), (n, *Ds)`` for ``n = round(held_out * N)``.
 
     Args:
-        tensors: plain tensors with as many rows each.
+        tensors: plain tensors with equal numbers of rows.
         held_out: the share of the rows in the second part, between 0 and 1.
-        rng: draws which; without it they are the last, as is right for series in time.
+        rng: draws the rows of the second part. Without it they are the last rows, as for series in
+            time.
 
     Raises:
         ShapeError: if the tensors have not as many rows each.

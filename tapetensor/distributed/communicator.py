@@ -39,11 +39,12 @@ from tapetensor.typing import D, Ds, N
 class Communicator:
     """The ranks of a job, as `world` or `alone` returns them.
 
-    Every rank calls what moves data (`barrier`, `broadcast`, `mean`, `sum`, `on_root`, the
-    checkpoints) in the same order; ranks that find a difference raise a DistributedError.
+    Every rank must call the methods that send data (`barrier`, `broadcast`, `mean`, `sum`,
+    `on_root`, the checkpoints) in the same order. Ranks that find a difference raise a
+    DistributedError.
 
     Args:
-        transport: what connects the ranks; None for a single one.
+        transport: the connection of the ranks; None for a single one.
     """
 
     def __init__(self, transport: Transport | None) -> None:
@@ -56,7 +57,7 @@ class Communicator:
 
     @property
     def size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return 1 if self.transport is None else self.transport.size
 
     @property
@@ -74,9 +75,10 @@ class Communicator:
             self.transport.barrier()
 
     def broadcast(self, part: Part) -> None:
-        """Give a part of every rank the state of rank 0's.
+        """Give a part of every rank the state that it has on rank 0.
 
-        That is parameters and buffers of a model, and all that `step` changes of an optimizer.
+        The state of a model is its parameters and buffers; that of an optimizer, everything that
+        `step` changes.
 
         Args:
             part: a module, an optimizer or a numpy Generator.
@@ -106,7 +108,7 @@ class Communicator:
             state.restore(values)
 
     def mean(self, value: float) -> float:
-        """Return the mean of a number, a loss say, over all ranks."""
+        """Return the mean of a number, such as a loss, over all ranks."""
         return self.sum(value)[0] / self.size
 
     def sum(self, *values: float) -> list[float]:
@@ -133,7 +135,7 @@ class Communicator:
     def shard(self, *tensors: Any) -> Any:
         """Return this rank's share of a batch: as many rows for each rank, in the order of ranks.
 
-        Nothing is sent: every rank has the whole batch, drawn from the same generator.
+        Nothing is sent, because every rank has the whole batch, drawn from the same generator.
 
             for x, labels in data.batches_exact(images, targets, size=128, rng=rng):
                 x, labels = ranks.shard(x, labels)
@@ -168,12 +170,12 @@ class Communicator:
     def generator(self, seed: int, step: int = 0) -> np.random.Generator:
         """Return a generator for this rank and step: the same in every run, independent of others.
 
-        It is for what each rank must draw for itself (dropout, noise). What they must agree on, the
-        first values and the order of the data, comes from a generator that all seed alike.
+        Use it for numbers that each rank draws for itself (dropout, noise). For initial values and
+        the order of data use a generator with the same seed on all ranks.
 
         Args:
             seed: >= 0, the same on all ranks.
-            step: >= 0; a run that is resumed at a step draws what it would have drawn.
+            step: >= 0; a run that is resumed at a step draws the same numbers.
 
         >>> from tapetensor import distributed
         >>> ranks = distributed.alone()
@@ -191,8 +193,8 @@ class Communicator:
     def save_checkpoint(self, path: PathLike, /, **parts: Part) -> None:
         """Write several parts to one file on rank 0, as `tapetensor.io.save_checkpoint` does.
 
-        The other ranks wait until it is there. They have the same parts, but for the buffers that a
-        forward pass changes (running statistics): rank 0's are saved.
+        The other ranks wait for the file. All ranks have the same parts, except for the buffers
+        that a forward pass changes (running statistics): those of rank 0 are saved.
 
         Raises:
             DistributedError: on the others, if rank 0 fails, which itself raises what io raises.
@@ -210,7 +212,7 @@ class Communicator:
             self.broadcast(part)
 
     def on_root(self, op: str, action: Callable[[], None]) -> None:
-        """Run something on rank 0, which writes a file, say, while the others wait.
+        """Run a function on rank 0, such as one that writes a file, while the others wait.
 
         Raises:
             DistributedError: on the others, if rank 0 fails, which itself raises its own error.
@@ -266,7 +268,7 @@ class _FromRoot:
 
 
 def world(size: int | None = None) -> Communicator:
-    """Return all ranks of the job: as many as ``mpiexec -n`` has started, or one without it.
+    """Return all ranks of the job, which ``mpiexec -n`` has started, or one without it.
 
     The first call starts MPI. From then on an error that nobody catches ends the whole job.
 

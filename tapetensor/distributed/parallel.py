@@ -1,4 +1,4 @@
-"""A training step of one process, made one of many ranks by a decorator."""
+"""A decorator that runs a training step of one process on many ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ F_ = TypeVar("F_", bound=Callable[..., Any])
 
 
 def data_parallel(function: F_) -> F_:
-    """Return a function that computes gradients of a batch, each rank those of its share.
+    """Return a function that divides its batch among the ranks, and averages its gradients.
 
         @distributed.data_parallel
         def loss_and_gradients(model: Mlp, x: ..., labels: ...) -> tuple[Tensor0D, Gradients]:

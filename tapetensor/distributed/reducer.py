@@ -34,9 +34,9 @@ BUCKET_BYTES = 1 << 20
 class Reducer:
     """Sums or averages the gradients of one model over all ranks.
 
-    When it is made all ranks' models are compared, and get the values of rank 0. Every rank then
-    calls the same methods in the same order. Its parameters are those that the model has when the
-    reducer is made.
+    The constructor compares the models of all ranks, and gives them the values of rank 0. Every
+    rank must then call the same methods in the same order. The parameters are those that the model
+    has when the reducer is made.
 
     Gradients travel in buckets, flat arrays of about `bucket_bytes`, from the last parameter to the
     first. `backward` starts to send a bucket as soon as its gradients are final, and goes on with
@@ -48,9 +48,9 @@ class Reducer:
 
     Args:
         model: the model of this rank.
-        ranks: what `world` or `alone` returned.
+        ranks: the result of `world` or `alone`.
         op: "mean" or "sum".
-        bucket_bytes: when a bucket is full, >= 1.
+        bucket_bytes: the size of a full bucket, >= 1.
 
     Raises:
         DistributedError: if the models differ in names, shapes or dtypes, on every rank.
@@ -118,10 +118,9 @@ class Reducer:
     ) -> Gradients:
         """Run the backward pass, send gradients meanwhile, and return them summed or averaged.
 
-        It does what ``loss.backward(wrt=model)`` and `all_reduce` do, but sooner. The history
-        before `loss` is used up.
-        Gradients that the tape carries are taken to have been reduced before: they are added as
-        they are.
+        The result is that of ``loss.backward(wrt=model)`` and `all_reduce`, but it is there sooner.
+        The history before `loss` is used up. Gradients that the tape carries must have been reduced
+        before: they are added as they are.
 
         Args:
             loss: the loss of this rank's share of the batch.
@@ -150,10 +149,11 @@ class Reducer:
     def all_reduce(self, grads: Gradients) -> Gradients:
         """Return the gradients of the parameters, summed or averaged over all ranks.
 
-        It is for gradients that `backward` did not make, but a compiled function or several passes.
+        Use it for gradients of a compiled function or of several passes.
 
         Args:
-            grads: those of this rank, which stay as they are. Those of other tensors are left out.
+            grads: the gradients of this rank, which stay as they are. Gradients of other tensors
+                are left out.
 
         Raises:
             TraceError: inside a compiled function: return the gradients and reduce them outside.

@@ -92,19 +92,19 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
 
         df/dx (x)
 
-    Of a plain `x` it is a plain value. Of one that owns a tape it is recorded like the result of
-    any op, so that it can be differentiated once more, to any order: by ``backward()``, also with
-    respect to tensors that `f` closes over (the weights of a model, for a gradient penalty), or by
-    another `grad` around it. Every op of the library can be differentiated twice; one of your own
-    that cannot raises.
+    The gradient at a plain `x` is a plain value. If `x` has a tape, the gradient is recorded like
+    the result of any op. So it can be differentiated again, to any order: by ``backward()``, also
+    with respect to tensors that `f` closes over (the weights of a model, for a gradient penalty),
+    or by another `grad` around it. Every op of the library can be differentiated twice. An op of
+    your own that cannot be raises an error.
 
     Shape: that of `x`; of several inputs the gradients come as a tuple.
     Derivative: the Hessian, applied to the cotangent. At a kink, where the first derivative is a
         convention, the second is that of one side, or one in between.
 
     Args:
-        f: takes as many tensors as there are inputs, each with a tape, and returns a scalar that
-            is computed from them. What else it uses is plain, and a constant as far as `f` goes.
+        f: a function of one tensor for each input, each with a tape, that returns a scalar which
+            is computed from them. Other tensors that it uses are plain, and constants within `f`.
         *inputs: one tensor or more, floating; either all have a tape or none has.
 
     Raises:
@@ -162,20 +162,19 @@ def value_and_grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
 
         f(x), d(sum of f(x))/dx
 
-    It computes `f` once. Where each element of the value depends on its own row of `x` alone, as
-    the solution at a point does, the gradient has the derivative of each: that is what the loss of
-    a differential equation is made of.
+    It runs `f` once. If each element of the value depends on its own row of `x` alone, as the
+    solution at a point does, the gradient has the derivative of each element. The loss of a
+    differential equation uses these.
 
-    Shape: that of what `f` returns, and that of `x`; of several inputs the gradients come as a
-        tuple.
+    Shape: that of the result of `f`, and that of `x`; for several inputs a tuple of gradients.
     Derivative: of both as of `grad`.
 
     Args:
-        f: takes as many tensors as there are inputs, each with a tape, and returns a tensor of any
-            shape that is computed from them.
+        f: a function of one tensor for each input, each with a tape, that returns a tensor of any
+            shape which is computed from them.
         *inputs: tensors, floating; either all have a tape or none has.
 
-    It raises what `grad` raises, but for the shape of what `f` returns.
+    It raises the errors of `grad`, but none for the shape of the result of `f`.
 
     >>> import tapetensor as tt
     >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))

@@ -15,19 +15,19 @@ def save_checkpoint(path: PathLike, /, **parts: Part) -> None:
 
         save_checkpoint("run.npz", model=model, optimizer=optimizer, rng=rng)
 
-    Each goes by the name of its argument, ``model.0.weight``. Training that goes on from the file
-    takes the same steps, to the bit, as training that was never interrupted, when the file holds
-    the model, its optimizer (with `lr` and `steps`, which a schedule takes) and every generator
-    that training draws from.
+    Each part has the name of its argument, ``model.0.weight``. A training that goes on from the
+    file takes the same steps, to the bit, as a training without a break, if the file holds the
+    model, its optimizer (with `lr` and `steps`, which a schedule needs) and every generator that
+    the training draws from.
 
     Args:
-        path: ends in ``.safetensors`` or ``.npz``, which says the format.
+        path: a path that ends in ``.safetensors`` or ``.npz``, the format.
         **parts: modules, optimizers, numpy Generators and Notes.
 
     Raises:
         ArgumentValueError: if `path` ends otherwise, there is no part, or two would share names.
         ArgumentTypeError: if an argument is of the wrong kind.
-        MissingDependencyError: if safetensors is wanted and not installed.
+        MissingDependencyError: if the format is safetensors, which is not installed.
         OSError: if the file cannot be written.
 
     >>> from pathlib import Path
@@ -52,19 +52,19 @@ def save_checkpoint(path: PathLike, /, **parts: Part) -> None:
 
 
 def load_checkpoint(path: PathLike, /, **parts: Part) -> None:
-    """Give parts the states that `save_checkpoint` wrote, all of them or none.
+    """Load the states that `save_checkpoint` wrote into parts, all of them or none.
 
     Args:
-        path: ends in ``.safetensors`` or ``.npz``, which says the format.
-        **parts: by the names that they were saved under. What the file holds beside them is left
-            alone: ``load_checkpoint("run.npz", model=model)``, for a model to use.
+        path: a path that ends in ``.safetensors`` or ``.npz``, the format.
+        **parts: the parts under their names in the file. Other parts of the file are not read:
+            ``load_checkpoint("run.npz", model=model)`` loads a model for use.
 
     Raises:
         StateMismatchError: if names, shapes, dtypes or values do not fit, with every difference.
         FileFormatError: if the file is damaged, of another format, or holds pickles.
         ArgumentValueError: if `path` ends otherwise, or there is no part.
         ArgumentTypeError: if an argument is of the wrong kind.
-        MissingDependencyError: if safetensors is wanted and not installed.
+        MissingDependencyError: if the format is safetensors, which is not installed.
         OSError: if the file cannot be opened.
     """
     states = _states("load_checkpoint", parts)

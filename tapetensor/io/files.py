@@ -67,13 +67,13 @@ _MOST_INFLATED = 100
 def save(path: PathLike, part: Part, *, for_pytorch: bool = False) -> None:
     """Write the state of a part to a file, as a whole or not at all.
 
-    The names are those of PyTorch's ``state_dict`` and of dfdx, ``0.weight`` or ``hidden.bias``,
-    with all parameters and buffers; a tensor that goes by two names is there under both. Where the
-    two differ, in an attention, they are dfdx's unless `for_pytorch` is given.
+    The file has all parameters and buffers under the names of PyTorch's ``state_dict`` and of dfdx,
+    ``0.weight`` or ``hidden.bias``. A tensor with two names is saved under both. The names of
+    attentions differ in PyTorch and dfdx: they are dfdx's, unless `for_pytorch` is given.
 
     Args:
-        path: ends in ``.safetensors`` or ``.npz``, which says the format. A file that is there is
-            replaced in one go once the new one is complete.
+        path: a path that ends in ``.safetensors`` or ``.npz``, the format. An existing file is
+            replaced when the new one is complete.
         part: a module, an optimizer, a numpy Generator or Notes.
         for_pytorch: whether the weights of attentions are packed as PyTorch's ``load_state_dict``
             takes them; `load` takes both.
@@ -81,7 +81,7 @@ def save(path: PathLike, part: Part, *, for_pytorch: bool = False) -> None:
     Raises:
         ArgumentValueError: if `path` ends otherwise, or an attention cannot be one of PyTorch's.
         ArgumentTypeError: if an argument is of the wrong kind.
-        MissingDependencyError: if safetensors is wanted and not installed.
+        MissingDependencyError: if the format is safetensors, which is not installed.
         OSError: if the file cannot be written.
 
     >>> from pathlib import Path
@@ -99,25 +99,25 @@ def save(path: PathLike, part: Part, *, for_pytorch: bool = False) -> None:
 
 
 def load(path: PathLike, part: Part, *, names: Names | None = None, strict: bool = True) -> Loaded:
-    """Give a part the state that a file holds, all of it or none, and say what was taken.
+    """Load the state in a file into a part, all of it or none, and return a report.
 
-    Names, shapes and dtypes are compared before anything is read. A file that PyTorch wrote of the
-    same architecture will do: its ``num_batches_tracked``, which no layer here depends on, is left
-    out, the packed weights of its attentions are taken apart, and of a tensor with two names one is
-    enough. Halves (float16, bfloat16) become the float32 or float64 of the model, which has all of
-    their numbers, and the report says so. Nothing in a file is ever executed.
+    Names, shapes and dtypes are compared before any array is read. A file of the same architecture
+    that PyTorch wrote can be loaded: its ``num_batches_tracked`` are left out, and the packed
+    weights of its attentions are split. One name of a tensor with two names is enough. float16 and
+    bfloat16 become float32 or float64, as the model has it, without a loss, and the report says so.
+    Nothing in a file is executed.
 
     Args:
-        path: ends in ``.safetensors`` or ``.npz``, which says the format.
+        path: a path that ends in ``.safetensors`` or ``.npz``, the format.
         part: a module, an optimizer, a numpy Generator or Notes, made as it was when it was saved.
             Its tensors keep their ids and get new data.
-        names: the module's name for a name of the file: a dict, in which names that stay need not
-            be, or a function. None in the place of a name leaves it out.
-        strict: whether the file must have every name of the module and no other. Otherwise, what is
-            there is taken and the rest keeps its values; shapes and dtypes must still fit.
+        names: a function from the names of the file to those of the module, or a dict of the names
+            that differ. None in the place of a name leaves it out.
+        strict: whether the file must have every name of the module and no other. If False, tensors
+            that are not in the file keep their values. Shapes and dtypes must fit in any case.
 
     Returns:
-        What was taken, left and missing, and what was converted.
+        The names that were taken, left out, missing and converted.
 
     Raises:
         StateMismatchError: if names, shapes, dtypes or values do not fit, with every difference; or
@@ -126,7 +126,7 @@ def load(path: PathLike, part: Part, *, names: Names | None = None, strict: bool
         ArgumentValueError: if `path` ends otherwise, or `names` gives one name twice, or has one
             that is not in the file.
         ArgumentTypeError: if an argument is of the wrong kind.
-        MissingDependencyError: if safetensors is wanted and not installed.
+        MissingDependencyError: if the format is safetensors, which is not installed.
         OSError: if the file cannot be opened.
 
     >>> from pathlib import Path
@@ -154,21 +154,21 @@ def load(path: PathLike, part: Part, *, names: Names | None = None, strict: bool
 
 
 def read(path: PathLike) -> dict[str, Array]:
-    """Return all arrays of a file by name, for names and layouts to be changed on the way.
+    """Return all arrays of a file by name, so that names and layouts can be changed.
 
-    What comes out can be given to `load_state_dict`. bfloat16, which numpy has not, becomes
-    float32, to the bit; float16 stays. What no tensor can be (float8, complex numbers, texts,
-    pickles) is left out, and a warning says what and why. Nothing in a file is ever executed.
+    `load_state_dict` takes the result. bfloat16, which numpy does not have, becomes float32,
+    without a loss; float16 stays. Arrays that no tensor can have (float8, complex numbers, strings,
+    pickles) are left out, and a warning names them and says why. Nothing in a file is executed.
 
     Args:
-        path: ends in ``.safetensors`` or ``.npz``, which says the format.
+        path: a path that ends in ``.safetensors`` or ``.npz``, the format.
 
     Raises:
         FileFormatError: if the file is damaged, of another format, holds nothing that a tensor can
             be, or inflates to 100 times its size and more than 64 MiB.
         ArgumentValueError: if `path` ends otherwise.
         ArgumentTypeError: if `path` is none.
-        MissingDependencyError: if safetensors is wanted and not installed.
+        MissingDependencyError: if the format is safetensors, which is not installed.
         OSError: if the file cannot be opened.
 
     >>> from pathlib import Path
@@ -208,15 +208,15 @@ def write(path: PathLike, arrays: Mapping[str, Array]) -> None:
     """Write arrays by name to a file, as a whole or not at all; `read` returns them.
 
     Args:
-        path: ends in ``.safetensors`` or ``.npz``, which says the format. A file that is there is
-            replaced in one go once the new one is complete.
+        path: a path that ends in ``.safetensors`` or ``.npz``, the format. An existing file is
+            replaced when the new one is complete.
         arrays: numpy arrays of floats, integers or bools.
 
     Raises:
         ArgumentValueError: if `path` ends otherwise, or the format has no such name:
             ``__metadata__`` in ``.safetensors``, say. The file is as it was then.
         ArgumentTypeError: if an argument is of the wrong kind, or an array of another dtype.
-        MissingDependencyError: if safetensors is wanted and not installed.
+        MissingDependencyError: if the format is safetensors, which is not installed.
         OSError: if the file cannot be written.
 
     >>> from pathlib import Path
@@ -293,7 +293,7 @@ class _Parsed:
         self.headers: Mapping[str, Header] = source.headers
 
     def array(self, name: str) -> Array:
-        """Return an array of one's own, in C order."""
+        """Return a copy of an array, in C order."""
         with _parsing(self._op, self._target):
             return self._source.array(name)
 

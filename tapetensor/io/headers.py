@@ -34,7 +34,7 @@ class Source(Protocol):
         """The headers by name."""
 
     def array(self, name: str) -> Array:
-        """Return an array of one's own, in C order."""
+        """Return a copy of an array, in C order."""
 
 
 def header_of(array: Array) -> Header:

@@ -1,4 +1,4 @@
-"""Loading by other names, in part, and from halves of floats: what a model takes of a file."""
+"""Loading by other names, in part, and from float16 and bfloat16."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _SHOWN = 4
 @final
 @dataclass(frozen=True)
 class Loaded:
-    """What came of a loading; printed, it says it in a few lines.
+    """A report of what was loaded, which prints as a few lines.
 
     Attributes:
-        taken: what was taken, by the names of the model.
-        left: what was left out, by the names of the file.
-        missing: what has kept its values, by the names of the model.
-        converted: the dtype in the file of what was converted, by the names of the model.
+        taken: the names of the model whose arrays were loaded.
+        left: the names of the file that were left out.
+        missing: the names of the model that have kept their values.
+        converted: the dtypes in the file of converted arrays, by the names of the model.
     """
 
     taken: tuple[str, ...]
@@ -117,7 +117,7 @@ class Chosen:
         self.report = Loaded(tuple(taken), left, lacking, converted)
 
     def array(self, name: str) -> Array:
-        """Return an array of one's own, in C order."""
+        """Return a copy of an array, in C order."""
         entry = self._entries.get(name)
         if entry is None:
             return np.array(to_numpy(self._kept[name]), order="C")

@@ -1,4 +1,4 @@
-"""What has a state that can be saved: modules, optimizers, generators, notes."""
+"""The parts whose states can be saved: modules, optimizers, generators, notes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tapetensor.tensor import Tensor
 @final
 @dataclass
 class Notes:
-    """Numbers and texts that a file holds beside tensors: ``Notes({"epoch": 3})``.
+    """Numbers and strings that a file holds beside tensors: ``Notes({"epoch": 3})``.
 
     Args:
-        value: what JSON has: numbers, texts, booleans, None, lists, and dicts by text. Floats come
-            back to the bit.
+        value: a value that JSON has: numbers, strings, booleans, None, lists, and dicts by string.
+            Floats come back to the bit.
 
     Raises:
         ArgumentTypeError: if it is something else.
@@ -67,7 +67,7 @@ Part: TypeAlias = Module | Optimizer | np.random.Generator | Notes
 
 
 class State(ABC):
-    """The state of a part: how it becomes arrays, and arrays it."""
+    """The state of a part, as arrays that can be saved and restored."""
 
     @abstractmethod
     def arrays(self) -> dict[str, Array]:
@@ -75,19 +75,19 @@ class State(ABC):
 
     @abstractmethod
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        """Return in words what in names, shapes and dtypes does not fit."""
+        """Return a sentence for each name, shape and dtype that does not fit."""
 
     def needed(self, headers: Mapping[str, Header]) -> list[str]:
-        """Return the names whose arrays are wanted, nothing having differed."""
+        """Return the names of the arrays to read, after all of them were found to fit."""
         return list(headers)
 
     @abstractmethod
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
-        """Return in words what in the values cannot be taken over."""
+        """Return a sentence for each value that cannot be restored."""
 
     @abstractmethod
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take over arrays that nothing was said against."""
+        """Restore the state from arrays that were not refused."""
 
 
 def state_of(op: str, part: object) -> State:

@@ -1,4 +1,4 @@
-"""The state of a part as arrays by name: what is in a file, without the file."""
+"""The state of a part as arrays by name, as a file would hold it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tapetensor.nn import Module
 
 
 def state_dict(part: Part, *, for_pytorch: bool = False) -> dict[str, Array]:
-    """Return copies of the arrays that are the state of a part, by the names that files have.
+    """Return copies of the arrays of a part's state, by their names in files.
 
     For a module these are PyTorch's names and layouts wherever the layers are the same, so
     ``torch_model.load_state_dict({name: torch.from_numpy(a) for name, a in ...})`` takes them.
@@ -46,9 +46,9 @@ def state_dict(part: Part, *, for_pytorch: bool = False) -> dict[str, Array]:
 def load_state_dict(
     part: Part, arrays: Mapping[str, Array], *, names: Names | None = None, strict: bool = True
 ) -> Loaded:
-    """Give a part the state that `state_dict` returned; the arrays are copied.
+    """Load the arrays that `state_dict` returned into a part; the arrays are copied.
 
-    Names that differ can be changed on the way, and layouts: ``arrays["w"].T``.
+    Names and layouts can be changed before: ``arrays["w"].T``.
 
     Args:
         part: a module, an optimizer, a numpy Generator or Notes.
@@ -57,7 +57,7 @@ def load_state_dict(
         strict: as in `load`.
 
     Returns:
-        What was taken, left and missing, as `load` returns it.
+        A report, as of `load`.
 
     Raises:
         StateMismatchError: if names, shapes, dtypes or values do not fit; the part is as before.
@@ -186,6 +186,6 @@ class Arrays:
         self.headers = {name: header_of(array) for name, array in arrays.items()}
 
     def array(self, name: str) -> Array:
-        """Return an array of one's own, in C order."""
+        """Return a copy of an array, in C order."""
         array = self._arrays[name]
         return np.array(array, native(array.dtype), order="C")

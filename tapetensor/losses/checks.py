@@ -1,4 +1,4 @@
-"""What every loss asks of a prediction and its target."""
+"""Checks of the prediction and the target of every loss."""
 
 from __future__ import annotations
 

@@ -89,13 +89,13 @@ def cross_entropy(
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
         labels: the right classes, plain integers from 0 to ``N - 1``.
-        axis: where the classes are: the last axis, or 1.
+        axis: the axis of the classes: the last axis, or 1.
         class_weights: how much each class counts, >= 0; the mean is divided by the sum of the
             weights of the labels, as PyTorch's.
         label_smoothing: the share of a label that is spread over all classes alike, in [0, 1].
-        ignore_index: a label, of a class or not, that counts nothing, padding, say; None for none.
-            Its row has no derivative, whatever is in it. Where no label is left the mean is NaN,
-            as PyTorch's, and every derivative 0.
+        ignore_index: a label that is left out, such as that of padding; None for no such label.
+            Its row has the derivative 0. If no label is left, the mean is NaN, as in PyTorch, and
+            every derivative 0.
         reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
@@ -193,12 +193,12 @@ def nll(
     Args:
         log_probabilities: natural logarithms, one per class along the last axis.
         labels: the right classes, plain integers from 0 to ``N - 1``.
-        axis: where the classes are: the last axis, or 1.
+        axis: the axis of the classes: the last axis, or 1.
         class_weights: how much each class counts, plain numbers; the mean is over the weights of
             the labels, as PyTorch's.
-        ignore_index: a label, of a class or not, that counts nothing, padding, say; None for none.
-            Its row has no derivative, whatever is in it. Where no label is left the mean is NaN,
-            as PyTorch's, and every derivative 0.
+        ignore_index: a label that is left out, such as that of padding; None for no such label.
+            Its row has the derivative 0. If no label is left, the mean is NaN, as in PyTorch, and
+            every derivative 0.
         reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
@@ -207,7 +207,7 @@ def nll(
         DTypeError: if `log_probabilities` are not floating or `labels` not integers.
         AxisError: if a label is not a class.
         UntracedTensorError: if `labels` or `class_weights` own a tape.
-        ArgumentValueError: if `reduction` is none of the three.
+        ArgumentValueError: if `reduction` is not one of the three.
         ArgumentTypeError: if an argument is of the wrong kind.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 5.5.
@@ -275,7 +275,7 @@ def cross_entropy_with_probabilities(
     Raises:
         ShapeError: if the shapes differ, or there are no rows or no classes.
         DTypeError: if the dtypes differ or are not floating.
-        ArgumentValueError: if `reduction` is none of the three.
+        ArgumentValueError: if `reduction` is not one of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 3.13.
 
@@ -320,8 +320,8 @@ def binary_cross_entropy(
         ``(log(1 - q) - log(q)) / n`` for `probabilities`.
 
     Args:
-        predictions: what the model says, in [0, 1].
-        probabilities: what it should say, in [0, 1], which is not checked.
+        predictions: the predicted probabilities, in [0, 1].
+        probabilities: the right probabilities, in [0, 1], which is not checked.
         reduction: "mean", "sum", or "none" for the loss of each element.
 
     Raises:
@@ -384,7 +384,7 @@ def binary_cross_entropy_with_logits(
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        ArgumentValueError: if `reduction` is none of the three.
+        ArgumentValueError: if `reduction` is not one of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 6.2.2.2.
 
@@ -440,7 +440,7 @@ def kl_div(
     Raises:
         ShapeError: if the shapes differ, or there are no rows or no classes.
         DTypeError: if the dtypes differ or are not floating.
-        ArgumentValueError: if `reduction` is none of the three.
+        ArgumentValueError: if `reduction` is not one of the three.
 
     Source: Kullback & Leibler (1951), "On information and sufficiency".
 

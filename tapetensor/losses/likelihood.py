@@ -53,10 +53,10 @@ def gaussian_nll(
 
     Args:
         prediction: the means.
-        target: what was seen, of the same shape and dtype.
+        target: the observations, of the same shape and dtype.
         variance: the variances, >= 0: a plain value, or one that owns a tape, too.
         full: whether the constant ``log(2 * pi) / 2`` is added.
-        eps: what the variances count at least, > 0.
+        eps: the lower bound of the variances, > 0.
         reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
@@ -119,7 +119,7 @@ def poisson_nll(
 
     Args:
         log_rates: natural logarithms of the expected counts, or these themselves, >= 0.
-        counts: what was counted, plain numbers of the same shape and dtype.
+        counts: the observed counts, plain numbers of the same shape and dtype.
         log_input: whether `log_rates` are logarithms.
         full: whether ``log(count!)`` is added, by Stirling's approximation, 0 up to a count of 1.
         reduction: "mean", "sum", or "none" for the error of each element.

@@ -55,7 +55,7 @@ def hinge_embedding(
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if `distances` are not floating, or `signs` no signed integers.
         UntracedTensorError: if `signs` own a tape.
-        ArgumentValueError: if a sign is neither 1 nor -1, or `reduction` is none of the three.
+        ArgumentValueError: if a sign is neither 1 nor -1, or `reduction` is not one of the three.
         ArgumentTypeError: if an argument is of the wrong kind.
 
     Source: Hadsell, Chopra & LeCun (2006), "Dimensionality reduction by learning an invariant
@@ -109,7 +109,7 @@ def soft_margin(
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if `prediction` is not floating, or `signs` no signed integers.
         UntracedTensorError: if `signs` own a tape.
-        ArgumentValueError: if a sign is neither 1 nor -1, or `reduction` is none of the three.
+        ArgumentValueError: if a sign is neither 1 nor -1, or `reduction` is not one of the three.
 
     Source: Hastie, Tibshirani & Friedman (2009), "The elements of statistical learning", section
         10.6, the binomial deviance.
@@ -169,7 +169,7 @@ def margin_ranking(
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating, or `signs` are no signed integers.
         UntracedTensorError: if `signs` own a tape.
-        ArgumentValueError: if a sign is neither 1 nor -1, or `reduction` is none of the three.
+        ArgumentValueError: if a sign is neither 1 nor -1, or `reduction` is not one of the three.
         ArgumentTypeError: if an argument is of the wrong kind.
 
     Source: Herbrich, Graepel & Obermayer (2000), "Large margin rank boundaries for ordinal
@@ -223,7 +223,7 @@ def multi_margin(
         scores: one per class along the last axis.
         labels: the right classes, plain integers from 0 to ``N - 1``.
         margin: by how much the right score should exceed each other.
-        power: 1, or 2 for the square of what is lacking.
+        power: 1, or 2 for the square of the missing margin.
         reduction: "mean", "sum", or "none" for the error of each row.
 
     Raises:
@@ -289,15 +289,15 @@ def triplet_margin(
 
     Args:
         anchor: a vector of each triplet, along the last axis.
-        positive: what it should be near to; a plain value, or one that owns a tape, too.
-        negative: what it should be far from; likewise.
+        positive: the tensor that it should be near to, with or without a tape.
+        negative: the tensor that it should be far from; likewise.
         margin: by how much.
         reduction: "mean", "sum", or "none" for the error of each triplet.
 
     Raises:
         ShapeError: if the shapes differ, or there are no triplets.
         DTypeError: if the dtypes differ or are not floating.
-        ArgumentValueError: if `reduction` is none of the three.
+        ArgumentValueError: if `reduction` is not one of the three.
         ArgumentTypeError: if an argument is of the wrong kind.
 
     Source: Balntas et al. (2016), "Learning local feature descriptors with triplets and shallow

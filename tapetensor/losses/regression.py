@@ -40,14 +40,14 @@ def mse(
     Derivative: ``2 * (prediction - target) / n`` for `n` elements; minus that for `target`.
 
     Args:
-        prediction: what the model says.
-        target: what it should say, of the same shape and dtype.
+        prediction: the output of the model.
+        target: the right output, of the same shape and dtype.
         reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        ArgumentValueError: if `reduction` is none of the three.
+        ArgumentValueError: if `reduction` is not one of the three.
 
     >>> import tapetensor as tt
     >>> mse(tt.from_numpy([1.0, 4.0], shape=(2,)), tt.from_numpy([1.0, 2.0], shape=(2,)))
@@ -67,8 +67,8 @@ def rmse(prediction: Tensor[S, T, F], target: Joins[S, T, F]) -> Tensor0D[T, F]:
         minus that for `target`.
 
     Args:
-        prediction: what the model says.
-        target: what it should say, of the same shape and dtype.
+        prediction: the output of the model.
+        target: the right output, of the same shape and dtype.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
@@ -111,14 +111,14 @@ def mae(
         minus that for `target`.
 
     Args:
-        prediction: what the model says.
-        target: what it should say, of the same shape and dtype.
+        prediction: the output of the model.
+        target: the right output, of the same shape and dtype.
         reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
-        ArgumentValueError: if `reduction` is none of the three.
+        ArgumentValueError: if `reduction` is not one of the three.
 
     >>> import tapetensor as tt
     >>> mae(tt.from_numpy([1.0, 4.0], shape=(2,)), tt.from_numpy([1.0, 2.0], shape=(2,)))
@@ -161,8 +161,8 @@ def huber(
         ``abs(d) == delta``; minus that for `target`.
 
     Args:
-        prediction: what the model says.
-        target: what it should say, of the same shape and dtype.
+        prediction: the output of the model.
+        target: the right output, of the same shape and dtype.
         delta: where the loss turns linear, > 0 and finite.
         reduction: "mean", "sum", or "none" for the error of each element.
 
@@ -217,8 +217,8 @@ def smooth_l1(
         ``abs(d) == beta``; minus that for `target`.
 
     Args:
-        prediction: what the model says.
-        target: what it should say, of the same shape and dtype.
+        prediction: the output of the model.
+        target: the right output, of the same shape and dtype.
         beta: where the loss turns linear, > 0 and finite.
         reduction: "mean", "sum", or "none" for the error of each element.
 
@@ -275,8 +275,8 @@ def quantile(
         of both where the two are equal; minus that for `target`.
 
     Args:
-        prediction: what the model says.
-        target: what it should say, of the same shape and dtype.
+        prediction: the output of the model.
+        target: the right output, of the same shape and dtype.
         q: the share of the targets that are to lie below, from 0 to 1.
         reduction: "mean", "sum", or "none" for the error of each element.
 

@@ -84,7 +84,7 @@ def cosine_embedding(
         DTypeError: if the dtypes differ or are not floating, or `signs` are not integers.
         UntracedTensorError: if `signs` own a tape.
         ArgumentValueError: if a sign is neither 1 nor -1, `margin` is outside its range, or
-            `reduction` is none of the three.
+            `reduction` is not one of the three.
         ArgumentTypeError: if an argument is of the wrong kind.
 
     >>> import numpy as np

@@ -75,7 +75,7 @@ def top_k_accuracy(scores: Values, labels: Values, k: int) -> float:
 def confusion_matrix(
     predictions: Values, labels: Values, classes: int | None = None
 ) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Return how often each class was taken for which: rows say what is right, columns guesses.
+    """Return the counts of pairs of classes: rows are right classes, columns predicted ones.
 
     Args:
         predictions: scores or classes, as for `accuracy`.
@@ -212,8 +212,8 @@ def r2(predictions: Values, targets: Values) -> float:
     Shape: ``(N,)`` and ``(N,)``, or ``(N, K)`` and ``(N, K)``.
 
     Args:
-        predictions: what the model says.
-        targets: what it should say.
+        predictions: the output of the model.
+        targets: the right output.
 
     Raises:
         ShapeError: if the shapes differ, or there are fewer than two rows.

@@ -15,13 +15,13 @@ from tapetensor.typing import F, R, S, T
 
 
 class Activation(Module):
-    """What modules have in common that are a method of tensors without further arguments."""
+    """The base of modules that are a method of tensors without further arguments."""
 
     # The method that a class is a module for.
     function: ClassVar[Callable[..., Tensor[Any, Any, Any]]]
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return what the method makes of `x`."""
+        """Return the result of the method on `x`."""
         check_tensor(type(self).__name__, "the input", x)
         return self.function(x)
 
@@ -31,7 +31,7 @@ class RealActivation(Activation):
 
     @override
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
-        """Return what the method makes of `x`."""
+        """Return the result of the method on `x`."""
         check_tensor(type(self).__name__, "the input", x)
         return self.function(x)
 
@@ -97,7 +97,7 @@ class CELU(Module):
         max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)) = alpha * elu(x / alpha)
 
     Shape: ``S -> S``.
-    Derivative: 1 above 0, ``exp(x / alpha)`` from 0 down, so that it is 1 at 0 whatever `alpha` is.
+    Derivative: 1 above 0, ``exp(x / alpha)`` from 0 down: 1 at 0 for every `alpha`.
 
     Args:
         alpha: minus the limit for ever smaller elements, finite and > 0.
@@ -154,7 +154,7 @@ class LeakyReLU(Module):
     """`tapetensor.Tensor.leaky_relu` as a module.
 
     Args:
-        negative_slope: the factor of what is not positive, finite.
+        negative_slope: the factor of elements that are not positive, finite.
     """
 
     negative_slope: float

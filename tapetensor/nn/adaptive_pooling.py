@@ -1,4 +1,4 @@
-"""Means and maxima of as many bins as wanted, whatever the size of the input."""
+"""Means and maxima of a given number of bins, for inputs of any size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tapetensor.typing import Ds, F, K, M, N, P, Q, T
 
 
 class AdaptivePool1d(Module, Generic[N]):
-    """What layers have in common that make one number of every bin of a sequence."""
+    """The base of layers that make one number of every bin of a sequence."""
 
     # Makes one number of every bin, told the sizes of the output.
     reduce: ClassVar[Callable[..., Any]]
@@ -121,7 +121,7 @@ def _bins(length: int, size: int) -> list[tuple[int, int]]:
 
 
 class AdaptiveAvgPool1d(AdaptivePool1d[N]):
-    """The means of so many bins of a sequence, of whatever length that is.
+    """The means of a given number of bins of a sequence of any length.
 
         y[i] = mean(x[floor(i * L / size) : ceil((i + 1) * L / size)])
 
@@ -151,7 +151,7 @@ class AdaptiveAvgPool1d(AdaptivePool1d[N]):
 
 
 class AdaptiveAvgPool2d(AdaptivePool2d[M, N]):
-    """The means of so many bins of an image, of whatever size that is.
+    """The means of a given number of bins of an image of any size.
 
     Along each axis as `AdaptiveAvgPool1d`; `GlobalAvgPool2d` is the one with a single bin, without
     the axes. The size is the layer's type arguments too: ``nn.AdaptiveAvgPool2d[L[7], L[7]]``.
@@ -181,7 +181,7 @@ class AdaptiveAvgPool2d(AdaptivePool2d[M, N]):
 
 
 class AdaptiveMaxPool1d(AdaptivePool1d[N]):
-    """The largest elements of so many bins of a sequence, of whatever length that is.
+    """The largest elements of a given number of bins of a sequence of any length.
 
         y[i] = max(x[floor(i * L / size) : ceil((i + 1) * L / size)])
 
@@ -211,7 +211,7 @@ class AdaptiveMaxPool1d(AdaptivePool1d[N]):
 
 
 class AdaptiveMaxPool2d(AdaptivePool2d[M, N]):
-    """The largest elements of so many bins of an image, of whatever size that is.
+    """The largest elements of a given number of bins of an image of any size.
 
     Along each axis as `AdaptiveMaxPool1d`; `GlobalMaxPool2d` is the one with a single bin, without
     the axes. The size is the layer's type arguments too: ``nn.AdaptiveMaxPool2d[L[7], L[7]]``.

@@ -1,4 +1,4 @@
-"""Reading the annotations of a module class: what names mean, what type variables stand for."""
+"""Reading the annotations of a module class: the values of its names and type variables."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def resolved(owner: type, names: Mapping[str, Any], annotation: object) -> Any:
     Args:
         owner: the class whose body or constructor holds the annotation.
         names: local names, from `names_around`.
-        annotation: what is written there.
+        annotation: the annotation.
 
     Raises:
         NameError: if a name is not defined.

@@ -1,4 +1,4 @@
-"""Checks of what layers are constructed with and of what they are given."""
+"""Checks of the arguments of layers and of their inputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def as_sizes(layer: str, name: str, value: Any, axes: int, low: int = 0) -> Any:
 
 
 def on_axes(value: Any, axes: int) -> tuple[int, ...]:
-    """Return what `as_sizes` has found as one number for each axis."""
+    """Return the result of `as_sizes` as one number for each axis."""
     return value if isinstance(value, tuple) else (value,) * axes
 
 

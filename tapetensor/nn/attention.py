@@ -37,7 +37,7 @@ Seen: TypeAlias = (
 
 
 class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
-    """What attention of several heads has in common, whether its layers have biases or not."""
+    """The base of attentions of several heads, with or without biases."""
 
     in_features: Embed
     heads: Heads
@@ -180,18 +180,18 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         bias: Tensor[Any, Any, W] | None = None,
         causal: bool = False,
     ) -> Tensor[Any, Any, Any]:
-        """Return what the heads found, joined.
+        """Return the joined results of the heads.
 
         Args:
-            query: what is looked for; alone, it is where it is looked for as well.
-            key: what is found.
-            value: what is read there.
-            mask: bool, broadcasting to ``(*Ds, heads, M, N)``: True where a query sees a key; of
-                queries and keys alone, or with all these axes, for one of a batch would meet the
-                heads.
-            keys_mask: bool, ``(*Ds, N)``: True for a key that is there, False for padding.
-            bias: what is added to the scores, to which it broadcasts, too; what PyTorch calls a
-                mask of floats.
+            query: the queries; alone, they are the keys and the values, too.
+            key: the keys, with which queries are compared.
+            value: the values, whose mean is returned.
+            mask: bool, broadcasting to ``(*Ds, heads, M, N)``: True where a query sees a key. Give
+                it the axes of queries and keys alone, or all these axes: an axis of the batch would
+                meet that of the heads.
+            keys_mask: bool, ``(*Ds, N)``: False for padding.
+            bias: a term of the scores, to which it broadcasts, too. PyTorch calls it a mask of
+                floats.
             causal: whether query ``i`` sees no key after the ``i``-th.
 
         Raises:
@@ -234,7 +234,8 @@ class MultiHeadAttention(Attention[Embed, Heads, W, Keys, Values]):
 
         w_o(concat over heads of softmax(q @ k.T / sqrt(keys per head)) @ v)
 
-    where ``q``, ``k`` and ``v`` are what ``w_q``, ``w_k`` and ``w_v`` make of query, key and value.
+    where ``q``, ``k`` and ``v`` are the outputs of ``w_q``, ``w_k`` and ``w_v`` for query, key and
+    value.
 
     Shape: ``(*Ds, M, in_features)`` for the query and ``(*Ds, N, in_features)`` for key and value
         give ``(*Ds, M, in_features)``.
@@ -250,7 +251,7 @@ class MultiHeadAttention(Attention[Embed, Heads, W, Keys, Values]):
             given.
         value_features: the features of values, all heads together; `in_features` unless given.
         dtype: float32 or float64.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Raises:
         ArgumentValueError: if `heads` does not divide the features.

@@ -23,7 +23,7 @@ Layer = TypeVar("Layer", bound=Module)
 
 
 class ResidualAdd(Module, Generic[Layer]):
-    """The input plus what a module makes of it.
+    """The input plus the output of a module for it.
 
         x + layer(x)
 
@@ -56,7 +56,7 @@ class ResidualAdd(Module, Generic[Layer]):
 
 
 class ResidualMul(Module, Generic[Layer]):
-    """The input times what a module makes of it: a gate.
+    """The input times the output of a module for it: a gate.
 
         x * layer(x)
 
@@ -87,14 +87,14 @@ class ResidualMul(Module, Generic[Layer]):
 
 
 class ParallelAdd(Module, Generic[*Layers]):
-    """The sum of what several modules make of one input.
+    """The sum of the outputs of several modules for one input.
 
         first(x) + second(x) + ...
 
     Plain typing leaves the shape of the output open (`Any`).
 
     Args:
-        *layers: one module or more, whose outputs have one shape.
+        *layers: one module or more with outputs of one shape.
 
     >>> import tapetensor as tt
     >>> from tapetensor import nn
@@ -118,14 +118,14 @@ class ParallelAdd(Module, Generic[*Layers]):
 
 
 class ParallelMul(Module, Generic[*Layers]):
-    """The product, element by element, of what several modules make of one input.
+    """The product, element by element, of the outputs of several modules for one input.
 
         first(x) * second(x) * ...
 
     Plain typing leaves the shape of the output open (`Any`).
 
     Args:
-        *layers: one module or more, whose outputs have one shape.
+        *layers: one module or more with outputs of one shape.
 
     >>> import tapetensor as tt
     >>> from tapetensor import nn
@@ -177,14 +177,14 @@ class SplitInto(Module, Generic[*Layers]):
 
 
 class AddInto(Module, Generic[*Layers]):
-    """The sum of what several modules make of an input each.
+    """The sum of the outputs of several modules, each for an input of its own.
 
         first(x) + second(y) + ...
 
     If one input has a tape, all modules are trained, also those whose input has none.
 
     Args:
-        *layers: one module or more, whose outputs have one shape.
+        *layers: one module or more with outputs of one shape.
 
     >>> import tapetensor as tt
     >>> from tapetensor import nn

@@ -41,7 +41,7 @@ class _Place(NamedTuple):
 
     Attributes:
         path: the dotted name.
-        rng: where the first values come from.
+        rng: draws the initial values.
         within: the annotations of the modules around it.
     """
 
@@ -62,7 +62,7 @@ def build(module: type[ModuleT], *, rng: np.random.Generator) -> ModuleT:
 
     Args:
         module: a module class, with type arguments if it is generic: ``Block[Literal[64]]``.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Raises:
         BuildError: if a dim or a field cannot be worked out; the message names the field.

@@ -19,7 +19,7 @@ from tapetensor.typing import Ds, F, S, T
 
 
 class ComposedActivation(Module):
-    """What modules have in common that are a few ops on each element."""
+    """The base of modules that are a few ops on each element."""
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return the function of each element of `x`, of its shape.
@@ -269,7 +269,7 @@ class Threshold(ComposedActivation):
     Derivative: 1 above `threshold`, 0 elsewhere, at it, too.
 
     Args:
-        threshold: what must be exceeded, finite.
+        threshold: the bound, finite; elements above it stay.
         value: the number, finite.
 
     Raises:
@@ -350,7 +350,7 @@ class GLU(Module):
 
 
 class Identity(Module):
-    """A module that returns what it is given: for a place where another would have one.
+    """A module that returns its input, for the place of a module that is left out.
 
     >>> import tapetensor as tt
     >>> from tapetensor import nn

@@ -39,7 +39,7 @@ class Convolution(
     Module,
     Generic[In, Out, Kernel2d, Stride2d, ConvPadding2d, Dilation2d, Groups],
 ):
-    """What convolution layers have in common: their numbers and how their weights begin."""
+    """The base of convolution layers: their numbers and their initial weights."""
 
     # Along how many axes windows are slid.
     axes: ClassVar[int]
@@ -152,7 +152,7 @@ class Conv1d(
         groups: into how many groups the channels are parted, each convolved by itself; > 0.
         dtype: float32 or float64.
         bias: whether a number per output channel is added; without, the field is None.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Raises:
         ArgumentValueError: if a number is outside its range, `groups` does not divide both numbers
@@ -253,7 +253,7 @@ class Conv2d(
         groups: into how many groups the channels are parted, each convolved by itself; > 0.
         dtype: float32 or float64.
         bias: whether a number per output channel is added; without, the field is None.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Raises:
         ArgumentValueError: if a number is outside its range, `groups` does not divide both numbers

@@ -40,7 +40,7 @@ class Embedding(Module, Generic[N, K, W]):
         num_embeddings: the number of rows, > 0.
         embedding_features: the size of a row, > 0.
         dtype: float32 or float64.
-        rng: where the first values come from.
+        rng: draws the initial values.
         padding_idx: an id that stands for no word: its row begins with zeros and gets no gradient;
             None for none.
         sparse: whether a backward pass keeps of the table's gradient the rows that were read alone,

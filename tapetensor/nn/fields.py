@@ -1,4 +1,4 @@
-"""What can stand behind the ``=`` of a module's field: how `build` is to make its value."""
+"""The values after the ``=`` of a module's field, from which `build` makes the field."""
 
 from __future__ import annotations
 

@@ -59,25 +59,26 @@ def functional_call(
 @overload
 def functional_call(model: Module, tensors: Tensors, /, *inputs: Any, **options: Any) -> Any: ...
 def functional_call(model: Any, tensors: Tensors, /, *inputs: Any, **options: Any) -> Any:
-    """Return what a model gives with other tensors in the places of parameters or buffers.
+    """Return the output of a model with other tensors in the places of parameters or buffers.
 
         model.forward(*inputs), with tensors[name] for the parameter of that name
 
-    The tensors may be computed, from other parameters or by a network, and may have a tape: their
-    gradients flow back to what they are computed from. So a hypernetwork gives a model its weights,
-    and a model is differentiated after steps of training (MAML). `model` stays as it is, but for
-    what its `forward` assigns to other fields: running statistics, counters.
+    The tensors may be computed, from other parameters or by a network, and may have a tape, through
+    which gradients flow back. So a hypernetwork can compute the weights of a model, and a model can
+    be differentiated after steps of training (MAML). `model` stays as it is, except for fields that
+    its `forward` assigns: running statistics, counters.
 
     A weight that two layers share is replaced in both.
 
     Args:
-        model: a module. By its `forward` the call is typed.
-        tensors: by the dotted names of `model.parameters()` and `model.buffers()`; the others stay.
-        *inputs: what `forward` takes.
-        **options: what it takes by name.
+        model: a module. Its `forward` gives the call its type.
+        tensors: tensors by the dotted names of `model.parameters()` and `model.buffers()`. Other
+            parameters and buffers stay.
+        *inputs: the inputs of `forward`.
+        **options: its arguments by name.
 
     Raises:
-        ArgumentTypeError: if `model` is no module, or what is given no tensors by name.
+        ArgumentTypeError: if `model` is no module, or `tensors` are no tensors by name.
         ArgumentValueError: if the model has no tensor of that name.
         ShapeError: if a tensor has another shape than the one that it replaces.
         DTypeError: if it has another dtype.

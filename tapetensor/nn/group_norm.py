@@ -83,7 +83,7 @@ class GroupNorm(Module, Generic[M, N, W]):
         """Return the normalized input.
 
         Raises:
-            ShapeError: if `x` does not have as many channels as the layer.
+            ShapeError: if `x` has another number of channels than the layer.
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("GroupNorm", x, self.weight)

@@ -194,7 +194,7 @@ class PixelUnshuffle(Module, Generic[Kernel]):
 
 
 class Unfold(Module, Generic[Kernel2d, Stride2d, Padding2d, Dilation2d]):
-    """What every window of images reads as a column: `tapetensor.unfold` as a module.
+    """The elements of every window of images as a column: `tapetensor.unfold` as a module.
 
     The numbers are the layer's type arguments too: ``nn.Unfold[tuple[L[3], L[1]], L[2]]``.
 
@@ -283,7 +283,7 @@ class Bias2d(Module, Generic[N, W]):
         """Return `x` with its channels shifted.
 
         Raises:
-            ShapeError: if `x` does not have as many channels as the layer.
+            ShapeError: if `x` has another number of channels than the layer.
             DTypeError: if `x` has another dtype than the bias.
         """
         check_input("Bias2d", x, self.bias)

@@ -1,4 +1,4 @@
-"""A model that infers whatever owns a tape: it drops nothing and moves no statistics."""
+"""A model that infers on any input: it drops nothing and moves no statistics."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class MayOwnTape(Protocol):
 def inference(model: M) -> M:
     """Return the model as one that infers under any tape: for gradients that do not train.
 
-    Its `forward` drops nothing and moves no statistics also where the input owns a tape: for the
-    gradient by the input (saliency, adversarial examples), and for training on with frozen batch
-    norms. It has the parameters and buffers of `model`, the tensors themselves, so gradients are
-    filed under the ids that an optimizer of `model` looks for, and what its step, a batch norm of
-    `model` or `load` writes is seen by both. `model` stays as it is, and goes on training.
+    Its `forward` drops nothing and moves no statistics, also if the input has a tape. Use it for
+    the gradient by the input (saliency, adversarial examples), and to train with frozen batch
+    norms. It shares the parameters and buffers of `model`: an optimizer of `model` finds their
+    gradients, and both see the new values of a step, a batch norm or `load`. `model` stays as it
+    is, and can go on training.
 
-    A plain input goes through it as through ``torch.no_grad()``: what comes out is a constant, in
-    whatever it is used. That is for teachers, target networks, rollouts and validation. (A plain
-    pass through `model` is none: a gradient that would have to flow back through it is an error.)
+    With a plain input it is like ``torch.no_grad()``: the result is a constant. Use it for
+    teachers, target networks, rollouts and validation. (The result of a plain pass through `model`
+    itself is no constant: asking for a gradient behind it raises an error.)
 
-    The modules are copied, with the lists, dicts, dataclasses, methods and closures that hold them;
-    so a field that is assigned to later (``model.out = ...``) is not seen: call `inference` again.
-    What a module of yours does only in training it does by `is_training`. What is outside
-    of the model, a global generator or dropout, say, drops as before.
+    The modules are copied, with the lists, dicts, dataclasses, methods and closures that hold them.
+    If you assign to a field of `model` later (``model.out = ...``), call `inference` again. In a
+    module of your own ask `is_training` before steps that belong to training alone. Functions
+    outside of the model, such as a global dropout, still drop.
 
     Raises:
         ArgumentTypeError: if `model` is not a module.
@@ -70,8 +70,8 @@ def inference(model: M) -> M:
 def is_training(module: Module, x: MayOwnTape) -> bool:
     """Tell whether a module trains on an input: it owns a tape, and the module may train.
 
-    That is what `forward` asks before it drops something or moves a buffer. A module that is a part
-    of what `inference` returned never trains.
+    Ask it in a `forward` before dropping elements or moving a buffer. A module that `inference`
+    returned, and each of its parts, never trains.
 
     >>> import tapetensor as tt
     >>> from tapetensor import nn
@@ -87,7 +87,7 @@ def is_training(module: Module, x: MayOwnTape) -> bool:
 
 
 def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return what the module's own `forward` gives; if that is plain, it is a constant."""
+    """Return the result of the module's own `forward`; a plain result is a constant."""
     result = type(self).forward(self, *args, **kwargs)
     return _constants(result, (*args, *kwargs.values()))
 
@@ -109,7 +109,7 @@ def _constants(result: Any, given: tuple[Any, ...]) -> Any:
 
 
 class Copying:
-    """Copies the modules, and what holds them, each once; everything else is shared.
+    """Copies modules and their containers, each once; everything else is shared.
 
     Args:
         replaced: by the ids of tensors, which are not copied, others to have in their places.
@@ -121,7 +121,7 @@ class Copying:
         self._copies: dict[int, tuple[object, Any]] = {}
 
     def copies(self) -> Iterator[tuple[object, Any]]:
-        """Iterate over what was copied, with the copy of each."""
+        """Iterate over the copied objects, with the copy of each."""
         return iter([*self._copies.values()])
 
     def copy_of(self, value: Any) -> Any:

@@ -29,11 +29,11 @@ def make(
     """Return a plain tensor with the first values that `initializer` makes, copied.
 
     Args:
-        initializer: what is called.
+        initializer: the function to call.
         shape: the shape that is wanted.
         dtype: the dtype that is wanted.
         rng: where randomness comes from.
-        name: what is made, for the message.
+        name: the name of the tensor, for the message.
 
     Raises:
         BuildError: if they are no array, have another shape or dtype, or cannot be made.

@@ -14,7 +14,7 @@ from tapetensor.typing import B, F, K, M, N, T
 
 
 class InstanceNorm(Module):
-    """What instance norms of sequences and of images have in common."""
+    """The base of the instance norms of sequences and of images."""
 
     eps: float
 

@@ -33,7 +33,7 @@ class Linear(Module, Generic[In, Out, W]):
         in_features: the size of the last axis of the input, > 0.
         out_features: the size of the last axis of the output, > 0.
         dtype: float32 or float64.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     >>> import tapetensor as tt
     >>> from tapetensor import nn
@@ -101,7 +101,7 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
         in_features: the size of the last axis of the input, > 0.
         out_features: the size of the last axis of the output, > 0.
         dtype: float32 or float64.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     >>> import tapetensor as tt
     >>> from tapetensor import nn

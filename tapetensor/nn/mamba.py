@@ -42,7 +42,7 @@ class MambaBlock(Module, Generic[N, P, K, W]):
         conv_width: how many steps, the present one and those before, the convolution sees, > 0.
         step_rank: how many features the steps are computed from, > 0; a sixteenth of `features` in
             the paper.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Source: Gu & Dao (2023), "Mamba: linear-time sequence modeling with selective state spaces",
         figure 3. Its projections have no bias, and `in_proj` and `gate_proj` are one.
@@ -111,7 +111,7 @@ class MambaBlock(Module, Generic[N, P, K, W]):
         self.out_proj = Linear(inner, outer, dtype, rng=rng)
 
     def forward(self, x: Tensor3D[B, M, N, T, W]) -> Tensor3D[B, M, N, T, W]:
-        """Return what the block adds to a residual stream.
+        """Return the term that the block adds to a residual stream.
 
         Raises:
             ShapeError: if `x` is not ``(batch, length, features)``.

@@ -294,7 +294,7 @@ class Module:
         optimizers go on: their state follows at the next step.
 
         Args:
-            library: the module, numpy or cupy, say.
+            library: the module, such as numpy or cupy.
 
         Raises:
             ArgumentTypeError: if it is no such module; then nothing has been moved.

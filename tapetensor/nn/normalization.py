@@ -83,7 +83,7 @@ class LayerNorm(Module, Generic[N, W]):
 
 
 class BatchNorm(Module, Generic[N, W]):
-    """What layers have in common that normalize channels over a batch."""
+    """The base of layers that normalize channels over a batch."""
 
     weight: Tensor1D[N, NoneTape, W]
     bias: Tensor1D[N, NoneTape, W]
@@ -267,8 +267,8 @@ class BatchNorm2d(BatchNorm[N, W]):
         """Return the normalized input, and move the running statistics if it owns a tape.
 
         Raises:
-            ShapeError: if `x` does not have as many channels as the layer, or a training batch has
-                fewer than two values per channel.
+            ShapeError: if `x` has another number of channels than the layer, or a training batch
+                has fewer than two values per channel.
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("BatchNorm2d", x, self.weight)

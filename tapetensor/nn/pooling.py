@@ -25,7 +25,7 @@ from tapetensor.typing import Ds, F, K, M, N, T
 
 
 class Pool(Module, Generic[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
-    """What layers have in common that make one number of every window."""
+    """The base of layers that make one number of every window."""
 
     # The function of images that a class is a module for.
     pool: ClassVar[Callable[..., Tensor[Any, Any, Any]]]
@@ -194,7 +194,7 @@ class MinPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
 
 
 class GlobalPool2d(Module):
-    """What layers have in common that make one number of every channel."""
+    """The base of layers that make one number of every channel."""
 
     # The method that a class is a module for.
     reduction: ClassVar[Callable[..., Tensor[Any, Any, Any]]]

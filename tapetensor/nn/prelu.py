@@ -48,7 +48,7 @@ class PReLU(Module, Generic[W]):
         self.weight = _slopes("PReLU", 1, dtype, init)
 
     def forward(self, x: Tensor[S, T, W]) -> Tensor[S, T, W]:
-        """Return `x` with what is not positive multiplied by the slope.
+        """Return `x`, with elements that are not positive multiplied by the slope.
 
         Raises:
             DTypeError: if `x` has another dtype than the weight.
@@ -94,7 +94,7 @@ class PReLU1d(Module, Generic[N, W]):
         self.weight = _slopes("PReLU1d", num_parameters, dtype, init)
 
     def forward(self, x: Tensor[tuple[B, N, *Ds], T, W]) -> Tensor[tuple[B, N, *Ds], T, W]:
-        """Return `x` with what is not positive multiplied by the slope of its channel.
+        """Return `x`, with elements that are not positive multiplied by the slope of their channel.
 
         Raises:
             ShapeError: if axis 1 of `x` does not have the size of the layer.

@@ -1,4 +1,4 @@
-"""What recurrent layers and cells have in common: weights, states, and parts of an output."""
+"""The base of recurrent layers and cells: weights, states, and parts of an output."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class RNNCell(RecurrentCell[In, Out, W]):
         input_size: the size of the last axis of the input, > 0.
         hidden_size: the size of the last axis of the state, > 0.
         dtype: float32 or float64.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Source: Elman (1990), "Finding structure in time".
 
@@ -133,7 +133,7 @@ class GRUCell(RecurrentCell[In, Out, W]):
         input_size: the size of the last axis of the input, > 0.
         hidden_size: the size of the last axis of the state, > 0.
         dtype: float32 or float64.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Source: Cho et al. (2014), "Learning phrase representations using RNN encoder-decoder for
         statistical machine translation".
@@ -191,7 +191,7 @@ class LSTMCell(RecurrentStep[In, Out, W]):
         input_size: the size of the last axis of the input, > 0.
         hidden_size: the size of the last axis of the state, > 0.
         dtype: float32 or float64.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Source: Hochreiter & Schmidhuber (1997), "Long short-term memory".
 

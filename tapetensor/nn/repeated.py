@@ -14,7 +14,7 @@ from tapetensor.typing import D, N, S, T
 
 
 class Repeated(Module, Generic[Layer, N]):
-    """Modules of one kind, one after another, as many as the type says.
+    """Modules of one class, one after another; the type gives their number.
 
     Each has parameters of its own: ``Repeated[Block[Literal[64]], Literal[6]]``.
 

@@ -14,7 +14,7 @@ from tapetensor.tensor.tensor import Tensor
 
 
 class Selection:
-    """Some of the parameters of a model: what an optimizer trains and `backward` asks for.
+    """Some of the parameters of a model, for an optimizer and for `backward`.
 
     The rest is frozen: ``backward(wrt=selection)`` runs no pullback that only leads to a frozen
     parameter, and an optimizer of the selection neither updates it nor holds state for it.
@@ -24,7 +24,7 @@ class Selection:
     tied weights do, is left out if one of them is.
 
     Args:
-        model: what has parameters: a module, or another selection.
+        model: a module, or another selection.
         only: the names to select; None for all.
         without: the names to leave out of those.
 

@@ -13,7 +13,7 @@ from tapetensor.typing import Ds, F, K, N, T
 
 
 class Pool1d(Pool[Kernel, PoolStride, Padding, Dilation]):
-    """What layers have in common that make one number of every window of a sequence."""
+    """The base of layers that make one number of every window of a sequence."""
 
     axes = 1
 

@@ -162,9 +162,9 @@ class StackedRNN(StackedOfOneState[In, Out, M, W]):
         num_layers: how many layers, > 0.
         dtype: float32 or float64.
         bias: whether there are biases.
-        dropout: the probability of a zero in what a layer gets from the one before, in training.
+        dropout: the probability of a zero between two layers, in training.
         bidirectional: whether every layer runs in both directions.
-        rng: where the first values come from, and what is dropped.
+        rng: draws the initial values, and the dropped elements.
 
     Source: Schuster & Paliwal (1997), "Bidirectional recurrent neural networks".
 
@@ -241,9 +241,9 @@ class StackedGRU(StackedOfOneState[In, Out, M, W]):
         num_layers: how many layers, > 0.
         dtype: float32 or float64.
         bias: whether there are biases.
-        dropout: the probability of a zero in what a layer gets from the one before, in training.
+        dropout: the probability of a zero between two layers, in training.
         bidirectional: whether every layer runs in both directions.
-        rng: where the first values come from, and what is dropped.
+        rng: draws the initial values, and the dropped elements.
 
     Source: Schuster & Paliwal (1997), "Bidirectional recurrent neural networks".
 
@@ -321,9 +321,9 @@ class StackedLSTM(Stacked[In, Out, M, W]):
         num_layers: how many layers, > 0.
         dtype: float32 or float64.
         bias: whether there are biases.
-        dropout: the probability of a zero in what a layer gets from the one before, in training.
+        dropout: the probability of a zero between two layers, in training.
         bidirectional: whether every layer runs in both directions.
-        rng: where the first values come from, and what is dropped.
+        rng: draws the initial values, and the dropped elements.
 
     Source: Schuster & Paliwal (1997), "Bidirectional recurrent neural networks".
 

@@ -52,7 +52,7 @@ class DiagonalSSM(Module, Generic[N, K, W]):
         dtype: float32 or float64.
         step_min: the smallest first step, > 0. ``1 / step`` is about how far a channel remembers.
         step_max: the largest first step, >= `step_min`.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Source: Gu, Gupta, Goel & Re (2022), "On the parameterization and initialization of diagonal
         state space models"; the input enters by ``dt b``, as in Gu & Dao (2023), "Mamba".
@@ -160,7 +160,7 @@ class SelectiveSSM(Module, Generic[N, K, W]):
         state_features: the size of the state of each, > 0.
         dtype: float32 or float64.
         step_rank: how many features the steps are computed from, > 0.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Source: Gu & Dao (2023), "Mamba: linear-time sequence modeling with selective state spaces",
         algorithm 2. Its projections to `b`, `c` and the step have no bias.

@@ -30,7 +30,7 @@ Decoders = TypeVar("Decoders", bound=int)
 
 
 class TransformerBlock(Module):
-    """What the blocks of encoders and decoders have in common."""
+    """The base of the blocks of encoders and decoders."""
 
     drop: Dropout = options(p=0.0)
     activation: ActivationName | Callable[[Tensor[Any, Any, Any]], Tensor[Any, Any, Any]] = "relu"
@@ -171,7 +171,7 @@ class DecoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
 
         Args:
             x: the sequence.
-            memory: what the encoder made.
+            memory: the output of the encoder.
             causal: whether a place of `x` sees no place of `x` after it.
 
         Raises:
@@ -190,7 +190,7 @@ class DecoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
 
 
 class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
-    """A stack of encoder blocks, and a stack of decoder blocks that see what it made.
+    """A stack of encoder blocks, and a stack of decoder blocks that see its output.
 
     Built from its sizes: ``Transformer[features, heads, hidden features, encoders, decoders]``.
 

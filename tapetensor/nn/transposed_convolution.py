@@ -37,7 +37,7 @@ class TransposedConvolution(
     Convolution[In, Out, Kernel2d, Stride2d, Padding2d, Dilation2d, Groups],
     Generic[In, Out, Kernel2d, Stride2d, Padding2d, OutputPadding2d, Dilation2d, Groups],
 ):
-    """What the layers have in common: what is left at the end of the output."""
+    """The base of transposed convolutions."""
 
     output_padding: OutputPadding2d
 
@@ -90,7 +90,7 @@ class ConvTranspose1d(
         groups: into how many groups the channels are parted, each convolved by itself; > 0.
         dtype: float32 or float64.
         bias: whether a number per output channel is added; without, the field is None.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or `groups` does not divide both
@@ -171,7 +171,7 @@ class ConvTranspose2d(
         groups: into how many groups the channels are parted, each convolved by itself; > 0.
         dtype: float32 or float64.
         bias: whether a number per output channel is added; without, the field is None.
-        rng: where the first values come from.
+        rng: draws the initial values.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or `groups` does not divide both

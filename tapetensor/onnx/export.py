@@ -43,25 +43,25 @@ def export(
     *examples: Any,
     open_batch: bool | Sequence[bool] = True,
 ) -> None:
-    """Write what a function computes as a model in the format ONNX, as a whole or not at all.
+    """Write a function as a model in the format ONNX, as a whole or not at all.
 
-    The function may be compiled or not; it is captured as `tapetensor.compile` does. The parameters
-    that it reads are written with it, as they are now. Checks of values, as that of an index, are
-    left out. In the file, the inputs have the names of the function's arguments. Before it is
-    written, the package onnx runs it on the examples, and on one row of them if the batch is open,
-    and what comes out is compared with what the function returns.
+    The function may be compiled or not; it is captured as by `tapetensor.compile`. The file holds
+    the present values of the parameters that it reads. Checks of values, such as that of an index,
+    are left out. In the file, the inputs have the names of the function's arguments. Before it is
+    written, the package onnx runs the model on the examples, and on one row of them if the batch is
+    open, and the results are compared with those of the function.
 
     Args:
-        path: ends in ``.onnx``.
-        function: takes tensors and returns a tensor, or a tuple or list of them.
-        examples: what it is called with: tensors without a tape, of the shapes and dtypes of the
-            inputs. Anything else is known for good.
+        path: a path that ends in ``.onnx``.
+        function: a function of tensors that returns a tensor, or a tuple or list of them.
+        examples: its arguments: tensors without a tape, of the shapes and dtypes of the inputs.
+            Arguments of other types become constants.
         open_batch: whether the first axis of each input may have any size in the file, which must
             be one size in the examples; or which of the inputs have such an axis.
 
     Raises:
-        TraceError: if the function does what has no form in ONNX, with its name and the line; or
-            another thing at another batch size.
+        TraceError: if the function does something that ONNX cannot, with its name and the line, or
+            something else at another batch size.
         ArgumentTypeError: if an argument is of the wrong kind.
         ArgumentValueError: if `path` ends otherwise, the examples have no common size, or the model
             takes more than 2 GiB.

@@ -27,15 +27,16 @@ class Adagrad(Optimizer):
     rows that were read alone.
 
     Args:
-        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
+        model: a module or another object with ``parameters()``, a list of tensors, or a dict of
+            tensors by name.
         lr: the learning rate, >= 0.
         lr_decay: how fast it falls, >= 0, per step.
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
         initial_accumulator_value: where `s` starts, >= 0.
         eps: the floor under the root, >= 0, in units of the gradient.
         decoupled_weight_decay: whether the decay acts on the parameter directly.
-        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
-            nothing; without it such a gradient is taken, as in PyTorch.
+        check_finite: whether a gradient with a NaN or an infinity raises an error and updates
+            nothing. If False, the step is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.

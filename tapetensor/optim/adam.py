@@ -59,19 +59,20 @@ class Adam(AdaptiveMoments):
         v = beta2 * v + (1 - beta2) * g**2
         p = p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps)
 
-    As PyTorch's: the decay is coupled, an L2 penalty that goes through the moments, and `t` counts
-    the steps.
+    As in PyTorch, the decay is coupled: an L2 penalty that goes through the moments. `t` counts the
+    steps.
 
     Args:
-        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
+        model: a module or another object with ``parameters()``, a list of tensors, or a dict of
+            tensors by name.
         lr: the learning rate, >= 0.
-        betas: what the running means keep per step, both in [0, 1).
+        betas: the shares of the running means that a step keeps, both in [0, 1).
         eps: the floor under the root, >= 0, in units of the gradient.
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
-        amsgrad: whether the largest `v` so far takes the place of `v`, so that no step is larger
-            for a gradient that was forgotten (Reddi, Kale & Kumar, 2018).
-        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
-            nothing; without it such a gradient is taken, as in PyTorch.
+        amsgrad: whether to use the largest `v` so far in the place of `v`, so that steps do not
+            grow when large gradients are forgotten (Reddi, Kale & Kumar, 2018).
+        check_finite: whether a gradient with a NaN or an infinity raises an error and updates
+            nothing. If False, the step is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.
@@ -113,17 +114,18 @@ class AdamW(AdaptiveMoments):
 
         p = p - lr * weight_decay * p, and then as `Adam` without decay
 
-    As PyTorch's: the decay does not go through the moments and is scaled by the learning rate.
+    As in PyTorch, the decay does not go through the moments, and is scaled by the learning rate.
 
     Args:
-        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
+        model: a module or another object with ``parameters()``, a list of tensors, or a dict of
+            tensors by name.
         lr: the learning rate, >= 0.
-        betas: what the running means keep per step, both in [0, 1).
+        betas: the shares of the running means that a step keeps, both in [0, 1).
         eps: the floor under the root, >= 0, in units of the gradient.
-        weight_decay: what a step takes from the parameter, in units of `lr`, >= 0.
-        amsgrad: whether the largest `v` so far takes the place of `v`.
-        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
-            nothing; without it such a gradient is taken, as in PyTorch.
+        weight_decay: the share of the parameter that a step subtracts, in units of `lr`, >= 0.
+        amsgrad: whether to use the largest `v` so far in the place of `v`.
+        check_finite: whether a gradient with a NaN or an infinity raises an error and updates
+            nothing. If False, the step is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.

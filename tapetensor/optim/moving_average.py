@@ -47,7 +47,7 @@ def exponential_moving_average(average: ModelT, model: ModelT, decay: float) -> 
     Args:
         average: a model of the same tensors, which changes.
         model: the model in training, which does not.
-        decay: what `average` keeps of itself, in [0, 1).
+        decay: the share of `average` that is kept, in [0, 1).
 
     Raises:
         ArgumentValueError: if `decay` is outside its range, if the two share a tensor, or if one

@@ -1,4 +1,4 @@
-"""What all optimizers do: find the parameters, step, and report what could not be updated."""
+"""The base of all optimizers: it finds parameters, takes steps, and reports missing gradients."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _LARGE = 32_768
 class Optimizer(ABC):
     """The parameters of a model, and the state that belongs to each.
 
-    The parameters are those that the model has when the optimizer is made; one that goes by two
-    names is updated once. A step keeps the tensors and their ids and gives them new data: a tape
-    that recorded the old values, a `numpy()` view and a detached handle go on seeing those.
+    The parameters are those that the model has when the optimizer is made. A parameter with two
+    names is updated once. A step keeps the tensors and their ids, and gives them new arrays. Tapes,
+    `numpy()` views and detached tensors keep the old arrays.
 
-    An optimizer of one's own derives from it, hands its update to this constructor as `kernel`, and
-    returns from `_options` what the update is given at the end. The update is a function
+    An optimizer of your own derives from this class. It passes its update to this constructor as
+    `kernel`, and returns the options of a step from `_options`. The update is a function
 
         kernel(out, parameter, gradient, *state, scratch, *options) -> None
 
@@ -55,11 +55,12 @@ class Optimizer(ABC):
     - `scratch`: two arrays for temporaries, in a tuple, with anything in them.
     - `options`: what ``_options(count)`` returns for step number `count`, counted from 1.
 
-    It works element by element, for it may be given the parameters in pieces. The first step tries
-    it, and `tapetensor.testing.check_optimizer` holds it against a plain formula.
+    The update must work element by element, because it may get the parameters in pieces. The first
+    step tries it, and `tapetensor.testing.check_optimizer` compares it with a plain formula.
 
     Args:
-        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
+        model: a module or another object with ``parameters()``, a list of tensors, or a dict of
+            tensors by name.
         lr: the learning rate.
         kernel: the update.
         states: the arrays of state that there are to a parameter, `optim.State`, by names of
@@ -129,7 +130,7 @@ class Optimizer(ABC):
 
     @property
     def steps(self) -> int:
-        """How many steps have been taken: what a schedule of the learning rate takes."""
+        """The number of steps so far, which is the argument of a schedule."""
         first = self.groups[0]
         captured = first.captured()
         if captured is not None:
@@ -155,18 +156,18 @@ class Optimizer(ABC):
         self._lr = _as_lr(self._op, value)
 
     def parameters(self) -> dict[str, Tensor[Any, Any, Any]]:
-        """Return what is updated, by all its names: ``loss.backward(wrt=optimizer)``."""
+        """Return the updated tensors, by all their names: ``loss.backward(wrt=optimizer)``."""
         return {name: tensor for names, tensor in self._parameters.items() for name in names}
 
     def step(self, grads: Gradients, *, unused: Literal["error", "skip"] = "error") -> None:
         """Update every parameter by its gradient, or none.
 
         Args:
-            grads: what `backward` returned.
-            unused: what is done with parameters without a gradient: ``"error"``, or ``"skip"``,
-                where that is meant, of one head of several, or an expert that got no tokens. It
-                leaves them and their state as they are, without decay, and the count of their own
-                steps, by which Adam corrects its means, stands still; PyTorch does so, too.
+            grads: the gradients that `backward` returned.
+            unused: ``"error"`` raises an error if a parameter has no gradient. ``"skip"`` leaves
+                such parameters and their state as they are, without decay, as for one head of
+                several, or an expert that got no tokens. Their own counts of steps, by which Adam
+                corrects its means, stand still, as in PyTorch.
 
         Raises:
             MissingGradientError: if a gradient lacks a part, because its parameter was also used in

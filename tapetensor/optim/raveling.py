@@ -22,7 +22,7 @@ Flat: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 def ravel(model: HasTensors) -> Raveled:
     """Return the parameters of a model as one flat array, with the way back.
 
-    For what wants a function of one vector, as `scipy.optimize.minimize` does, in two lines:
+    It serves libraries that need a function of one vector, such as `scipy.optimize.minimize`:
 
         weights = tt.ravel(model)
         found = minimize(weights.objective(lambda: loss_of(model, x)), weights.numpy(), jac=True)
@@ -53,7 +53,7 @@ Tensor([3.], shape=(1,), dtype=float32, NoneTape))
 
 
 class Raveled:
-    """What `tapetensor.ravel` returns: the parameters of a model as one flat float64 array.
+    """The parameters of a model as one flat float64 array, as `tapetensor.ravel` returns them.
 
     float64 holds every parameter exactly, whatever its dtype. They stand in the order of
     ``model.parameters()``, each row by row.
@@ -102,9 +102,9 @@ class Raveled:
     ) -> Callable[[np.ndarray[Any, Any]], tuple[float, Flat]]:
         """Return the loss as a function of the flat array: its value and its gradient.
 
-        This is what `scipy.optimize.minimize` takes with ``jac=True``. A call assigns the array,
-        and leaves the parameters so: minimizers try points that are not the best, so `assign` what
-        they return.
+        `scipy.optimize.minimize` takes this function with ``jac=True``. A call assigns the array to
+        the parameters. Minimizers also try points that are not the best, so `assign` their result
+        at the end.
 
         Args:
             loss_of: computes the loss of the model, a scalar that owns a tape. It has to be the

@@ -22,15 +22,16 @@ class RMSprop(Optimizer):
         v = momentum * v + g / (sqrt(s - a**2) + eps)
         p = p - lr * v
 
-    With decoupled decay ``g = gradient``, and a step takes ``lr * weight_decay * p`` as well.
-    As PyTorch's by default: `s` starts at 0 and `eps` stands outside the root. TensorFlow's and
-    dfdx's start at 1 and have it inside, which makes the first steps smaller:
+    With decoupled decay ``g = gradient``, and a step also subtracts ``lr * weight_decay * p``.
+    By default it is PyTorch's: `s` starts at 0, and `eps` stands outside the root. In TensorFlow
+    and dfdx `s` starts at 1, and `eps` stands inside, which makes the first steps smaller:
     ``RMSprop(model, alpha=0.9, initial_square=1.0, eps_inside_root=True)``.
 
     Args:
-        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
+        model: a module or another object with ``parameters()``, a list of tensors, or a dict of
+            tensors by name.
         lr: the learning rate, >= 0.
-        alpha: what the running means keep per step, in [0, 1).
+        alpha: the share of the running means that a step keeps, in [0, 1).
         eps: the floor under the root, >= 0, in units of the gradient (inside the root, of its
             square).
         momentum: >= 0.
@@ -39,8 +40,8 @@ class RMSprop(Optimizer):
         decoupled_weight_decay: whether the decay acts on the parameter directly.
         initial_square: where `s` starts, >= 0.
         eps_inside_root: whether `eps` is added before the root is taken.
-        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
-            nothing; without it such a gradient is taken, as in PyTorch.
+        check_finite: whether a gradient with a NaN or an infinity raises an error and updates
+            nothing. If False, the step is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.

@@ -5,8 +5,8 @@
     optimizer.lr = schedule(optimizer.steps)
     optimizer.step(grads)
 
-A schedule keeps no state, so training that resumes from a file, where the optimizer's `steps` come
-back, goes on where it was. Any function of the step that returns a number >= 0 is one too.
+A schedule keeps no state. So a training that is resumed from a file, which holds the optimizer's
+`steps`, has the right rate. Any function of the step that returns a number >= 0 is a schedule.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def constant(lr: float) -> Schedule:
 
 
 def step_decay(lr: float, every: int, factor: float = 0.1) -> Schedule:
-    """Return a schedule that multiplies by `factor` at every so many steps.
+    """Return a schedule that multiplies the rate by `factor` once in `every` steps.
 
         lr * factor**(step // every)
 
     Args:
         lr: the learning rate at the beginning, >= 0.
-        every: how many steps it stays the same, >= 1.
-        factor: what is left of it then, >= 0.
+        every: the number of steps in which it stays the same, >= 1.
+        factor: the factor after so many steps, >= 0.
 
     Raises:
         ArgumentValueError: if a number is outside its range.
@@ -70,8 +70,8 @@ def cosine(lr: float, steps: int, final_lr: float = 0.0) -> Schedule:
 
     Args:
         lr: the learning rate at the beginning, >= 0.
-        steps: at which step the end is reached, >= 1.
-        final_lr: the learning rate from there on, >= 0.
+        steps: the step in which the end is reached, >= 1.
+        final_lr: the learning rate from that step on, >= 0.
 
     Raises:
         ArgumentValueError: if a number is outside its range.
@@ -91,7 +91,7 @@ def cosine(lr: float, steps: int, final_lr: float = 0.0) -> Schedule:
 
 
 def warm_up(after: Schedule, steps: int) -> Schedule:
-    """Return a schedule that rises in a straight line to where `after` begins, and goes on with it.
+    """Return a schedule that rises in a straight line to the beginning of `after`, which follows.
 
         after(0) * (step + 1) / (steps + 1)     for step < steps
         after(step - steps)                     then
@@ -133,7 +133,7 @@ def one_cycle(
     initial_factor: float = 0.04,
     final_factor: float = 4e-6,
 ) -> Schedule:
-    """Return a schedule that rises to `lr` and falls far below where it began, both by a cosine.
+    """Return a schedule that rises to `lr` and falls far below its beginning, both by a cosine.
 
     From ``lr * initial_factor`` it reaches ``lr`` at step ``rise * steps - 1``, and
     ``lr * final_factor`` at step ``steps - 1``, where it stays. The defaults are PyTorch's.

@@ -29,15 +29,16 @@ class Sgd(Optimizer):
     decay updates the rows that were read alone; with one of the two every row moves.
 
     Args:
-        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
+        model: a module or another object with ``parameters()``, a list of tensors, or a dict of
+            tensors by name.
         lr: the learning rate, >= 0.
         momentum: >= 0.
         nesterov: whether to look ahead along the velocity; needs momentum.
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
         decoupled_weight_decay: whether the decay acts on the parameter directly.
         dampening: the part of each later gradient that does not go into the velocity, in [0, 1].
-        check_finite: whether a step refuses a gradient with a NaN or an infinity and updates
-            nothing; without it such a gradient is taken, as in PyTorch.
+        check_finite: whether a gradient with a NaN or an infinity raises an error and updates
+            nothing. If False, the step is taken, as in PyTorch.
 
     Raises:
         ArgumentValueError: if a number is outside its range, there is Nesterov without momentum or

@@ -1,1 +1,1 @@
-"""What a function finds around itself: what its code names, what that leads to, and how it was."""
+"""The surroundings of a function: the names in its code, the objects behind them, their state."""

@@ -1,4 +1,4 @@
-"""What code names: globals that it reads and writes, attributes, modules that it imports."""
+"""The names in code: globals that it reads and writes, attributes, modules that it imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places that hold what a function may read: each can be read, and be given what it held before."""
+"""Places that a function may read: each can be read, and restored."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Place(Protocol):
     """Something that holds values which can be taken down and brought back."""
 
     def read(self) -> Any:
-        """Return what it holds, as nobody will change it."""
+        """Return its contents, as a copy that nobody changes."""
 
     def write(self, held: Any, /) -> object:
-        """Make it hold what `read` returned."""
+        """Restore the contents that `read` returned."""
 
 
 class Attributes:
@@ -46,7 +46,7 @@ class Attributes:
         return fields, dict.copy(fields)
 
     def write(self, held: tuple[dict[str, Any], dict[str, Any]]) -> None:
-        """Put back the dictionary, and what it held."""
+        """Put back the dictionary, and its contents."""
         fields, values = held
         Contents(fields, dict).write(values)
         if attributes_of(self.owner) is not fields:
@@ -98,7 +98,7 @@ class Slots:
         self._slots = {name: Slot(owner, slot) for name, slot in slots_of(owner).items()}
 
     def read(self) -> dict[str, Any]:
-        """Return what is in them by name, but for those that are empty."""
+        """Return the values of the slots by name, without empty ones."""
         found = {name: slot.read() for name, slot in self._slots.items()}
         return {name: held for name, held in found.items() if held is not NOTHING}
 
@@ -109,7 +109,7 @@ class Slots:
 
 
 def slots_of(owner: Any) -> dict[str, types.MemberDescriptorType]:
-    """Return what reads and sets the slots of an object, by name."""
+    """Return the descriptors of the slots of an object, by name."""
     mro = reversed(type(owner).__mro__)
     return {name: slot for one in mro for name, slot in slots_of_class(one).items()}
 
@@ -187,7 +187,7 @@ class Contents:
 
 
 def contents_of(kind: Any, container: Any) -> Any:
-    """Return a dict or a list of what an instance of a subclass of a container holds."""
+    """Return the contents of an instance of a subclass of a container, as a dict or a list."""
     if issubclass(kind, OrderedDict):
         return dict(kind.items(container))
     if issubclass(kind, dict):
@@ -273,7 +273,7 @@ def checksum(array: Array) -> int:
 
 
 def cell_place(cell: types.CellType, name: str = "") -> Slot:
-    """Return the place of what a closure holds, by the name of a variable."""
+    """Return the place of a variable in a closure."""
     return Slot(cell, CELL_CONTENTS, name)
 
 

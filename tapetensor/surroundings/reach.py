@@ -1,4 +1,4 @@
-"""What a function reaches beside its arguments: through closures, globals, objects, containers.
+"""The objects that a function reaches through closures, globals, objects and containers.
 
 And how all of that was, so that the function can be run as it was run before.
 """
@@ -72,7 +72,7 @@ class Reach:
         roots: functions, modules, generators.
 
     Attributes:
-        places: what may change between two calls.
+        places: the places that may change between two calls.
         large: arrays that are too large to be copied.
         tensors: the tensors.
         closed: objects of libraries, which were not looked into.
@@ -293,7 +293,7 @@ _OURS = frozenset({"tapetensor", "numpy"})
 
 
 class Surroundings:
-    """What can be found from a function: tensors, attributes, containers, globals, generators.
+    """The objects that a function reaches: tensors, attributes, containers, globals, generators.
 
     As they are now: `as_before` brings them back for a while. No array of a tensor is copied, for
     one that somebody holds is not written to; other arrays of numpy's are, if they are small.
@@ -317,7 +317,7 @@ class Surroundings:
 
     @contextmanager
     def as_before(self) -> Iterator[None]:
-        """Bring back what there was; at the end, what there is now.
+        """Bring back the state of before; at the end, the present state.
 
         Raises:
             ArgumentValueError: if what runs meanwhile writes to a large array.

@@ -35,25 +35,24 @@ class Closable(Protocol):
 
 @final
 class GradientContext:
-    """A scope for tapes: those made inside it close when it is left, and no others do.
+    """A scope for tapes: leaving it closes the tapes that were made in it, and no others.
 
     A tape belongs to the context in which `trace` (or another method that gives a tensor a tape)
-    made it; where tapes of two contexts meet in an op, that of the result belongs to both. The use
+    made it. If tapes of two contexts meet in an op, the tape of the result belongs to both. The use
     of a closed tape raises `TapeClosedError`; values can still be read.
 
-    Contexts nest. Which one is active is kept per thread and per asyncio task (by `contextvars`). A
-    context that a generator enters, or has entered for it, is active while the generator runs, and
-    not for those who call it, unless it is a context manager made by ``contextlib``. Outside of all
-    of them context 0 is active, which every thread has one of, and which is never left. A context
-    is entered once.
+    Contexts nest. Each thread and each asyncio task has its own active context (by `contextvars`).
+    A context that a generator enters is active while the generator runs, and not in its caller,
+    unless the generator is a context manager made by ``contextlib``. Outside of all contexts
+    context 0 is active. Every thread has one, which is never left. A context can be entered once.
 
-    It does nothing until it is entered: ``context = tt.GradientContext()`` alone makes it active
-    nowhere, `clear_tape` says so while such a one is alive, and the mypy plugin where it is made.
+    A context does nothing until it is entered: ``context = tt.GradientContext()`` alone does not
+    make it active. `clear_tape` says so while such a context is alive, and the mypy plugin reports
+    the line that makes it.
 
-    Leaving contexts in another order than that of entering closes nothing else: the innermost one
-    that is still open is active. What was recorded is freed with the tensors that hold it, context
-    or no context; so contexts are not needed to save memory, they are a check that no tape outlives
-    its part of the program.
+    Contexts may be left in any order: the innermost context that is still open is active. The
+    record is freed with the tensors that hold it, with or without contexts. So contexts do not save
+    memory. They make sure that no tape outlives its part of the program.
 
     >>> import tapetensor as tt
     >>> x = tt.ones((2,))

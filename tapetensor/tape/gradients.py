@@ -61,13 +61,14 @@ class Tensorlike(Protocol[G_co]):
 class Gradients:
     """The gradients of one backward pass, or the sum over several.
 
-    Keyed by tensor id, so a tensor and its traced copy find the same entry, and typed by the
-    tensor that is looked up: ``grads[weight]`` has the static shape and dtype of ``weight``.
+    Entries are found by the id of a tensor, so a tensor and its traced copy have the same entry.
+    ``grads[weight]`` has the static shape and dtype of ``weight``.
 
-    What a backward pass leaves in it: by default the gradients of *leafs* (tensors that no recorded
-    op produced); of every tensor on the way if it was made by `Gradients.leaky`; after
-    `retain_leafs`, in either case, only those of the tensors named there. A store that a training
-    loop carries from step to step names its parameters once, then it does not grow with the inputs.
+    A backward pass leaves the gradients of *leafs* (tensors that no recorded op produced) in it. A
+    store that `Gradients.leaky` made gets the gradients of all tensors on the way. After
+    `retain_leafs` a store gets only the gradients of the tensors that are named there. If a
+    training loop carries a store from step to step, name the parameters once, so that the store
+    does not grow with the inputs.
 
     The ids are this process's own: a store can be copied, but not pickled. The gradient of an
     ``nn.Embedding(..., sparse=True)`` is held as the rows that were read, and given as the whole.

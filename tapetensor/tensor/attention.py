@@ -149,13 +149,13 @@ def scaled_dot_product_attention(
         ``s = p * (g @ value.T - sum(g * output))``, which is that of the bias.
 
     Args:
-        query: what is looked for.
-        key: what is found.
-        value: what is read there.
+        query: the queries.
+        key: the keys, with which queries are compared.
+        value: the values, whose mean is returned.
         mask: bool, broadcasting to the scores ``(*Ds, M, N)``: True where a query sees a key; of
             queries and keys alone, or with all axes of the scores.
-        bias: what is added to the scores, to which it broadcasts, as for relative positions; what
-            PyTorch calls a mask of floats.
+        bias: a term of the scores, to which it broadcasts, as for relative positions. PyTorch
+            calls it a mask of floats.
         causal: whether query ``i`` sees no key after the ``i``-th.
         scale: the factor of the scores; ``1 / sqrt(K)`` unless given.
 

@@ -20,7 +20,7 @@ def compute_gradients(
     *,
     wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
 ) -> Gradients:
-    """Run what was recorded backwards and return the gradients of the sum of the loss's elements.
+    """Run the recorded ops backwards and return the gradients of the sum of the loss's elements.
 
     For a scalar the same as ``loss.backward()``; another shape is taken with a cotangent of ones.
 
@@ -31,7 +31,7 @@ def compute_gradients(
     Raises:
         ArgumentTypeError: if `loss` is not a tensor.
         UntracedTensorError: if it owns no tape.
-        TapeUsedError: if an earlier backward pass has used up what was recorded.
+        TapeUsedError: if an earlier backward pass has used up the recorded ops.
         TapeClosedError: if the context that its tape belongs to was left, or the tape cleared.
         DTypeError: if it is not floating.
 

@@ -67,8 +67,8 @@ class Conversion(TensorBase[S, T, D]):
         Derivative: 1; the cotangent is moved back.
 
         Args:
-            library: the module, numpy or cupy, say. Its `asarray` is called, so that CuPy's current
-                device decides which one it is.
+            library: the module, such as numpy or cupy. Its `asarray` is called, so that CuPy's
+                current device decides which one it is.
 
         Raises:
             ArgumentTypeError: if it is no such module, or its arrays do not follow numpy's dispatch

@@ -281,11 +281,11 @@ def from_numpy(
 ) -> Tensor[Any, NoneTape, Any]:
     """Return a tensor with a copy of the elements of an array (or of nested lists).
 
-    A copy, so that no later write to the array can change what a tape has recorded.
+    It is a copy, so that a later write to the array changes no recorded op.
 
     Args:
         array: a numpy array, or nested lists of numbers.
-        shape: what the shape is; it gives the tensor its static dims, and is checked. Without it
+        shape: the shape, which gives the tensor its static dims and is checked. Without it
             the dims are `Any` to the type checker.
         dtype: the dtype to convert to. Without it an array keeps its own, lists give float32.
 
@@ -355,13 +355,13 @@ def from_array(
 
         x = tt.from_array(cupy.ones((2, 3), cupy.float32), (2, 3))
 
-    The copy lies where the array lies, and so does what ops make of it. `from_numpy` takes lists
+    The copy lies where the array lies, and so do the results of ops on it. `from_numpy` takes lists
     and converts dtypes; `Tensor.to` moves a tensor from library to library.
 
     Args:
         array: an array of CuPy or numpy, or of another library with `__array_ufunc__` and
             `__array_function__`.
-        shape: what the shape is; it gives the tensor its static dims, and is checked. Without it
+        shape: the shape, which gives the tensor its static dims and is checked. Without it
             the dims are `Any` to the type checker.
 
     Raises:

@@ -55,7 +55,7 @@ def custom_op(
         output, pullbacks = kernel(*arrays)
 
     Shape: ``shape``, which types the result, and which the output is held to.
-    Derivative: what the pullbacks say; `tapetensor.testing.check_grad` tells whether they are
+    Derivative: that of the pullbacks; `tapetensor.testing.check_grad` tells whether they are
         right.
 
     Args:

@@ -37,7 +37,7 @@ def einsum(subscripts: str, /, *operands: Tensor[Any, Any, Any]) -> Tensor[Any, 
 
         "bij,bjk->bik" is a batch of matrix products, "ii->" a trace
 
-    Shape: what the subscripts say; a repeated letter has one size, ``...`` broadcasts.
+    Shape: that of the subscripts; a repeated letter has one size, ``...`` broadcasts.
     Derivative: the einsum of the cotangent with the other operands.
 
     Args:

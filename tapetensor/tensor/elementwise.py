@@ -298,7 +298,7 @@ class Elementwise(TensorBase[S, T, D]):
         Derivative: 1, and 0 where the element is NaN.
 
         Args:
-            number: what stands in the place of a NaN.
+            number: the number in the place of a NaN.
 
         >>> import tapetensor as tt
         >>> tt.from_numpy([float("nan"), 2.0], shape=(2,)).nans_to(0.0)

@@ -342,7 +342,7 @@ class Indexing(TensorBase[S, T, D]):
 
         Args:
             indices: an integer tensor; negative counts from the back.
-            values: what is put there.
+            values: the new elements.
             axis: the axis to write along.
             accumulate: whether `values` are added, so that a position may be named twice.
 

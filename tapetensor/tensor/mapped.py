@@ -33,7 +33,7 @@ def from_memmap(array: Any, shape: Any = None) -> Any:
 
     Args:
         array: a `numpy.memmap`, or a part of one, that nobody can write through: of mode "r".
-        shape: what the shape is; it gives the tensor its static dims, and is checked. Without it
+        shape: the shape, which gives the tensor its static dims and is checked. Without it
             the dims are `Any` to the type checker.
 
     Raises:

@@ -207,16 +207,16 @@ class Ownership(TensorBase[S, T, D]):
         unused: Unused = "ignore",
         check_finite: bool = False,
     ) -> Gradients:
-        """Run what was recorded backwards and return the gradients, with those carried by the tape.
+        """Run the recorded ops backwards and return the gradients, with those carried by the tape.
 
-        The history before `self` is used up, as in PyTorch: what was kept for the way back is freed
-        step by step, also where variables still hold values in between.
+        The history before `self` is used up, as in PyTorch: the arrays that its ops keep are freed
+        step by step, also if variables still hold intermediate values.
 
         Args:
             cotangent: the cotangent of `self`; may be left out for a scalar, where it is 1.
-            wrt: what to differentiate with respect to: a module (its parameters), a tensor or
-                several. Pullbacks that contribute to none of them are not run. Without it every
-                leaf gets its gradient, or every one that the carried gradients declare.
+            wrt: a module (its parameters), a tensor or several tensors to differentiate by.
+                Pullbacks that contribute to none of them are not run. Without it every leaf gets
+                its gradient, or every leaf that the carried gradients declare.
             retain: whether to leave the history as it is, for another backward pass through it.
             unused: "error" to refuse recorded ops that do not lead to `self`.
             check_finite: whether to look for a NaN or an infinity in every gradient on the way,

@@ -26,7 +26,7 @@ def unfold(
     padding: Ints = 0,
     dilation: Ints = 1,
 ) -> Tensor[tuple[*Ds, Any, Any], T, F]:
-    """Return what every window reads as a column: the matrix that a convolution multiplies.
+    """Return the elements of every window as a column: the matrix that a convolution multiplies.
 
         result[c * kh * kw + i * kw + j, l] = x[c, h * stride + i, w * stride + j]
 

@@ -31,7 +31,7 @@ class Rectifiers(TensorBase[S, T, D]):
         Derivative: 1 above 0, `negative_slope` below and at 0.
 
         Args:
-            negative_slope: the factor of what is not positive, finite.
+            negative_slope: the factor of elements that are not positive, finite.
 
         Raises:
             ArgumentValueError: if `negative_slope` is not finite.

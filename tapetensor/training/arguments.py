@@ -1,4 +1,4 @@
-"""Checks of what `fit` is given, before it does anything."""
+"""Checks of the arguments of `fit`, before it does anything."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_arguments(
     log: object,
     flags: Mapping[str, object],
 ) -> None:
-    """Refuse what is of another kind or range, and metrics and a watch that do not go together.
+    """Refuse arguments of a wrong type or range, and a watched number that is no metric.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind, or missing beside another.
@@ -123,7 +123,7 @@ def check_options(
 
 
 def check_files(checkpoint: object, stop: EarlyStopping | None, log: Sequence[object]) -> None:
-    """Refuse two files in one place, of which one would overwrite the other.
+    """Refuse two files with one path, where one would overwrite the other.
 
     Raises:
         ArgumentValueError: if there are.

@@ -1,4 +1,4 @@
-"""How far a training is, as a file from which it goes on, the same to the bit."""
+"""The state of a training in a file, from which it goes on with the same bits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Position:
 
 
 def refuse_not_finite(optimizer: Optimizer) -> None:
-    """Refuse to write down a training that a gradient which is not finite has spoilt.
+    """Refuse to save a model or an optimizer with a number that is not finite.
 
     Raises:
         NumericalInstabilityError: if a parameter or the state of the optimizer is not finite.
@@ -61,12 +61,12 @@ def refuse_not_finite(optimizer: Optimizer) -> None:
 
 
 class Checkpoint:
-    """A file with all that the next steps depend on.
+    """A file with everything on which the next steps depend.
 
     Args:
         path: the file, as `tapetensor.io.save_checkpoint` takes it.
         parts: models and the optimizer, by name.
-        streams: what training draws from.
+        streams: the generators that training draws from.
     """
 
     def __init__(self, path: Path, parts: dict[str, Any], streams: Streams) -> None:
@@ -75,7 +75,7 @@ class Checkpoint:
         self._parts = parts | {f"rng{at}": rng for at, rng in enumerate(streams.generators)}
 
     def at(self, path: Path) -> Checkpoint:
-        """Return the same in another place."""
+        """Return the same checkpoint with another path."""
         return Checkpoint(path, self._parts, self._streams)
 
     def write(self, position: Position) -> None:
@@ -85,7 +85,7 @@ class Checkpoint:
         io.save_checkpoint(self.path, training=notes, **self._parts)
 
     def load(self, count: Callable[[int], int]) -> Position:
-        """Give all parts what the file holds, and return where it was written.
+        """Load the file into all parts, and return the position at which it was written.
 
         Args:
             count: tells how many batches an epoch has, looking no further than for so many.

@@ -1,4 +1,4 @@
-"""Errors of the disk, raised again with what they mean for a training."""
+"""Errors of the disk, raised again with their consequence for a training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 def explained(
     what: str, path: str | os.PathLike[str], rest: str, op: str = "fit"
 ) -> Iterator[None]:
-    """Raise an error of the disk again, of the same kind, with what it means for the training.
+    """Raise an error of the disk again, of the same class, with its consequence for the training.
 
     Args:
         what: the name of what could not be written.

@@ -125,8 +125,8 @@ class Classifier(ClassifierMixin, _Estimator):
         loss: function of logits and labels, a traced and a plain tensor, in place of the cross
             entropy: ``partial(losses.cross_entropy, label_smoothing=0.1)``, say.
         optimizer: makes an optimizer of the model, in place of AdamW with `lr` and `weight_decay`.
-        validation: the share of the rows that are held out, whose loss `history_` then has as
-            ``"val_loss"``; 0 for none.
+        validation: the share of the rows to hold out, or 0. `history_` has their loss as
+            ``"val_loss"``.
         patience: stop after so many epochs without a smaller loss, of the held-out rows if there
             are any, and keep the best model; None for no early stopping.
         random_state: a seed, scikit-learn's way; None for another one at each `fit`.
@@ -167,10 +167,10 @@ class Classifier(ClassifierMixin, _Estimator):
 class Regressor(RegressorMixin, _Estimator):
     """A model that learns numbers, by the mean squared error, as a regressor of scikit-learn.
 
-    It takes what `Classifier` takes, of which the model gives one output per target; the loss is
-    one of outputs and targets, ``(N, targets)``: `losses.mae`, or
-    ``partial(losses.quantile, q=0.9)``. Targets of very different sizes want scikit-learn's
-    `TransformedTargetRegressor` around it.
+    It has the arguments of `Classifier`. The model has one output for each target. The loss is a
+    function of outputs and targets, ``(N, targets)``: `losses.mae`, or
+    ``partial(losses.quantile, q=0.9)``. If the sizes of the targets differ much, put it into
+    scikit-learn's `TransformedTargetRegressor`.
 
     Attributes:
         model_: the model that was trained.

@@ -44,15 +44,16 @@ def evaluate(
 
     A `tapetensor.metrics.Pooled` is no mean: it is computed once, of the rows of all batches.
 
-    The rows of a batch are the first axis of its first tensor, or the items of a list; a batch of
-    any other kind counts as one. This is inference, also where a metric traces: the metrics get the
-    model as `tapetensor.nn.inference` returns it, which drops nothing and moves no statistics.
+    The rows of a batch are the first axis of its first tensor, or the items of a list. A batch of
+    any other kind counts as one row. This is inference, also if a metric traces its input: metrics
+    get the model as `tapetensor.nn.inference` returns it, which drops nothing and moves no
+    statistics.
 
     Args:
-        model: what is evaluated.
+        model: the model to evaluate.
         metrics: functions of model and batch, by name.
-        batches: what they are given, one batch after the other.
-        ranks: the ranks that the batches are dealt out among, if there are many; each has all
+        batches: the batches.
+        ranks: the ranks among which the batches are divided, if there are many. Each rank has all
             batches, and gets the same means.
 
     Raises:
@@ -117,13 +118,13 @@ def evaluate(
 def predict(
     forward: Callable[[Batch], Tensor[tuple[N, *Ds], NoneTape, D]], batches: Source[Batch]
 ) -> Tensor[tuple[int, *Ds], NoneTape, D]:
-    """Return what a model gives for batches, one below the other.
+    """Return the outputs of a model for batches, joined along the rows.
 
     Shape: ``(N, *Ds)`` for each batch of ``N`` rows ``-> (int, *Ds)``.
 
     Args:
         forward: the `forward` of a model, or a function that takes a batch.
-        batches: what it is given, one batch after the other; batches without labels, say.
+        batches: its arguments, such as batches without labels.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.
@@ -227,7 +228,7 @@ def iterate(op: str, name: str, source: Source[Batch]) -> Iterator[Batch]:
 
 
 def rows_of(batch: object) -> int:
-    """Return how much a batch counts in a mean."""
+    """Return the weight of a batch in a mean."""
     if isinstance(batch, tuple) and batch:
         return rows_of(batch[0])
     if isinstance(batch, list):

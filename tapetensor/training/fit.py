@@ -87,48 +87,49 @@ def fit(
             loss = loss_of(model, batch)
             optimizer.step(loss.backward(wrt=optimizer))
 
-    That is all that it does to the model; `loss_of` decides what is traced. After each epoch come
-    the metrics, the best model, the checkpoint and the logs, in this order.
+    Nothing else changes the model. `loss_of` traces the input. After each epoch `fit` computes the
+    metrics, and writes the best model, the checkpoint and the logs, in this order.
 
     Args:
-        model: what is trained.
-        optimizer: made for the model, or for a `tapetensor.nn.Selection` of what is not frozen.
+        model: the model to train.
+        optimizer: made for the model, or for a `tapetensor.nn.Selection` of the trained parts.
         loss_of: function of model and batch that returns the traced loss.
-        batches: what `tapetensor.data.batches` returns, a list, or a function that returns the
+        batches: the result of `tapetensor.data.batches`, a list, or a function that returns the
             batches of the next epoch.
-        epochs: how many there are, those before a resumed checkpoint included, >= 1.
-        metrics: functions of model and held-out batch, by name; see `evaluate`. One that is NaN
-            leads to a warning.
-        validation: the held-out batches; without `metrics`, batches as in training, of which the
-            history has the loss as ``"val_loss"``.
-        schedule: gives the learning rate for the number of steps that the optimizer has taken.
-        clip_norm: gradients of a larger global norm, over what the optimizer updates, are scaled
-            down to it; > 0.
+        epochs: the number of epochs, with those before a resumed checkpoint, >= 1.
+        metrics: functions of model and held-out batch, by name; see `evaluate`. A metric that is
+            NaN gives a warning.
+        validation: the held-out batches. Without `metrics` they must be batches as in training, and
+            the history has their loss as ``"val_loss"``.
+        schedule: a function from the optimizer's number of steps to the learning rate.
+        clip_norm: the largest global norm of the gradients of the optimizer's parameters; larger
+            gradients are scaled down to it; > 0.
         stop: when to stop early.
         checkpoint: a file, ``.npz`` or ``.safetensors``, that is written after each epoch and at
-            Ctrl-C; whether that can be done is tried before the first step.
+            Ctrl-C. `fit` tries whether it can be written before the first step.
         resume: go on from the checkpoint, to the bit, if there is one.
-        overwrite: begin anew in place of a checkpoint and a best model that are there.
-        rng: generators that training draws from and that cannot be found from what is given here:
-            those that an object of another library holds, say.
+        overwrite: begin anew, and replace an existing checkpoint and an existing best model.
+        rng: generators that training draws from and that cannot be reached from the arguments, such
+            as those that an object of another library holds.
         log: logs, each a `CsvLog`, a `TensorBoardLog` or an object with their three methods.
         progress: whether to show a bar, by tqdm; by default, in a notebook and if the error stream
             is a terminal, which gets a line for each epoch if tqdm is not installed.
-        compile: whether the step is compiled, as `tapetensor.compile` does it.
-        check_finite: what is done where a gradient is NaN or infinite: ``"stop"`` raises an error
-            that names the op; ``"skip"`` does not take the step, and the history has a column
-            ``"skipped"``; None notices it at the end of the epoch, at no cost.
-        unused: what is done with parameters that have no gradient in a step: ``"error"``, or
-            ``"skip"``, which leaves them as they are; see `tapetensor.optim.Optimizer.step`.
-        average: a copy of the model and a decay: it becomes the exponential moving average of the
-            model, step by step, and is what is validated, kept as the best and restored.
-        ranks: what `distributed.world` returned, to train on many ranks. Each goes through the same
-            batches, of which `loss_of` gets this rank's rows; all begin as rank 0 and end alike.
-            Rank 0 writes checkpoints and logs and shows the bar; Ctrl-C works on any rank.
+        compile: whether to compile the step by `tapetensor.compile`.
+        check_finite: what to do if a gradient is NaN or infinite. ``"stop"`` raises an error that
+            names the op. ``"skip"`` does not take the step, and the history has a column
+            ``"skipped"``. None finds it at the end of the epoch, at no cost.
+        unused: what to do if a parameter has no gradient in a step: ``"error"``, or ``"skip"``,
+            which leaves it as it is; see `tapetensor.optim.Optimizer.step`.
+        average: a copy of the model and a decay. In each step the copy becomes the exponential
+            moving average of the model. It is validated, kept as the best and restored.
+        ranks: the result of `distributed.world`, to train on many ranks. Each rank goes through the
+            same batches, and `loss_of` gets the rank's rows. All ranks begin and end with the
+            values of rank 0, which writes checkpoints and logs and shows the bar. Ctrl-C works on
+            any rank.
 
     Returns:
         The numbers of every epoch. After a first Ctrl-C or SIGTERM the running step ends, the
-        checkpoint is written and the history returned; a second one does what it ever does.
+        checkpoint is written and the history returned. A second one ends the program as usual.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.

@@ -1,4 +1,4 @@
-"""The numbers that a training wrote down, epoch by epoch."""
+"""The numbers of a training, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _NOT_DRAWN = {"epoch", "steps", "seconds"}
 class History:
     """The numbers of every epoch: ``history["loss"]`` is a list, one number for each.
 
-    It iterates over its rows, so that ``pandas.DataFrame(history)`` has its columns. In a notebook
-    it shows its curves and its numbers.
+    Iterating over a history gives its rows, so ``pandas.DataFrame(history)`` has its columns. In a
+    notebook it shows its curves and its numbers.
 
     Attributes:
         rows: for each epoch its number from 1, the steps of the optimizer until its end, the last
@@ -54,7 +54,7 @@ class History:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the numbers that there are."""
+        """The names of the numbers."""
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ class History:
         A rate that is the same in all epochs is left out.
 
         Args:
-            path: where to write the picture; its suffix says the format, ``.png`` or ``.svg``, say.
+            path: the file of the picture. Its suffix is the format, such as ``.png`` or ``.svg``.
 
         Returns:
             The figure, to go on with; a notebook shows it, whatever it does with matplotlib.

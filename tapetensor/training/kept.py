@@ -1,4 +1,4 @@
-"""What a training keeps: its checkpoint, and its best model."""
+"""The files of a training: its checkpoint, and its best model."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _CHOICE = (
 
 
 class Kept:
-    """The files of a training, and the best model where it is to come back in the end.
+    """The files of a training, and the best model if it is to be restored at the end.
 
     Args:
         file: the checkpoint, if there is one.
-        model: what is validated, of which the best state is kept.
-        stop: says which state is the best, and where it goes.
+        model: the validated model, whose best state is kept.
+        stop: decides which state is the best, and has the path of its file.
     """
 
     def __init__(self, file: Checkpoint | None, model: Module, stop: EarlyStopping | None) -> None:
@@ -39,7 +39,7 @@ class Kept:
         self._best: dict[str, Array] | None = None
 
     def start(self, resume: bool, overwrite: bool, count: Callable[[int], int]) -> Position:
-        """Return where to begin, and make sure that all files can be written.
+        """Return the position to begin at, and make sure that all files can be written.
 
         Raises:
             ArgumentValueError: if there are files, and it was not said what becomes of them.
@@ -126,7 +126,7 @@ class Kept:
             self._best = {name: array.copy() for name, array in io.state_dict(self._model).items()}
 
     def restore(self) -> None:
-        """Give the model its best state, if that is wanted."""
+        """Give the model its best state, if `stop` asks for it."""
         if self._stop is None or not self._stop.restore:
             return
         if self._stop.best is not None:

@@ -18,7 +18,7 @@ _STAYS = "the training until here is in the last checkpoint, if there is one"
 
 
 class Log(Protocol):
-    """A log, which `fit` tells of every epoch; one of your own has these three methods."""
+    """A log of the numbers of every epoch. A log of your own has these three methods."""
 
     def start(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Begin a log.
@@ -39,8 +39,8 @@ class Log(Protocol):
 class CsvLog:
     """A table of comma-separated values; the row of an epoch is on the disk as soon as it ends.
 
-    A file that is there is replaced, and begins with the earlier rows where a training goes on. So
-    the table is always that of one training.
+    An existing file is replaced. If a training is resumed, the table begins with its earlier rows.
+    So it is always the table of one training.
 
     Args:
         path: the file.

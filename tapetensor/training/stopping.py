@@ -19,12 +19,12 @@ class EarlyStopping:
         watch: the name of a metric, ``"loss"`` or ``"val_loss"``.
         patience: how many epochs in a row may be no better than the best, >= 1.
         mode: whether a small number is good, or a large one.
-        min_delta: by how much a number has to be better, >= 0.
-        best: where the model of the best epoch is saved whenever there is a new one; a path as
-            `tapetensor.io.save` takes it. The file of an earlier training is not overwritten,
-            unless `fit` is told to.
-        restore: whether the model has the state of its best epoch in the end, and not that of the
-            last; a training that is interrupted keeps the last.
+        min_delta: the smallest change that counts as better, >= 0.
+        best: the path of a file for the model of the best epoch, as `tapetensor.io.save` takes it.
+            The file of an earlier training is not overwritten, unless `fit` gets
+            ``overwrite=True``.
+        restore: whether the model has the state of its best epoch at the end, and not that of the
+            last epoch. An interrupted training keeps the last.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.

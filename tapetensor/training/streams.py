@@ -1,4 +1,4 @@
-"""What a training draws from, found in what `fit` is given: generators, and numbers that count.
+"""Generators and counters on which a training depends, found from the arguments of `fit`.
 
 `tapetensor.checkpointing` knows how to find what a function reaches. Of that a checkpoint holds the
 states of all generators of random numbers, and the numbers that training changes: an iterator of a
@@ -356,13 +356,13 @@ def _is_number(value: object) -> bool:
 def found_streams(
     model: Module, around: Mapping[str, object], given: Any, *, in_sight: bool
 ) -> Streams:
-    """Return what a training draws from, each once.
+    """Return the generators and counters of a training, each once.
 
     Args:
-        model: what is trained.
-        around: what else `fit` is given, by the name of its argument.
-        given: the generators that `fit` is told of.
-        in_sight: whether to look for all that can be reached.
+        model: the model to train.
+        around: the other arguments of `fit`, by name.
+        given: the generators that were passed as `rng`.
+        in_sight: whether to look for all objects that can be reached.
 
     Raises:
         ArgumentTypeError: if something else than generators was given.

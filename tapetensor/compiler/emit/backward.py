@@ -69,7 +69,7 @@ class BackwardPlan(Fingerprinted):
         return id(self)
 
     def pullbacks(self, *residuals: Array) -> JointPullbacks:
-        """Return the pullbacks of one call, given what its forward pass has kept."""
+        """Return the pullbacks of one call, given the arrays that its forward pass has kept."""
         return JointPullbacks((True,) * len(self._gradients), partial(self.run, residuals))
 
     def run(self, residuals: tuple[Array, ...], needed: Needed, g: Array) -> list[Any]:
@@ -114,7 +114,7 @@ class BackwardPlan(Fingerprinted):
 
 
 def node_of(program: Program, array: Any) -> Node:
-    """Return the node of what a program has computed, or of an array that is known."""
+    """Return the node of a computed array, or of an array that is known."""
     if isinstance(array, ArrayTracer):
         return array.node
     return program.constant(np.asarray(array))

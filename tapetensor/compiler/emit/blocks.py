@@ -36,7 +36,7 @@ _TAKEN = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW})
 
 @dataclass
 class BlockLoops:
-    """Runs groups with numpy's functions on blocks of rows; what dies inside lies in scratch.
+    """Runs groups with numpy's functions on blocks of rows; temporary values lie in scratch.
 
     Args:
         has_products: whether the program has matrix products. Groups then run on one thread: the
@@ -63,14 +63,14 @@ class BlockLoops:
         return schedule
 
     def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what runs a step that is captured whole: the step as it is."""
+        """Return the function that runs a step that is captured whole: the step as it is."""
         return function
 
     def build(self, group: Group, code: Code) -> None:
         """Write the functions that run a group, one per thread, and the steps that call them.
 
         Args:
-            group: what is to be run; its inputs and kept values have their places.
+            group: the group to run; its inputs and kept values have their places.
             code: where it is written to; its memory has room for scratch.
         """
         rows = self._rows_of_block(group)
@@ -116,11 +116,11 @@ def emit_calls(
     """Write the step that runs a group.
 
     Args:
-        group: what is run.
+        group: the group to run.
         calls: the functions that run it, each with the source of its arguments.
         code: where the step is written to.
         are_together: whether they run at the same time.
-        name: what such a group is called.
+        name: the name of such groups.
     """
     if are_together:
         together = ", ".join([f"({run}, {arguments})" for run, arguments in calls])

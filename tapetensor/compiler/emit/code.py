@@ -33,9 +33,9 @@ class Step:
     """One line of the plan.
 
     Args:
-        node: what it computes.
+        node: the node that it computes.
         line: its Python source.
-        title: what it does, in words.
+        title: a description in words.
         memory: where the result lies: "planned" memory, the "optimizer"'s, "fresh", or a "view".
         group: the nodes of the group that it runs, if it runs one.
     """
@@ -53,7 +53,7 @@ def indented(lines: list[str], depth: int = 1) -> list[str]:
 
 
 class Code:
-    """What is written of a plan so far.
+    """The part of a plan that is written so far.
 
     Args:
         memory: the places of values.
@@ -61,7 +61,7 @@ class Code:
 
     Attributes:
         memory: the places of values.
-        steps: what the plan does, in order.
+        steps: the steps of the plan, in order.
         functions: the sources of functions that the steps call.
         names: the objects that the sources refer to by name.
     """
@@ -95,7 +95,7 @@ class Code:
         return known
 
     def lies_in(self, node: Node, source: str) -> None:
-        """Have the array of a node be what an expression gives when the code runs."""
+        """Let an expression of the code be the array of a node."""
         self._operands[node] = Operand(source)
 
     def assign(self, node: Node, source: str, title: str = "") -> None:

@@ -1,4 +1,4 @@
-"""A plan: the generated function that replays what was captured, and what is known about it."""
+"""A plan: the generated function that replays a captured one, and information about it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOO_LATE = (
 
 
 class Plan:
-    """What a compiled function does for one kind of call.
+    """The steps of a compiled function for one kind of call.
 
     Where a step fails, all is put back, and the function itself is run: it may expect the error.
 
@@ -39,12 +39,12 @@ class Plan:
         after: the lines behind them.
         started: when planning began.
         generators: the variables of the generators that the steps draw from.
-        stored: what the lines behind the steps assign to.
-        function: what is planned; None where it cannot be run in place of the plan.
+        stored: the targets of the assignments after the steps.
+        function: the planned function; None if it cannot be run in place of the plan.
         ignored: the errors of floating-point numbers that numpy does not warn of meanwhile.
 
     Attributes:
-        steps: what it does, in order.
+        steps: the steps of the plan, in order.
         source: the Python source of it.
         arena_bytes: the memory that it keeps between calls.
         seconds: how long capturing and planning took.
@@ -90,7 +90,7 @@ class Plan:
         self.seconds = time.perf_counter() - started
 
     def difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """Return what a call of another kind differs in first, as the user calls it; or nothing."""
+        """Return the first difference of a call that does not fit, in the user's names."""
         run = _made(_function(first_difference(self._guards)), {**self._names})
         with suppress(Exception):
             found: Any = self._guards[run(args, kwargs)]

@@ -47,10 +47,10 @@ class ResultWriter:
     """Writes results as source.
 
     Args:
-        inputs: what came in.
+        inputs: the inputs.
 
     Attributes:
-        tapes: writes what becomes of tapes.
+        tapes: writes the code for tapes.
         ids: the source of each id that came in, and of those of results.
         locals: the variable of each tensor that came in, by its id.
         leaving: the nodes that the results are made of.
@@ -208,7 +208,7 @@ class ResultWriter:
         return known
 
     def past(self, ids: Container[int]) -> str:
-        """Return the source of what is before a value: those of the tensors that came in."""
+        """Return the source of the past of a value: that of the tensors that came in."""
         known = [local for one, local in sorted(self.locals.items()) if one in ids]
         return "".join([f"{one}._id, {one}.history, " for one in known])
 
@@ -243,7 +243,7 @@ class ResultWriter:
         return f"stop_at({made}, {past})"
 
     def gaps(self, gaps: tuple[Gap, ...]) -> str:
-        """Return the source of what gradients lack."""
+        """Return the source of the missing parts of gradients."""
         parts = []
         for one in gaps:
             if id(one) in self._lacks:
@@ -295,8 +295,8 @@ def stop_at(
 
     Args:
         unique_id: the id of the value.
-        kernel: what made it.
-        fixed: what is the same in every call.
+        kernel: the kernel that made it.
+        fixed: the ids that are the same in every call.
         size: how long that is.
         past: the rest.
     """
@@ -342,7 +342,7 @@ def filled(cls: type, fields: Any, slots: Any) -> Any:
 
 
 def number(value: Any) -> float:
-    """Return an array of one element, or what numpy gives in place of one, as a Python number."""
+    """Return an array or a numpy scalar of one element as a Python number."""
     found: float = value.item() if hasattr(value, "item") else value
     return found
 

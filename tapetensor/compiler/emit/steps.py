@@ -25,11 +25,11 @@ class Planner:
         units: the steps that have to run, in order, some of them in groups.
         inputs: the source expression of each input node.
         leaving: the nodes whose arrays leave the function.
-        executor: what runs groups.
+        executor: the executor of groups.
 
     Attributes:
         memory: the places.
-        code: what is written.
+        code: the code so far.
         updates: the optimizers' steps.
         is_at_risk: whether something may fail after one of them, which would have to be undone.
     """

@@ -113,7 +113,7 @@ class Arena:
             self.nbytes = max(self.nbytes, start + one.size)
 
     def moved(self, value: Any) -> Any:
-        """Return an array where its part lies now; what is in lists and tuples, too."""
+        """Return an array where its part lies now, also for arrays in lists and tuples."""
         if value.__class__ in (list, tuple):
             return value.__class__(map(self.moved, value))
         one = self._part_of(value) if isinstance(value, np.ndarray) else None
@@ -151,7 +151,7 @@ class Arena:
         del self._holes[bisect_left(self._holes, (stop - start, start))]
 
     def give_back(self, array: Array) -> None:
-        """Take back what `take` returned."""
+        """Take back an array that `take` returned."""
         if not array.size:
             return
         one = self._part_of(array)

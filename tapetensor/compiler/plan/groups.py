@@ -1,4 +1,4 @@
-"""Groups: steps that may run together, row by row, and what an executor has to know of them."""
+"""Groups: steps that may run together, row by row, and the facts that an executor needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOVABLE = frozenset(
 
 @dataclass(eq=False)
 class Group:
-    """Steps that are independent from row to row, and totals of all rows: what is to be run.
+    """Steps to run that are independent from row to row, and totals of all rows.
 
     How it is run is up to an executor. What the steps read comes from outside the group, or from
     the same row inside.
@@ -59,7 +59,7 @@ class Group:
         return node in self._inside
 
     def is_read_by(self, node: Node) -> bool:
-        """Tell whether a step reads what one of the group computes."""
+        """Tell whether a step reads a result of the group."""
         return not self._inside.isdisjoint(node.parents())
 
     def reads_rows(self, reader: Node, operand: Node) -> bool:
@@ -90,7 +90,7 @@ class Group:
         )
 
     def arrays(self) -> list[Node]:
-        """Return what the steps compute or read by row."""
+        """Return the arrays that the steps compute or read by row."""
         return [
             node
             for step in self.nodes
@@ -197,7 +197,7 @@ class _Opened:
         return is_start and all(step.kind in (Kind.REDUCE, Kind.VIEW) for step in steps)
 
     def close(self) -> list[Unit]:
-        """Return the group, or its steps where grouping does not pay, and what waited for it."""
+        """Return the group, or its steps if grouping does not pay, and steps that waited for it."""
         group, waited = self.group, self._after
         self.group, self._after = None, []
         if group is None:

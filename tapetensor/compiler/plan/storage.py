@@ -31,7 +31,7 @@ def shares_memory(node: Node, other: Node) -> bool:
 
 
 def source_of(node: Node) -> Node | None:
-    """Return what a step copies, perhaps into another dtype; None if it does anything else."""
+    """Return the node that a step copies, perhaps into another dtype; None if it is no copy."""
     if node.kind is not Kind.ELEMENTWISE or len(node.args) != 1:
         return None
     source: Node | None = node.args[0] if node.function is cast_to(node.dtype) else None

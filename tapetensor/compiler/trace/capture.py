@@ -1,7 +1,7 @@
-"""Capturing a function: it runs once, on what stands for its arrays.
+"""Capturing a function: it runs once, on tracers in the place of its arrays.
 
-Which code runs is not guessed but seen: every frame of the user's that is entered tells what it may
-read, and that is walked before it does.
+The capture watches which code runs: when a frame of the user's is entered, the objects that its
+code may read are walked first.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class Capture:
     """One call of a function, whose surroundings are found, watched, and put back.
 
     Args:
-        program: where the tracers put what they capture.
-        function: what is captured.
-        varying: what was another one at an earlier call, as the user calls it.
+        program: the program to which the tracers add nodes.
+        function: the captured function.
+        varying: the names, in the user's program, of values that differed in an earlier call.
         trusts: the names of modules that the user trusts besides.
 
     Attributes:
@@ -136,7 +136,7 @@ class Capture:
         return not sys.modules.keys().isdisjoint(self._imported)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """Walk the arguments of the call; return what stands for them."""
+        """Walk the arguments of the call; return their stand-ins."""
         guard, walk = self.guards.guard, self._walk.walk
         guard(f"len(args) != {len(args)}" if args else "args")
         guard(f"tuple(kwargs) != {self.guards.bind(tuple(kwargs))}" if kwargs else "kwargs")
@@ -151,7 +151,7 @@ class Capture:
         return by_place, by_name
 
     def open(self, function: Any) -> Any:
-        """Walk what is compiled; return what stands for it."""
+        """Walk the compiled object; return its stand-in."""
         inputs = self.inputs
         # What a partial function holds is an argument, too.
         inputs.is_around = function.__class__ is not partial
@@ -210,7 +210,7 @@ class Capture:
             type.__setattr__(TensorBase, "_array", ARRAY)
 
     def run(self, function: Callable[[], Any]) -> Any:
-        """Run the function, and walk what each part of it may read before it runs."""
+        """Run the function, and walk the objects that each part of it may read before it runs."""
         self._walk_parameters()
         self.inputs.is_around = True
         LISTENERS.append((self._note_attribute, self._note_abc))

@@ -24,17 +24,17 @@ class Accessors(NamedTuple):
 
 @dataclass
 class Held:
-    """Something around the function that can change, and what it held when it was found.
+    """A changeable object around the function, and its contents when it was found.
 
     Args:
-        where: what the user calls it.
-        place: reads what it holds, and makes it hold that again.
-        told: returns the parts of what it holds, by the text that leads from it to each of them.
+        where: its name in the user's program.
+        place: reads its contents, and restores them.
+        told: returns the parts of its contents, by the text that leads to each of them.
         same: tells whether a part has not changed.
 
     Attributes:
-        before: what it held.
-        expected: the parts of what it is to hold: tracers are in the place of arrays.
+        before: its contents before.
+        expected: the parts of its expected contents, with tracers in the place of arrays.
     """
 
     where: str
@@ -50,7 +50,7 @@ class Held:
         self.expected = self.told(self.before)
 
     def settle(self) -> None:
-        """Expect what it holds now."""
+        """Expect its present contents."""
         self.expected = self.told(self.place.read())
 
     def change(self) -> str | None:
@@ -68,7 +68,7 @@ class Held:
         return None if has_same else f"the order of {self.where.rstrip('.')}"
 
     def put_back(self) -> None:
-        """Make it hold again what it held."""
+        """Restore its contents from before."""
         if not self._is_as_before:
             self.place.write(self.before)
 
@@ -84,13 +84,13 @@ def shown(key: Any) -> str:
 
 
 def parts(value: Any) -> dict[str, Any]:
-    """Return what a container holds, by the text that leads to each item."""
+    """Return the items of a container, by the text that leads to each item."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     return {f"[{shown(key)}]": item for key, item in pairs}
 
 
 def members(value: Any) -> dict[str, Any]:
-    """Return what a set holds, by the text that tells of it."""
+    """Return the items of a set, by the text that describes each."""
     return {f" ({shown(item)})": item for item in value}
 
 
@@ -99,7 +99,7 @@ def nothing(_: object = None) -> None:
 
 
 def whole(value: Any) -> dict[str, Any]:
-    """Return what has one part: all of it."""
+    """Return a value with a single part: all of it."""
     return {"": value}
 
 
@@ -107,7 +107,7 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
     """Run a function again and return the line of the user's program after which there is a change.
 
     Args:
-        run: what is run; what it raises is ignored.
+        run: the function to run; its errors are ignored.
         change: tells whether something has changed.
     """
     lines = _Lines(change)

@@ -212,7 +212,7 @@ def trusted_module(name: str, trusts: Iterable[str] = ()) -> Trusted | None:
 
     Args:
         name: that of the module.
-        trusts: the names of modules that the user trusts besides; what is below them, too.
+        trusts: the names of further modules that the user trusts, with their submodules.
     """
     if any(name == one or name.startswith(f"{one}.") for one in trusts):
         return Trusted("the user says so")

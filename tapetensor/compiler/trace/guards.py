@@ -22,17 +22,17 @@ _EXACT: frozenset[type] = frozenset({bool, int, float, complex, str, bytes, type
 
 
 def named(where: str) -> str:
-    """Return what the user calls something as the source has it, without line breaks and so on."""
+    """Return a name of the user's program as the source has it, without line breaks and so on."""
     return repr(where)[1:-1][:_LONG]
 
 
 def tensors_of(where: str) -> str:
-    """Return what the tensors are called that the object where some is found leads to."""
+    """Return the names of the tensors that lead from the object where they are found."""
     return named(f"a tensor of {where.partition('.')[0]}")
 
 
 def spelling(values: Iterable[Any]) -> object:
-    """Return what two series of plain values share if they are equal, types, order and all."""
+    """Return a key that is equal for equal series of plain values, with their types and order."""
     listed = [*values]
     if _EXACT.issuperset(map(type, listed)):
         # The second version of the format does not depend on which objects are shared.
@@ -62,7 +62,7 @@ class Guard(NamedTuple):
 
     Attributes:
         condition: its source.
-        where: what the user calls that which it looks at; it may be empty.
+        where: the name of the guarded object in the user's program; it may be empty.
     """
 
     condition: str

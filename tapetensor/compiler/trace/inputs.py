@@ -1,6 +1,6 @@
 """The arrays that come into a compiled function: those of tensors, generators and optimizers.
 
-Meanwhile tracers stand in their place, and what leads to them at the next call is written down as
+During the capture tracers stand in their place. The way to them in the next call is written down as
 Python source.
 """
 
@@ -45,7 +45,7 @@ def _all_gaps() -> None:
 
 
 def elements(array: Any) -> Any:
-    """Return what two arrays share if they look the same, and their elements are."""
+    """Return a key that is equal for arrays of equal dtypes, shapes and elements."""
     look = array.shape, array.strides, array.dtype, array.flags.writeable
     return *look, array.tobytes()
 
@@ -69,12 +69,12 @@ _NAMES = {
 
 
 class Inputs:
-    """The arrays of one plan that come in, and what the capture has replaced by tracers.
+    """The arrays of one plan that come in, and the objects that the capture has replaced.
 
     Args:
         guards: writes how a call is recognized.
-        program: where the tracers put what they capture.
-        function: what is captured.
+        program: the program to which the tracers add nodes.
+        function: the captured function.
     """
 
     def __init__(self, guards: GuardWriter, program: Program, function: Any) -> None:
@@ -127,7 +127,7 @@ class Inputs:
         told: Callable[[Any], dict[str, Any]] = whole,
         same: Callable[[Any, Any], object] = operator.is_,
     ) -> Held:
-        """Watch something for changes, and have `restore` put back what it holds now."""
+        """Watch an object for changes, and let `restore` put back its present contents."""
         held = Held(where, place, told, same)
         self.held.append(held)
         return held
@@ -144,7 +144,7 @@ class Inputs:
         return trace_error(told) if self.is_around else ArgumentTypeError(f"compile: {told}")
 
     def walk_array(self, array: Any, expression: str, where: str, *, is_varying: bool) -> Any:
-        """Return what stands for an array: a tracer, or itself if it counts as a constant."""
+        """Return the stand-in for an array: a tracer, or the array itself if it is a constant."""
         if array.__class__ is not np.ndarray:
             cure = "masked.filled(0), say, and its mask apart"
             raise self._of_another_kind(
@@ -168,7 +168,7 @@ class Inputs:
         return array
 
     def walk_number(self, value: Any, expression: str, where: str) -> Any:
-        """Return what stands for a float, Python's or numpy's, that is another one at each call."""
+        """Return the stand-in for a float, Python's or numpy's, that differs from call to call."""
         number = np.asarray(value)[()]
         node = self.program.add(Kind.INPUT, None, (), (), number.dtype, label=where)
         self.expressions[node] = f"{self.bind(number.__class__)}({expression})"
@@ -210,14 +210,14 @@ class Inputs:
         return tensor
 
     def guard_tensor(self, tensor: Any, tape: OwnedTape | None, local: str) -> None:
-        """Write guards for a tensor, in whose place the next call may bring another one."""
+        """Write guards for a tensor, which may be another one in the next call."""
         self.guard(f"{local}.__class__ is not {self.bind(tensor.__class__)}")
         self._direct.append(local)
         if tape is None:
             self.guard(f"{local}.tape is not None")
 
     def guard_history(self, history: History, local: str) -> None:
-        """Write guards for what came before a tensor."""
+        """Write guards for the history of a tensor."""
         if history is None or history is OWN:
             self.guard(f"{local}.history is not {'None' if history is None else 'OWN'}")
         else:
@@ -226,7 +226,7 @@ class Inputs:
             self._computed.append((history, f"{local}.history", is_recorded))
 
     def walk_generator(self, rng: np.random.Generator, local: str, where: str) -> Any:
-        """Return what stands for a generator; it is watched where that cannot be put."""
+        """Return the stand-in for a generator, which is watched if it cannot be replaced."""
         self.watch_randomness(rng, where)
         self.guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
         node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object), label=where)

@@ -1,4 +1,4 @@
-"""Kinds of values: what is plain, what is the user's, what an object holds and what it may run."""
+"""Kinds of values: plain values, the user's objects, their contents and their code."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def is_users(value: Any) -> bool:
 
 
 def is_fixed(value: Any, trusts: Collection[str] = ()) -> bool:
-    """Tell whether a value that is not the user's is what a module of the closed list has.
+    """Tell whether a value that is not the user's belongs to a module of the closed list.
 
     Args:
         value: the value.
@@ -146,7 +146,7 @@ def is_fixed(value: Any, trusts: Collection[str] = ()) -> bool:
 
 
 def runs_what_is_listed(value: Any, trusts: Collection[str] = ()) -> bool:
-    """Tell whether what a value may run, where it is called or read, is the user's or listed."""
+    """Tell whether the code that a value runs, if called or read, is the user's or listed."""
     found = [one for one in wrapped_in(value) if not isinstance(one, _AROUND)]
     return all(
         is_users(one) or is_fixed(one, trusts)
@@ -228,7 +228,7 @@ def functions_in(value: Any) -> Iterator[types.FunctionType]:
 
 
 def wrapped_in(value: Any) -> Iterator[Any]:
-    """Yield what can be called or read, and all that it wraps."""
+    """Yield a callable or descriptor, and all that it wraps."""
     waiting, done = [value], set[int]()
     while waiting:
         one = waiting.pop()
@@ -255,7 +255,7 @@ def wrapped_in(value: Any) -> Iterator[Any]:
 
 
 def place_of(function: Any) -> Place | None:
-    """Return where what can be called is defined, if the user has done that."""
+    """Return the place where a callable is defined, if the user has defined it."""
     methods = [getattr(type(function), name, None) for name in ("forward", "__call__")]
     for one in (found for value in (function, *methods) for found in functions_in(value)):
         if is_users_module(one.__globals__.get("__name__")):

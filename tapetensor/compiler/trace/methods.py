@@ -28,7 +28,7 @@ _CHOOSES_BY_SCALARS = (np.ones(1, np.float32) ** np.float64(2)).dtype == np.floa
 
 
 class ArrayMethods(CapturedArray):
-    """What numpy's arrays can do that needs no memory and no nodes."""
+    """The methods of numpy's arrays that need no memory and no nodes."""
 
     __slots__ = ()
 

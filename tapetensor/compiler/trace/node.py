@@ -76,14 +76,14 @@ class Node:
     """One value of a program, and how it is made.
 
     Args:
-        kind: what it is.
-        function: what makes it.
+        kind: its kind.
+        function: the function that computes it.
         args: its arguments: nodes, plain values, and tuples, lists and dicts of them.
         shape: the shape of the result.
         dtype: the dtype of the result.
-        detail: what the kind needs besides: the axes of a reduction, the value of a constant.
+        detail: further data of its kind: the axes of a reduction, the value of a constant.
         index: the position in the program.
-        label: what the user calls it, if it is an input.
+        label: its name in the user's program, if it is an input.
         place: the line of the user's program that ran it.
 
     Attributes:
@@ -121,7 +121,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The name of what makes it."""
+        """The name of the function that computes it."""
         name: str = getattr(self.function, "__name__", self.kind.name)
         is_reduction = self.kind is Kind.REDUCE and self.function is not np.vecdot
         return f"{name}.reduce" if is_reduction else name
@@ -155,7 +155,7 @@ class Node:
 
 @lru_cache(1024)
 def repeated_shape(*shapes: Shape) -> Shape:
-    """Return what `np.broadcast_shapes` gives, which takes as long as the rest of a small op."""
+    """Return the result of `np.broadcast_shapes`, which itself takes as long as a small op."""
     return np.broadcast(*[np.empty(one, _NOTHING) for one in shapes]).shape
 
 

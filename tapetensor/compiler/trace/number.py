@@ -1,4 +1,4 @@
-"""Numbers of a program: what `item()` and norms are while a function is captured."""
+"""Numbers of a program: `item()` and norms while a function is captured."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class NumberTracer(Captured):
 
 
 def dummy(value: Any) -> Any:
-    """Return what numpy has in the place of what is captured, with zeros for its elements."""
+    """Return the array or scalar that numpy would have, with zeros for its elements."""
     if isinstance(value, NumberTracer):
         return value.__class__()
     if not isinstance(value, CapturedArray):

@@ -1,7 +1,7 @@
-"""What stands for what is not on the closed list: it may be handed on, and any use is an error.
+"""Stand-ins for objects that are not on the closed list: they may be passed on, but not used.
 
-Other threads find the same object meanwhile, in a global of a module, say: for them it is what it
-stands for.
+Other threads may find a stand-in meanwhile, such as in a global of a module. For them it acts as
+the object itself.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Placeholder:
     """Stands for a value that no replay can repeat.
 
     Args:
-        value: what it stands for.
-        where: what the user calls that.
+        value: the object.
+        where: its name in the user's program.
         cure: what to do about it.
     """
 
@@ -59,13 +59,13 @@ _of: Any = object.__getattribute__
 
 
 def refuse_use(placeholder: Placeholder, part: str = "") -> Never:
-    """Refuse to use what no replay can repeat, or a part of it."""
+    """Refuse to use an object, or a part of it, whose use no replay can repeat."""
     where, cure = _of(placeholder, "_where"), _of(placeholder, "_cure")
     raise trace_error(f"{where}{part} is used inside, which a replay would not repeat; {cure}")
 
 
 def value_of(value: Any) -> Any:
-    """Return what a placeholder stands for; anything else as it is."""
+    """Return the object of a placeholder, and any other value as it is."""
     return _of(value, "_value") if type(value) is Placeholder else value
 
 

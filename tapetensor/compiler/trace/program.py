@@ -39,12 +39,12 @@ class Program:
     """The captured nodes in the order in which they ran, all in the thread that began it.
 
     Args:
-        backend: what runs groups of them: "numpy" or "numba".
-        prefers_steps: whether what can be one node is one, for what knows more of the whole than of
-            its parts.
+        backend: "numpy" or "numba", which runs groups of them.
+        prefers_steps: whether to keep a whole op as one node, for exporters, which know ops better
+            than their parts.
 
     Attributes:
-        nodes: what was captured, in order.
+        nodes: the captured nodes, in order.
         groups: the groups of parameters of the optimizers that came in.
         ignored: the errors of floating-point numbers that the function has numpy not warn of.
         checkpoint: the number of the checkpoint that is captured; 0 outside of one.
@@ -137,7 +137,7 @@ class Program:
         return node
 
     def snapshot(self, array: Array) -> Array:
-        """Return what an array holds now; who made it may write to it later."""
+        """Return a copy of the present elements of an array, which may be written to later."""
         if not array.flags.writeable:
             return array
         known = self._snapshots.get(id(array))

@@ -1,4 +1,4 @@
-"""The error for what cannot be captured, with the place in the user's program."""
+"""The error for code that cannot be captured, with the place in the user's program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Untraced(NamedTuple):
 
     Attributes:
         told: the name of the error that its capture raised; empty if there was none.
-        held: what the function may change before it raises an error again.
+        held: the objects that the function may change before it raises an error again.
         groups: the groups of parameters of the optimizers that came in.
     """
 
@@ -42,13 +42,13 @@ class Untraced(NamedTuple):
 
 
 class NotTracedError(Exception):
-    """Raised where a call is run as it is.
+    """Raised to run a call without a plan.
 
-    That is so where recorded arrays come in, and where the function raises an error: what it raises
-    for arrays counts, and not what it raises for what stands for them.
+    This happens if recorded arrays come in, or if the function raises an error, because only errors
+    for arrays count, and not those for tracers.
 
     Args:
-        call: what is known of it.
+        call: the facts about the call.
     """
 
     def __init__(self, call: Untraced) -> None:
@@ -76,12 +76,12 @@ def meanwhile(variable: ContextVar[X_], value: X_) -> Iterator[None]:
 
 
 def placed(place: Place | None) -> AbstractContextManager[None]:
-    """Let errors name a place, for what is refused in it without being run."""
+    """Let errors name a place, for code that is refused without being run."""
     return meanwhile(_PLACE, place)
 
 
 def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
-    """Return the error for what cannot be captured, with the place in the user's program."""
+    """Return the error for code that cannot be captured, with the place in the user's program."""
     place = _PLACE.get() or users_place()
     error = kind(f"{place}: compile: {what}" if place else f"compile: {what}")
     refused = _REFUSED.get()
@@ -114,7 +114,7 @@ def check_writer() -> None:
 
 
 def refusals(refused: list[BaseException]) -> AbstractContextManager[None]:
-    """Collect what is refused meanwhile: the function may catch it, and go on as if it was not."""
+    """Collect the errors of meanwhile, because the function may catch them and go on."""
     return meanwhile(_REFUSED, refused)
 
 

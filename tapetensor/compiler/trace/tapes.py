@@ -23,13 +23,13 @@ from tapetensor.tape.history import OWN, History, Step, detached_step, ids_befor
 class Tapes:
     """Follows tapes and histories through a function that is captured.
 
-    Meanwhile a tensor with a tape has another one, which carries a marker: that in which markers
-    end up says which tapes of the caller's a result has. What came before a tensor is one step in
-    the meantime, through which no gradient can flow.
+    During the capture a tensor with a tape has another tape, which carries a marker. The markers in
+    the tape of a result say which tapes of the caller it has. The history of a tensor is one step
+    meanwhile, through which no gradient can flow.
 
     Args:
-        guards: where it writes what has to be true of a tape.
-        program: what the function captures.
+        guards: where it writes the conditions on tapes.
+        program: the captured program.
         op: the function that the steps of the results name.
     """
 
@@ -64,7 +64,7 @@ class Tapes:
         return tape.beside(marker)
 
     def enter(self, history: History, tensor: Any, local: str) -> History:
-        """Return what takes the place of the history of a tensor that comes in."""
+        """Return the stand-in for the history of a tensor that comes in."""
         if history is None or history is OWN:
             return history
         entered = history
@@ -81,7 +81,7 @@ class Tapes:
         return entered
 
     def is_outside(self, step: Step) -> bool:
-        """Tell whether a step stands for what came before a tensor that came in."""
+        """Tell whether a step stands for the history of a tensor that came in."""
         return id(step) in self.histories
 
     def local(self, tape: OwnedTape) -> str:
@@ -96,7 +96,7 @@ class Tapes:
 
 
 def kind_of(history: History) -> tuple[bool, ...]:
-    """Return what a plan depends on of a history: what an op makes of it, and a backward pass."""
+    """Return the facts of a history on which ops and a backward pass of a plan depend."""
     if history is None:
         return ()
     return history is OWN, history[2] is None, is_detached(history), history[5] > 0

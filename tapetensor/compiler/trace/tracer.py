@@ -429,7 +429,7 @@ class ArrayTracer(ArrayMethods):
 
     @override
     def refusal(self, what: str) -> TraceError:
-        """Return the error for what cannot be captured; refuse another thread before."""
+        """Return the error for code that cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
 

@@ -82,7 +82,7 @@ def _are_numbers(*dtypes: DType) -> bool:
 
 
 def yields_to(cls: type, protocol: str = "__array_ufunc__") -> bool:
-    """Tell whether numpy leaves what is computed to operands of a class; refuse if untold."""
+    """Tell whether numpy leaves a calculation to operands of a class; refuse if it is not known."""
     if cls in _PLAIN or issubclass(cls, Captured | np.generic):
         return False
     rules = getattr(cls, protocol, None)

@@ -1,9 +1,9 @@
 """A walk through containers and objects, which finds the arrays in them.
 
-It puts what stands for them into the place of arrays, numbers that vary, generators, and of what is
-not on the closed list, and writes down, as Python source, how the next call is recognized as one of
-the same kind and where its arrays are found. It reads what containers and objects hold themselves:
-no code of the user's runs. What cannot be put back exactly is not replaced.
+It puts stand-ins into the places of arrays, numbers that vary, generators, and objects that are not
+on the closed list. As Python source it writes down how to recognize a call of the same kind, and
+where its arrays are. It reads the contents of containers and objects directly: no code of the
+user's runs. Objects that cannot be put back exactly are not replaced.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ class _Attribute(NamedTuple):
 
 
 class _Cached:
-    """Stands for a function that keeps its results: each call of a plan asks it again.
+    """Stands for a function that keeps its results: each call of a plan calls it again.
 
     Args:
-        walk: walks what it gives.
+        walk: walks its results.
         function: the function.
-        where: what the user calls it.
+        where: its name in the user's program.
     """
 
     def __init__(self, walk: Walk, function: Any, where: str) -> None:
@@ -151,9 +151,9 @@ class Walk:
         functions: functions that were found, with their sources, by the address of their code.
         members: the classes that have them, by the same address, and under which names.
         classes: the user's classes that were found, with their bases.
-        modules: the user's modules that were found, with what the user calls them.
+        modules: the user's modules that were found, with their names in the user's program.
         attributes: attributes that are read by their names.
-        walked: what was walked once, by its address and a name.
+        walked: the objects that were walked, by address and a name.
     """
 
     def __init__(self, guards: GuardWriter, inputs: Inputs, trusts: Collection[str]) -> None:
@@ -181,13 +181,13 @@ class Walk:
         return is_new
 
     def walk(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
-        """Return what stands for a value; write down how to recognize it.
+        """Return the stand-in for a value; write down how to recognize the value.
 
         Args:
             value: the value.
             expression: its source.
-            where: what the user calls it.
-            is_put: whether what is returned takes its place, so that it need not be a constant.
+            where: its name in the user's program.
+            is_put: whether the stand-in takes its place, so that it need not be a constant.
         """
         inputs, seen = self.inputs, self.inputs.seen
         self.guards.where = named(where)
@@ -401,7 +401,7 @@ class Walk:
             self.walk(by_name, f"{source}.__kwdefaults__", where, is_put=is_made_anew)
 
     def walk_function(self, function: types.FunctionType, source: str) -> None:
-        """Walk what a function closes over; guard its defaults, which were walked before."""
+        """Walk the variables that a function closes over; guard its defaults, walked before."""
         if not self.is_new(function):
             return
         fixed = source.startswith("k")
@@ -433,7 +433,7 @@ class Walk:
                 watched.settle()
 
     def add_function(self, value: Any, source: str, where: str) -> None:
-        """Note a function, and those that it wraps; what they close over is read when they run."""
+        """Note a function, and those that it wraps; their closures are read when they run."""
         for function in functions_in(value):
             name = source if function is value else self.bind(function)
             self.note(function, name)
@@ -520,7 +520,7 @@ class Walk:
         Args:
             value: the object.
             local: its source.
-            where: what the user calls it.
+            where: its name in the user's program.
             lasts: whether the next call has the same object.
         """
         slots, fields = places.slots_of(value), places.attributes_of(value)

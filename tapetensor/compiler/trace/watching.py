@@ -104,7 +104,7 @@ _METHODS = ("__getattribute__", "__setattr__")
 
 
 class AttributeReads:
-    """What one captured function reads, or sets, of the attributes of objects."""
+    """The attributes of objects that one captured function reads or sets."""
 
     def __init__(self) -> None:
         # What walks the attributes that nobody has read so far, by the address of the object and by
@@ -131,7 +131,7 @@ class AttributeReads:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """See what is looked up and set meanwhile."""
+        """Watch which attributes are read and set meanwhile."""
         _ACTIVE.append(self)
         try:
             self._is_on = True
@@ -160,7 +160,7 @@ class AttributeReads:
         return not self._is_over and (not isinstance(owner, Module) or _is_free(value))
 
     def give_up(self) -> None:
-        """Walk all attributes now: code may set them untold."""
+        """Walk all attributes now, because code may set them without a report."""
         self._is_over = True
         for walks in [*self._unread.values()]:
             for one in [*walks]:
@@ -202,7 +202,7 @@ def is_teller(value: Any) -> bool:
 
 
 def can_tell(value: Any) -> bool:
-    """Tell whether the class of an object can be made to tell what is looked up in it."""
+    """Tell whether the class of an object can be made to report its attribute reads."""
     cls = type(value)
     own = [vars(one) for one in cls.__mro__ if is_users(one)]
     looks_up = any("__getattribute__" in one for one in own)
