@@ -303,12 +303,3 @@ def chosen_backend(backend: Backend | None) -> Backend:
         return "numpy"
     import_extra("numba", "native groups", "numba", "backend='numpy' needs nothing more")
     return "numba"
-
-
-def executor_of(backend: Backend, has_products: bool) -> BlockLoops:
-    """Return the executor of a program, told whether that has matrix products."""
-    if backend == "numpy":
-        return BlockLoops(has_products)
-    from tapetensor.native.executor import NativeLoops
-
-    return NativeLoops(has_products)

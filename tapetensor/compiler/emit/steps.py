@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from tapetensor.compiler.emit.blocks import BlockLoops, executor_of
+from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.code import Code, call_into
 from tapetensor.compiler.plan.groups import Group, Unit, nodes_of, recomputed
 from tapetensor.compiler.plan.memory import Memory, lay_out
 from tapetensor.compiler.plan.schedule import is_at_risk, scheduled
 from tapetensor.compiler.plan.storage import TAKES_OUT, may_write_over, source_of
-from tapetensor.compiler.trace.node import Kind, Node, laid_out
+from tapetensor.compiler.trace.node import Backend, Kind, Node, laid_out
 from tapetensor.compiler.trace.operations import unwritten
 from tapetensor.compiler.trace.program import Program
 
@@ -273,8 +273,17 @@ def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> P
     """Return a planner that has planned a program."""
     schedule = scheduled(program, leaving)
     has_products = any(node.kind is Kind.MATMUL for node in schedule)
-    executor = executor_of(program.backend, has_products)
+    executor = _executor_of(program.backend, has_products)
     units = recomputed(executor.prepared(schedule), leaving, executor)
     planner = Planner(units, inputs, leaving, executor)
     planner.run()
     return planner
+
+
+def _executor_of(backend: Backend, has_products: bool) -> BlockLoops:
+    """Return the executor of a program, told whether that has matrix products."""
+    if backend == "numpy":
+        return BlockLoops(has_products)
+    from tapetensor.native.executor import NativeLoops
+
+    return NativeLoops(has_products)
