@@ -97,16 +97,6 @@ def test_an_object_that_is_made_anew_for_each_call_is_of_one_kind(make: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "make", [_by, _by_default, lambda factor: functools.partial(_scaled, factor)]
-)
-def test_functions_that_hold_other_values_are_of_other_kinds(make: Any) -> None:
-    compiled: Any = tt.compile(lambda function, x: function(x))
-
-    for factor in (2.0, 3.0, 2, True):
-        assert compiled(make(factor), _x()).numpy().tolist() == [[factor, factor]]
-
-
-@pytest.mark.parametrize(
     "make",
     [
         _by,
@@ -124,29 +114,6 @@ def test_functions_that_hold_ever_other_floats_share_a_plan(make: Any) -> None:
         assert compiled(function, _x()).numpy().tolist() == [[factor, factor]]
         assert function(_x()).numpy().tolist() == [[factor, factor]]
     assert len(plans(compiled)) == 2
-
-
-@pytest.mark.parametrize("make", [Record, Plain, Slotted])
-def test_objects_that_hold_other_numbers_are_of_other_kinds(make: Any) -> None:
-    compiled: Any = tt.compile(lambda holder, x: x * holder.factor)
-
-    for factor in (2.0, 3.0, 2, True):
-        assert compiled(make(factor), _x()).numpy().tolist() == [[factor, factor]]
-
-
-def test_a_method_has_one_plan_for_all_objects_that_hold_the_same() -> None:
-    class Scale:
-        def __init__(self) -> None:
-            self.factor = tt.full((2,), 2.0)
-
-        @tt.compile
-        def apply(self, x: Any) -> Any:
-            return x * self.factor
-
-    for _ in range(3):
-        assert Scale().apply(_x()).numpy().tolist() == [[2.0, 2.0]]
-
-    assert len(plans(Scale.apply)) == 1
 
 
 def test_a_plan_keeps_no_object_alive_whose_method_was_called() -> None:
