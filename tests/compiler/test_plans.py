@@ -181,47 +181,6 @@ def test_blocks_of_rows_give_what_the_whole_gives(shape: tuple[int, ...]) -> Non
             np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-17)
 
 
-def pairwise(x: Any) -> Any:
-    """Read all rows of what the group computes, for each of its rows."""
-    x = np.tanh(x)
-    return np.exp(np.expand_dims(x, 1) - x)
-
-
-def permuted_and_flattened(x: Any) -> Any:
-    """Reshape what does not lie in order."""
-    y = np.exp(x.reshape(-1, 8, 8))
-    return y.transpose((0, 2, 1)).reshape(y.shape[0], 64) * 2.0
-
-
-def totals_of_rows(x: Any) -> Any:
-    """Add up one number to a row."""
-    sums = np.add.reduce(np.exp(x), axis=1)
-    return np.add.reduce(sums * sums, axis=0) + np.add.reduce(sums[:, None], axis=None)
-
-
-def scratch_of_other_dtypes(x: Any) -> Any:
-    """Let numbers take the place of truths."""
-    counts = np.add.reduce(np.greater(x.reshape(-1, 16, 4), 0.0), axis=2, dtype=np.int64)
-    sums = np.exp(np.add.reduce(x.reshape(-1, 8, 8), axis=2) * 0.1)
-    return sums * np.add.reduce(counts, axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize(
-    "run", [pairwise, permuted_and_flattened, totals_of_rows, scratch_of_other_dtypes]
-)
-@pytest.mark.parametrize("rows", [30, 33])
-def test_groups_of_rows_give_what_the_whole_gives(
-    run: Any, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 1 << 9)
-    monkeypatch.setattr(blocks, "_SMALLEST", 1)
-    compiled = tt.compile(run)
-    x = np.random.default_rng(0).standard_normal((rows, 64))
-
-    np.testing.assert_allclose(compiled(x), run(x), rtol=1e-12)
-    assert any(title.startswith("group of") for title in _titles(compiled))
-
-
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.bool_])
 @pytest.mark.parametrize(
