@@ -175,17 +175,6 @@ def test_the_gradients_of_the_parts_of_a_parameter_are_computed_in_place() -> No
     assert not {"cast", "write_all"} & {*_titles(compiled)}
 
 
-def test_what_is_transposed_and_reshaped_is_computed_in_that_order() -> None:
-    def run(x: Any, weight: Any) -> Any:
-        heads = (x @ weight).reshape(4, 5, 2, 8).transpose((0, 2, 1, 3)) @ np.ones((8, 8))
-        merged = np.tanh(heads).transpose((0, 2, 1, 3)).reshape((20, 16))
-        return (merged @ weight.T,)
-
-    compiled = _checked(run, _random(20, 16), _random(16, 16))
-
-    assert not {"reshape", "copyto"} & {*_titles(compiled)}
-
-
 @pytest.mark.parametrize("shape", [(64,), (9, 64), (3, 5, 64)])
 def test_a_sum_of_products_along_rows_is_taken_at_once(shape: tuple[int, ...]) -> None:
     def run(x: Any, y: Any) -> Any:
