@@ -20,7 +20,8 @@ from tapetensor.compiler.capture import capturing
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.results import write_results
 from tapetensor.compiler.emit.steps import planned
-from tapetensor.compiler.trace.changes import Held, line_of_change
+from tapetensor.compiler.trace.capture import Capture
+from tapetensor.compiler.trace.changes import line_of_change
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.kinds import place_of
 from tapetensor.compiler.trace.node import Backend
@@ -195,7 +196,7 @@ class Compiled:
             with captured as (capture, run):
                 result = run()
                 inputs = capture.inputs
-                change, held = capture.change(), [*inputs.held]
+                change = capture.change()
                 with placed(inputs.place):
                     writer = write_results(inputs, result) if change is None else None
         except NotTracedError as error:
@@ -208,8 +209,8 @@ class Compiled:
                 ) from error
         if capture.has_imported:
             return self._trace(args, kwargs)
-        if writer is None:
-            raise self._side_effect(change, held, args, kwargs)
+        if change is not None or writer is None:
+            raise self._side_effect(str(change), capture)
         planner = planned(program, inputs.expressions, writer.leaving)
         return Plan(
             planner.code,
@@ -225,26 +226,12 @@ class Compiled:
             ignored=program.ignored,
         )
 
-    def _side_effect(
-        self,
-        change: str | None,
-        held: list[Held],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> TraceError:
+    def _side_effect(self, change: str, capture: Capture) -> TraceError:
         """Return the error for what the function changes, with the line that does it."""
-        program = Program(self._backend)
-        captured = capturing(self._function, program, args, kwargs, trusts=self._trusts)
-        try:
-            with captured as (capture, run):
-                place = line_of_change(run, capture.change) or place_of(self._function)
-        finally:
-            # Where results are kept, this run may have left out what the first one has found.
-            for one in reversed(held):
-                one.put_back()
+        place = line_of_change(change, capture.codes) or place_of(self._function)
         cure = (
             "draw from an np.random.Generator that is an argument"
-            if change is not None and change.startswith("the state of ")
+            if change.startswith("the state of ")
             else "return the value and store it outside; what is filled once may be so before"
         )
         told = f"compile: {change} is changed, which a replay would not repeat; {cure}"

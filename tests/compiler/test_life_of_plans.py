@@ -249,19 +249,6 @@ def test_any_name_of_an_attribute_and_any_key_can_stand_in_a_source() -> None:
         assert compiled(np.ones(1)).tolist() == [3.0]
 
 
-def test_kinds_that_have_plans_go_on_using_them_beyond_the_limit() -> None:
-    compiled: Any = tt.compile(lambda x: (x * 2.0).sum())
-    for rows in range(1, MAX_PLANS + 1):
-        compiled(_x(rows))
-    before = set(plans(compiled))
-
-    with pytest.warns(UserWarning, match="16 kinds"):
-        compiled(_x(100))
-    compiled(_x(1))
-
-    assert set(plans(compiled)) == before
-
-
 @pytest.mark.filterwarnings("ignore:compile")
 def test_a_program_that_stays_with_new_kinds_after_the_limit_gets_plans_for_them() -> None:
     compiled: Any = tt.compile(lambda x, count: (x * 2.0).sum() + count)
@@ -296,33 +283,6 @@ def _counted(made: list[int]) -> Any:
             super().__init__(*args, **kwargs)
 
     return CountedPlan
-
-
-def test_a_program_that_comes_back_to_a_kind_gets_its_plan_again() -> None:
-    calls: list[int] = []
-
-    def counted(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code is function.__code__:
-            calls.append(1)
-
-    def function(x: Any) -> Any:
-        return (x * 2.0).sum()
-
-    compiled: Any = tt.compile(function)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for rows in range(1, 60):
-            compiled(_x(rows))
-    known = len(plans(compiled))
-    sys.setprofile(counted)
-    try:
-        results = [compiled(_x(5)).item() for _ in range(20)]
-    finally:
-        sys.setprofile(None)
-
-    assert results == [160.0] * 20
-    assert len(calls) < 8
-    assert len(plans(compiled)) == known == MAX_PLANS
 
 
 def test_a_call_that_does_not_fit_its_own_plan_is_an_error_with_the_line(

@@ -175,28 +175,6 @@ def test_the_gradients_of_the_parts_of_a_parameter_are_computed_in_place() -> No
     assert not {"cast", "write_all"} & {*_titles(compiled)}
 
 
-def test_what_is_transposed_and_reshaped_is_computed_in_that_order() -> None:
-    def run(x: Any, weight: Any) -> Any:
-        heads = (x @ weight).reshape(4, 5, 2, 8).transpose((0, 2, 1, 3)) @ np.ones((8, 8))
-        merged = np.tanh(heads).transpose((0, 2, 1, 3)).reshape((20, 16))
-        return (merged @ weight.T,)
-
-    compiled = _checked(run, _random(20, 16), _random(16, 16))
-
-    assert not {"reshape", "copyto"} & {*_titles(compiled)}
-
-
-def chain_of_products(x: Any, first: Any, second: Any) -> Any:
-    """Multiply few rows, twice."""
-    return (np.maximum(x @ first, 0.5) @ second,)
-
-
-@pytest.mark.parametrize("run", [chain_of_products])
-@pytest.mark.parametrize("rows", [1, 2, 16, 129])
-def test_products_of_few_rows_give_what_numpy_gives(run: Any, rows: int) -> None:
-    _checked(run, _random(rows, 32), _random(32, 300), _random(300, 10))
-
-
 @pytest.mark.parametrize("shape", [(64,), (9, 64), (3, 5, 64)])
 def test_a_sum_of_products_along_rows_is_taken_at_once(shape: tuple[int, ...]) -> None:
     def run(x: Any, y: Any) -> Any:
@@ -241,14 +219,6 @@ def test_threads_run_only_where_no_product_is(
     assert (names.get(group.line.split("(")[0]) is threads.run_together) is not has_product
 
 
-def test_a_product_that_leaves_and_is_summed_does_both() -> None:
-    def run(x: Any, y: Any) -> Any:
-        product = x * y
-        return product, product.sum(axis=-1)
-
-    _checked(run, _random(5, 64), _random(5, 64))
-
-
 @pytest.mark.usefixtures("small_blocks")
 def test_what_a_group_has_not_at_hand_is_not_computed_again() -> None:
     def run(x: Any, y: Any, z: Any, weight: Any) -> Any:
@@ -264,16 +234,6 @@ def test_what_a_group_has_not_at_hand_is_not_computed_again() -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_group_keeps_an_operand_that_it_reads_again() -> None:
-    def run(x: Any, weight: Any) -> Any:
-        product = np.matmul(x, weight)
-        first, second = product + 1.0, np.cos(product) * 2.0
-        return np.matmul(first, weight), np.matmul(second, weight)
-
-    _checked(run, _random(64, 64), _random(64, 64) * 0.1)
-
-
-@pytest.mark.usefixtures("small_blocks")
 def test_a_group_keeps_an_operand_that_every_block_reads_as_a_whole() -> None:
     def run(x: Any, weight: Any, cube: Any) -> Any:
         product = np.matmul(x, weight)
@@ -282,13 +242,6 @@ def test_a_group_keeps_an_operand_that_every_block_reads_as_a_whole() -> None:
         return spread.sum(axis=-1), np.matmul(first, weight)
 
     _checked(run, _random(16, 16), _random(16, 16), _random(16, 16, 16))
-
-
-def test_a_sum_of_products_over_all_axes_is_one_number() -> None:
-    def run(x: Any, y: Any) -> Any:
-        return np.add.reduce(x * y, axis=(0, 1)), np.add.reduce(x * y, axis=(0, 1), keepdims=True)
-
-    _checked(run, _random(9, 64), _random(9, 64))
 
 
 @pytest.mark.usefixtures("small_blocks")

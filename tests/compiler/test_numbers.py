@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import io, losses, nn, optim
+from tapetensor import io, losses, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import ArgumentTypeError, NumericalInstabilityError
 from tests.compiler.test_training import _batch, _model, _state
@@ -214,19 +214,6 @@ def test_parameters_without_a_gradient_are_reported_and_nothing_is_updated(is_ca
         np.testing.assert_array_equal(array, before[name])
 
 
-def test_a_plan_gives_the_gradients_without_checkpoints_bit_by_bit() -> None:
-    rng = np.random.default_rng(0)
-    layer, x = nn.Linear(8, 8, rng=rng), tt.normal((6, 8), rng=rng)
-
-    def loss(part: Callable[..., Any]) -> Any:
-        hidden = part(lambda x: layer.forward(layer.forward(x).tanh()), x.trace())
-        hidden = part(lambda x: layer.forward(layer.forward(x).tanh()), hidden)
-        return hidden.square().mean().backward(wrt=layer)[layer.weight]
-
-    found = tt.compile(lambda: loss(tt.checkpoint))()
-    assert found.numpy().tobytes() == loss(lambda f, x: f(x)).numpy().tobytes()
-
-
 def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
     model = _model()
 
@@ -336,30 +323,3 @@ def test_what_is_a_number_beside_a_tensor_is_one_in_a_plan_with_the_same_dtype(
 
     assert outcome(compiled) == outcome(formula)
     assert len(plans(compiled)) == (not isinstance(outcome(formula), str))
-
-
-def test_a_product_of_two_numbers_has_the_sign_of_zero_that_eager_mode_gives_it() -> None:
-    zero, one = np.array([[0.0]]), np.array([[-1.0]])
-    compiled: Any = tt.compile(lambda x, y: (x @ y, (x.T * 1.0) @ y))
-    for found, expected in zip(compiled(zero, one), (zero @ one, zero.T @ one), strict=True):
-        assert found.tobytes() == expected.tobytes()
-
-
-def test_a_number_that_is_computed_goes_through_the_formula_of_arrays() -> None:
-    def run(x: Any) -> Any:
-        return x.sign().gelu()
-
-    x = tt.from_numpy(np.full((), 0.7, np.float32))
-    assert tt.compile(run)(x).numpy().tobytes() == run(x).numpy().tobytes()
-
-
-def test_a_layer_of_one_number_has_the_signs_of_zero_of_eager_mode() -> None:
-    layer = nn.Linear(1, 1, rng=np.random.default_rng(0))
-
-    def run(x: Any) -> Any:
-        gradients = (layer.forward(x.trace()) * -0.0).sum().backward()
-        return layer.forward(x * 0.0), gradients[layer.bias], gradients[layer.weight], gradients[x]
-
-    x = tt.from_numpy(np.full((1, 1), -2.0, np.float32))
-    for found, expected in zip(tt.compile(run)(x), run(x), strict=True):
-        assert found.numpy().tobytes() == expected.numpy().tobytes()

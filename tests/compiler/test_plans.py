@@ -40,18 +40,6 @@ def test_bounds_are_one_step() -> None:
     assert _titles(compiled) == ["allocate", "clip"]
 
 
-def test_a_product_and_a_sum_are_computed_once_but_not_the_other_way_round() -> None:
-    run = tt.compile(lambda x, y: (x * y + y, x * y + y * x, y + x * y))
-    x, y = np.array([np.nan, -np.nan, 2.0]), np.array([-np.nan, np.nan, 3.0])
-    with np.errstate(invalid="ignore"):
-        for found, expected in zip(run(x, y), (x * y + y, x * y + y * x, y + x * y), strict=True):
-            # Of two NaNs the first decides about the sign.
-            assert found.tobytes() == expected.tobytes()
-
-    assert _calls(run, "multiply") == 2
-    assert _calls(run, "add") == 3
-
-
 def test_powers_are_those_that_numpy_computes_in_another_way() -> None:
     run = tt.compile(lambda x: (x**2.0, x**0.5, x**-1.0, x**1.0))
     x = np.array([0.25, 3.0])
@@ -77,25 +65,6 @@ def test_gradients_lie_in_the_memory_of_the_optimizer() -> None:
 
     # The hidden values and their cotangent, the output and its cotangent.
     assert plans(compiled)[0].arena_bytes < 4 * 2 * rows * (512 + 256) * 1.05
-
-
-def test_two_steps_of_one_optimizer_keep_their_gradients_apart() -> None:
-    layers = [nn.Linear(6, 6, rng=np.random.default_rng(0)) for _ in range(2)]
-    optimizers = [optim.Adam(layer, lr=0.1) for layer in layers]
-
-    def train(layer: Any, optimizer: Any, x: Any) -> None:
-        for _ in range(2):
-            optimizer.step(layer.forward(x.trace()).square().sum().backward(wrt=layer))
-
-    x = tt.normal((4, 6), rng=np.random.default_rng(1))
-    compiled = tt.compile(train)
-    for _ in range(3):
-        train(layers[0], optimizers[0], x)
-        compiled(layers[1], optimizers[1], x)
-
-    np.testing.assert_allclose(
-        layers[1].weight.numpy(), layers[0].weight.numpy(), rtol=1e-5, atol=1e-6
-    )
 
 
 def test_two_optimizers_may_take_one_gradient() -> None:
@@ -210,47 +179,6 @@ def test_blocks_of_rows_give_what_the_whole_gives(shape: tuple[int, ...]) -> Non
         for found, wanted in zip(compiled(x, weight, bias), expected, strict=True):
             # Sums that nearly cancel are right to the last digit of what was summed.
             np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-17)
-
-
-def pairwise(x: Any) -> Any:
-    """Read all rows of what the group computes, for each of its rows."""
-    x = np.tanh(x)
-    return np.exp(np.expand_dims(x, 1) - x)
-
-
-def permuted_and_flattened(x: Any) -> Any:
-    """Reshape what does not lie in order."""
-    y = np.exp(x.reshape(-1, 8, 8))
-    return y.transpose((0, 2, 1)).reshape(y.shape[0], 64) * 2.0
-
-
-def totals_of_rows(x: Any) -> Any:
-    """Add up one number to a row."""
-    sums = np.add.reduce(np.exp(x), axis=1)
-    return np.add.reduce(sums * sums, axis=0) + np.add.reduce(sums[:, None], axis=None)
-
-
-def scratch_of_other_dtypes(x: Any) -> Any:
-    """Let numbers take the place of truths."""
-    counts = np.add.reduce(np.greater(x.reshape(-1, 16, 4), 0.0), axis=2, dtype=np.int64)
-    sums = np.exp(np.add.reduce(x.reshape(-1, 8, 8), axis=2) * 0.1)
-    return sums * np.add.reduce(counts, axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize(
-    "run", [pairwise, permuted_and_flattened, totals_of_rows, scratch_of_other_dtypes]
-)
-@pytest.mark.parametrize("rows", [30, 33])
-def test_groups_of_rows_give_what_the_whole_gives(
-    run: Any, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 1 << 9)
-    monkeypatch.setattr(blocks, "_SMALLEST", 1)
-    compiled = tt.compile(run)
-    x = np.random.default_rng(0).standard_normal((rows, 64))
-
-    np.testing.assert_allclose(compiled(x), run(x), rtol=1e-12)
-    assert any(title.startswith("group of") for title in _titles(compiled))
 
 
 @pytest.mark.parametrize("cores", [1, 2])
@@ -399,12 +327,6 @@ def test_what_cannot_raise_and_nobody_reads_is_not_run() -> None:
     compiled: Any = tt.compile(run)
     compiled(np.ones(3))
     assert "concatenate" not in plans(compiled)[0].explain()
-
-
-def test_an_extreme_of_rows_begins_with_what_it_is_told_to_begin_with() -> None:
-    x = np.arange(12.0).reshape(4, 3)
-    compiled: Any = tt.compile(lambda x: np.max(x * 2.0, axis=1, initial=9.0))
-    np.testing.assert_array_equal(compiled(x), [9.0, 10.0, 16.0, 22.0])
 
 
 def test_a_parameter_that_was_replaced_is_no_parameter_of_the_optimizer() -> None:

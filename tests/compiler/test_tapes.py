@@ -16,7 +16,6 @@ from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import (
     MissingGradientError,
-    TapeClosedError,
     TraceError,
 )
 from tests.compiler.test_training import Mlp, _batch, _model, _state
@@ -154,26 +153,6 @@ def test_an_argument_is_used_as_often_as_anyone_likes() -> None:
         traced = x.trace()
         total = double(traced) + double(traced) * traced
         assert total.sum().backward()[x].tolist() == [6.0]
-
-
-def test_the_tape_of_an_argument_may_be_closed() -> None:
-    double = tt.compile(lambda x: x * 2.0)
-    x = _vector(1.0)
-    double(x.trace())
-    with tt.GradientContext():
-        left = x.trace()
-    with pytest.raises(TapeClosedError):
-        double(left)
-
-
-def test_an_argument_that_is_only_read_keeps_its_tape() -> None:
-    product = tt.compile(lambda x, y: x.detach() * y)
-    x = _vector(2.0)
-    traced = x.trace()
-    for _ in range(2):
-        assert product(traced, _vector(3.0)).item() == 6.0
-
-    assert traced.sum().backward()[x].item() == 1.0
 
 
 def test_a_backward_pass_inside_takes_a_tape_that_was_just_begun_and_no_other() -> None:

@@ -164,20 +164,6 @@ def test_the_gradient_of_a_tensor_in_an_attribute_arrives() -> None:
     assert len(plans(compiled)) == 1
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda one: float(_TEMPLATE.format(one)),
-    ],
-)
-def test_a_read_of_what_no_code_names_is_seen(read: Callable[[Any], Any]) -> None:
-    one: Any = Plain()
-    compiled: Any = tt.compile(lambda x: x * float(read(one)))
-    for value in (1.0, 22.5):
-        vars(one)["count"] = value
-        assert compiled(np.ones(2)).tolist() == [float(read(one))] * 2
-
-
 def test_what_code_of_a_package_sets_is_no_unread_attribute() -> None:
     package = types.ModuleType("package")
     source = "def reset(one): one.count = 1"
@@ -264,22 +250,6 @@ def test_what_is_deleted_is_put_back_and_refused() -> None:
     assert not {"__delattr__", "__setattr__", "__getattribute__"} & vars(_Deleting).keys()
 
 
-class _Config:
-    scale = 2.0
-
-
-def test_a_class_attribute_of_an_object_in_an_attribute_is_read() -> None:
-    one: Any = Plain()
-    one.config = _Config()
-    compiled: Any = tt.compile(lambda x: x * one.config.scale)
-    assert compiled(np.ones(1)).tolist() == [2.0]
-    try:
-        _Config.scale = 3.0
-        assert compiled(np.ones(1)).tolist() == [3.0]
-    finally:
-        _Config.scale = 2.0
-
-
 def test_parameters_that_only_an_optimizer_in_an_attribute_has_are_trained() -> None:
     def step(one: Any, x: Any) -> Any:
         optimizer = one.optimizer
@@ -317,18 +287,3 @@ def test_a_state_that_is_made_anew_and_counts_has_one_plan(kind: Any) -> None:
         state = dataclasses.replace(state, rate=state.rate * 2.0, count=state.count + 1)
         assert compiled(state, tt.ones((2,))).tolist() == state.rate.tolist()
     assert len(plans(compiled)) == 1
-
-
-def test_what_stands_in_a_slot_and_is_read_is_seen() -> None:
-    one = _Slotted(2.0)
-    compiled: Any = tt.compile(lambda x: x * one.rate * (3.0 if hasattr(one, "count") else 1.0))
-    assert compiled(np.ones(1)).tolist() == [6.0]
-    one.rate, one.count = 4.0, "other"
-    assert compiled(np.ones(1)).tolist() == [12.0]
-    del one.count
-    assert compiled(np.ones(1)).tolist() == [4.0]
-
-    unset: Any = tt.compile(lambda x: x * (3.0 if hasattr(one, "count") else 1.0))
-    assert unset(np.ones(1)).tolist() == [1.0]
-    one.count = 1
-    assert unset(np.ones(1)).tolist() == [3.0]

@@ -150,3 +150,25 @@ def test_the_gradient_of_an_only_parameter_is_read_where_it_lies(make: Any) -> N
     # It is not copied into the optimizer's buffer before, which would be another one.
     (plan,) = plans(compiled)
     assert [one.title for one in plan.steps].count("update") == 1
+
+
+def test_a_tensor_that_is_made_of_a_scalar_sees_no_writes_into_the_array_around_it() -> None:
+    def made(x: Any) -> Any:
+        y = x * 2.0
+        scalars = x[0, 0], y[1, 1], x[1].copy()[0], x.T.reshape(-1)[1]
+        tensors = [tt.from_numpy(one) for one in scalars]
+        return x, y, tensors, tt.from_array(x[0, 1]), tt.from_numpy(x[1, 0]) * 1.0
+
+    for call in (made, tt.compile(made)):
+        x, y, tensors, *others = call(np.arange(4.0).reshape(2, 2))
+        x[:] = y[:] = 9.0
+        assert [one.item() for one in (*tensors, *others)] == [0.0, 6.0, 2.0, 2.0, 1.0, 2.0]
+
+
+def test_a_slice_that_ends_at_a_number_of_the_program_is_refused_as_a_result() -> None:
+    @tt.compile
+    def run(x: Any) -> Any:
+        return slice(None, 2), slice(None, x.sum().item())
+
+    with pytest.raises(tt.TraceError, match="a result is a slice"):
+        run(np.ones(2))

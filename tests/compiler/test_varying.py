@@ -16,18 +16,10 @@ import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import TraceError
+from tests.compiler.law.harness import described
 
 NUMBERS = [0.1, 0.25, 2.0, -1.5, 0.0, -0.0, 1e-40, 1e30, math.nan, math.inf]
 X = np.linspace(-1.2, 1.9, 12, dtype=np.float32).reshape(4, 3)
-
-
-def _written(value: Any) -> Any:
-    """Return what two results have in common if they are the same to the bit."""
-    if isinstance(value, tuple | list):
-        return [type(value), *map(_written, value)]
-    if isinstance(value, np.ndarray | np.generic):
-        return type(value), value.dtype, value.shape, repr(value.tolist())
-    return type(value), repr(value)
 
 
 def _check(function: Any, calls: list[tuple[Any, ...]], count: int) -> None:
@@ -35,7 +27,7 @@ def _check(function: Any, calls: list[tuple[Any, ...]], count: int) -> None:
     compiled = tt.compile(function)
     for call in calls:
         with np.errstate(all="ignore"):
-            assert _written(compiled(*call)) == _written(function(*call))
+            assert described(compiled(*call)) == described(function(*call))
     assert len(plans(compiled)) == count
 
 
@@ -75,7 +67,7 @@ def test_an_exponent_that_is_another_at_every_call_gives_what_the_function_gives
     for number in (3.0, 2.0, 1.0, 0.5, -1.0, 2.5):
         with np.errstate(all="ignore"):
             expected = X ** kind(number), kind(number)
-            assert _written(compiled(X, kind(number))) == _written(expected)
+            assert described(compiled(X, kind(number))) == described(expected)
 
 
 DECIDING: list[Callable[[Any, Any], Any]] = [
@@ -162,7 +154,7 @@ def _plans_for(step: Any, change: Any) -> int:
     compiled: Any = tt.compile(lambda x: step(trainer, x))
     for number in (0.1, 0.3, 2.0, -1.5, 0.7, 0.2):
         change(trainer, number)
-        assert _written(compiled(X)) == _written(step(trainer, X))
+        assert described(compiled(X)) == described(step(trainer, X))
     return len(plans(compiled))
 
 
@@ -180,7 +172,7 @@ def test_variables_around_a_function_vary_together() -> None:
     compiled = tt.compile(step)
     for number in (0.1, 0.3, 2.0, -1.5, 0.7, 0.2, 0.9):
         rate, config, mean = number, Config(number + 1), np.full(3, number, np.float32)
-        assert _written(compiled(X)) == _written(step(X))
+        assert described(compiled(X)) == described(step(X))
 
     assert len(plans(compiled)) == 4
 
@@ -232,7 +224,7 @@ def test_a_function_that_is_refused_says_what_it_would_without_what_varies() -> 
         compiled(X, 0.3, X)
 
     for rate in (0.7, 0.8):
-        assert _written(compiled(X[:3], rate, None)) == _written(step(X[:3], rate, None))
+        assert described(compiled(X[:3], rate, None)) == described(step(X[:3], rate, None))
     assert len(plans(compiled)) == 3
 
 
@@ -249,7 +241,7 @@ def test_an_error_of_the_functions_own_leaves_what_varies_an_input() -> None:
         compiled(X[:2], 0.3)
 
     for rate in (0.7, 0.8):
-        assert _written(compiled(X[:3], rate)) == _written(step(X[:3], rate))
+        assert described(compiled(X[:3], rate)) == described(step(X[:3], rate))
     assert len(plans(compiled)) == 3
 
 
@@ -315,7 +307,7 @@ def test_tensors_that_are_set_between_calls_are_inputs(change: Any) -> None:
 
     for number in range(8):
         x: Any = tt.from_numpy(X + np.float32(number))
-        assert _written(compiled(x)) == _written(other.step(x))
+        assert described(compiled(x)) == described(other.step(x))
         change(one), change(other)
 
     for name, parameter in one.model.parameters().items():

@@ -186,15 +186,7 @@ class Planner:
 
     def _place_out(self, node: Node) -> None:
         memory = self.memory
-        order = memory.storage(node).order
-
-        def may(operand: Node) -> bool:
-            # A view that can be written over lies in C order.
-            is_alike = order == (
-                None if operand.kind is Kind.VIEW else memory.storage(operand).order
-            )
-            return is_alike and may_write_over(node, operand, memory.shares)
-
+        may = partial(may_write_over, node, shares=memory.shares)
         is_in_place = self._place_result(node, may)
         is_there = is_in_place and source_of(node) is not None
         if not is_there and node.function is not unwritten:

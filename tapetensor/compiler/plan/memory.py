@@ -1,6 +1,6 @@
 """The places of a program's values in memory, and how long each is kept.
 
-Each lies at the place, and in the order of axes, where nobody has to copy it.
+Each lies at the place where nobody has to copy it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from tapetensor.compiler.plan.storage import (
     Storage,
     part_seen,
     readers_of,
-    source_of,
 )
-from tapetensor.compiler.trace.node import Kind, Node, Shape, inverse
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.operations import writes_anywhere
 from tapetensor.kernels.numerics import threads
 
@@ -105,9 +104,7 @@ class Memory:
             return known
         storage = self.storage(node)
         if storage.copied_by is None:
-            order = storage.order or tuple(range(len(node.shape)))
-            shape = tuple([node.shape[axis] for axis in order])
-            out = self.arena.take(shape, node.dtype).transpose(inverse(order))
+            out = self.arena.take(node.shape, node.dtype)
         else:
             _, part, value = storage.copied_by.args
             seen = part_seen(part, self.place(self.storage(storage.copied_by).owner))
@@ -170,24 +167,17 @@ def _bound(nodes: list[Node]) -> int:
 
 
 # Steps of these kinds can write to memory with gaps, or in another order of axes.
-_WITH_ORDER = frozenset({Kind.ELEMENTWISE, Kind.MATMUL})
-# Steps of these kinds read one order of axes as well as another.
-_READERS = _WITH_ORDER | {Kind.VIEW, Kind.WRITE}
+_ANYWHERE = frozenset({Kind.ELEMENTWISE, Kind.MATMUL})
 
 
 def lay_out(memory: Memory, units: list[Unit]) -> None:
-    """Give values their places among gradients and in larger arrays, and their orders of axes."""
+    """Give values their places among gradients and in larger arrays."""
     for unit in units:
         if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
             _lay_end_to_end(unit, memory)
     for unit in units:
         if isinstance(unit, Node) and unit.kind is Kind.WRITE and unit.detail is not None:
             _lay_in_place(unit, memory)
-    for unit in units:
-        for node in nodes_of(unit):
-            source = source_of(node)
-            if source is not None:
-                _save_copy(source, memory)
 
 
 def _lay_end_to_end(update: Node, memory: Memory) -> None:
@@ -221,7 +211,7 @@ def _lay_in_place(write: Node, memory: Memory) -> None:
         (made,), reader = value.args, value
     positions, whole = memory.positions, storage.owner
     if (
-        made.kind in _WITH_ORDER
+        made.kind in _ANYWHERE
         and writes_anywhere(made)
         and memory.readers(value) == [write]
         and memory.readers(made) == [reader]
@@ -232,61 +222,3 @@ def _lay_in_place(write: Node, memory: Memory) -> None:
         and (not storage.escapes or positions[whole] < positions[made])
     ):
         memory.storage(value).copied_by = write
-
-
-def _save_copy(transposed: Node, memory: Memory) -> None:
-    """Have a value lie in transposed order that is transposed, and then copied."""
-    if transposed.kind is not Kind.VIEW or transposed.function.name != "transpose":
-        return
-    (node,) = transposed.args
-    while node.kind is Kind.WRITE:
-        node = node.args[0]
-    if node.kind in _WITH_ORDER:
-        _set_order(node, transposed.function.parameter, memory)
-
-
-def _set_order(node: Node, order: Shape, memory: Memory) -> None:
-    """Give an order to a value, and to operands of it that nobody else reads.
-
-    Never one in which a sum is added up in another order than numpy's: the BLAS multiplies matrices
-    otherwise when they, or their product, lie transposed.
-    """
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        storage = memory.storage(node)
-        if (
-            storage.order is not None
-            or (node.kind is Kind.MATMUL and not _keeps_rows(order))
-            or not storage.is_free
-            or not writes_anywhere(node)
-            or not _suits_readers(node, order, memory)
-        ):
-            continue
-        storage.order = order
-        if node.kind is Kind.ELEMENTWISE:
-            waiting += [
-                operand
-                for operand in reversed(node.args)
-                if operand.kind in _WITH_ORDER
-                and operand.shape == node.shape
-                and set(memory.readers(operand)) == {node}
-            ]
-
-
-def _suits_readers(node: Node, order: Shape, memory: Memory) -> bool:
-    waiting = [*memory.readers(node)]
-    while waiting:
-        reader = waiting.pop()
-        is_reshape = reader.kind is Kind.VIEW and reader.function.name == "reshape"
-        is_turned = reader.kind is Kind.MATMUL and not _keeps_rows(order)
-        if reader.kind not in _READERS or is_reshape or is_turned:
-            return False
-        if reader.kind in (Kind.VIEW, Kind.WRITE):
-            waiting += memory.readers(reader)
-    return True
-
-
-def _keeps_rows(order: Shape) -> bool:
-    """Tell whether the elements of a row still lie side by side."""
-    return order[-1] == len(order) - 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import Kind, Node, Shape
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, select
 
 # numpy can write the results of these kinds into memory that it is given.
@@ -110,7 +110,6 @@ class Storage:
         owner: the node that made it.
         last_use: the position of the last step that reads it or writes to it.
         escapes: whether it leaves the function, as a whole or seen in some way.
-        order: the axes in the order of memory, outermost first, where that is not C's.
         gradient: the optimizer's step whose gradients it is one of, and which of them.
         copied_by: the write that would copy it to its place in another storage; it lies there.
         is_handed_over: whether another value has been written over it.
@@ -119,7 +118,6 @@ class Storage:
     owner: Node
     last_use: int = -1
     escapes: bool = False
-    order: Shape | None = None
     gradient: tuple[Node, int] | None = None
     copied_by: Node | None = None
     is_handed_over: bool = False

@@ -135,6 +135,11 @@ class Capture:
         """Whether modules of the user's are known only now, so that no walk has seen them."""
         return not sys.modules.keys().isdisjoint(self._imported)
 
+    @property
+    def codes(self) -> list[types.CodeType]:
+        """The code of the user's that has run, in order."""
+        return [*self._entered.values()]
+
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Walk the arguments of the call; return their stand-ins."""
         guard, walk = self.guards.guard, self._walk.walk

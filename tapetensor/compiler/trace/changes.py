@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gc
+import dis
 import operator
-import sys
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType
 from typing import Any, NamedTuple
 
 from tapetensor.compiler.trace.kinds import is_plain
-from tapetensor.pictures.places import Place, is_users_module, place_in
+from tapetensor.pictures.places import Place
 from tapetensor.surroundings import places
 
 
@@ -103,59 +103,35 @@ def whole(value: Any) -> dict[str, Any]:
     return {"": value}
 
 
-def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) -> Place | None:
-    """Run a function again and return the line of the user's program after which there is a change.
+# Methods by which containers change.
+_CHANGING = frozenset(
+    {"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem",
+     "popleft", "remove", "reverse", "rotate", "setdefault", "sort", "update"}
+)  # fmt: skip
+
+
+def line_of_change(change: str, codes: Sequence[CodeType]) -> Place | None:
+    """Return the line that changes something; None if no code names it.
 
     Args:
-        run: the function to run; its errors are ignored.
-        change: tells whether something has changed.
+        change: what the user calls it.
+        codes: what has run, in order.
     """
-    lines = _Lines(change)
-    before = sys.gettrace()
-    sys.settrace(lines.on_call)
-    try:
-        run()
-    except BaseException:  # it ran without an error before
-        pass
-    finally:
-        sys.settrace(before)
-    return lines.latest if lines.is_found or change() is not None else None
-
-
-class _Lines:
-    """Watches the lines that run, until there is a change.
-
-    Args:
-        change: tells whether there is one.
-
-    Attributes:
-        is_found: whether there is.
-        latest: the line that ran last until then.
-    """
-
-    def __init__(self, change: Callable[[], str | None]) -> None:
-        self._change = change
-        self.is_found = False
-        self.latest: Place | None = None
-        # What Python calls when it collects garbage, in any line, is no part of the run.
-        self._collecting = {getattr(one, "__code__", None) for one in gc.callbacks}
-
-    def on_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self._on_line if _is_users(frame) and frame.f_code not in self._collecting else None
-
-    def _on_line(self, frame: FrameType, event: str, argument: object) -> Any:
-        if not self.is_found:
-            self.is_found = self.latest is not None and self._change() is not None
-        if self.is_found:
-            return None
-        # What the caller does with the result is on its own line, which is not told again.
-        caller = frame.f_back if event == "return" else None
-        at = frame if caller is None or not _is_users(caller) else caller
-        self.latest = place_in(at)
-        return self._on_line
-
-
-def _is_users(frame: FrameType) -> bool:
-    # Python writes some methods itself, those of a named tuple, say.
-    is_written = frame.f_code.co_filename != "<string>"
-    return is_written and is_users_module(frame.f_globals.get("__name__"))
+    name = re.split(r"[\[(]", change)[0].strip(" .").rpartition(".")[2].rpartition(" ")[2]
+    if name.isdigit() and codes:
+        # It is the number of an argument.
+        names = [one for one in codes[0].co_varnames if one not in ("self", "cls")]
+        name = names[int(name)] if int(name) < len(names) else name
+    named: list[Place] = []
+    changing: set[Place] = set()
+    for code in codes:
+        for one in dis.get_instructions(code):
+            line = one.positions.lineno if one.positions else None
+            place = Place(code.co_filename, line or code.co_firstlineno)
+            if one.argval == name:
+                named.append(place)
+            is_store = one.opname.startswith(("STORE_", "DELETE_")) and "FAST" not in one.opname
+            if is_store or one.argval in _CHANGING:
+                changing.add(place)
+    # Where it is only named, another name may stand for it on the line that changes it.
+    return next((one for one in named if one in changing), named[0] if named else None)

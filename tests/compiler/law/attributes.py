@@ -26,28 +26,8 @@ def f(x, y):
 # These are planned, and give what the function gives.
 READ = {
     "the state": _of_own("sum(object.__getstate__(own).values())"),
-    "the state, by a bound method": _of_own("state()['count']", around="state = own.__getstate__"),
-    "a dict that a descriptor gives": _of_own(
-        "give(own)['count']", around="give = Own.__dict__['__dict__'].__get__"
-    ),
     "a descriptor that gives a dict": _of_own(
         "fields.__get__(own)['count']", around="fields = Own.__dict__['__dict__']"
-    ),
-    "a lookup that nobody is told of": _of_own(
-        "own.__getattribute__('count') * ('__getattribute__' in Own.__dict__)"
-    ),
-    "a lookup that is looked up by a text": _of_own("getattr(own, '__getattribute__')('count')"),
-    "a partial lookup": _of_own(
-        "give()",
-        around="import functools\ngive = functools.partial(object.__getattribute__, own, 'count')",
-    ),
-    "a lookup by a caller of that method": _of_own(
-        "give(own)",
-        around="import operator\ngive = operator.methodcaller('__getattribute__', 'count')",
-    ),
-    "a lookup of Python's that asks nobody": _of_own(
-        "Looks.give(own, 'count')",
-        around="import inspect\nclass Looks:\n    give = staticmethod(inspect.getattr_static)",
     ),
     "a protocol": _of_own(
         "2. if isinstance(own, Runs) else 3.",
@@ -57,29 +37,7 @@ class Runs(typing.Protocol):
     def count(self): ...""",
         change="own.count = None",
     ),
-    "the members of a class": _of_own(
-        "len(members(Own, is_one))",
-        around="import inspect\nmembers, is_one = inspect.getmembers, inspect.isfunction",
-    ),
-    "what defines the members of a class": _of_own(
-        "len([one for one in given(Own) if one.defining_class is Own])",
-        around="import inspect\ngiven = inspect.classify_class_attrs",
-    ),
     "how many names a class has": _of_own("len(vars(Own))"),
-    "the dict of a class under another name": _of_own(
-        "len(names(Own))", around="import operator\nnames = operator.attrgetter('__dict__')"
-    ),
-    "a class of what has a lookup of its own": _of_own(
-        "isinstance(own, Looks)",
-        around="""import abc, operator
-names = operator.attrgetter('__dict__')
-class Looks(abc.ABC):
-    @classmethod
-    def __subclasshook__(cls, other): return '__getattribute__' in names(other)""",
-    ),
-    "a function of Python's that lists": _of_own(
-        "len(json.dumps(own, default=vars))", around="import json", change="own.count = 22."
-    ),
     "an attribute that is missing": _of_own(
         "getattr(own, 'rest', 1.) * own.shared",
         change="del own.count; own.shared = 3.\nown.rest = 2.",
@@ -194,41 +152,6 @@ def f(x, y):
 ---
 own.count = 2
 """,
-    "a lookup of a base class": """
-class Base:
-    def __getattribute__(self, name):
-        return super().__getattribute__('count' if name == 'any' else name)
-class Own(Base): pass
-own = Own(); own.count = 1
-def f(x, y):
-    return x * own.any
----
-own.count = 2
-""",
-    "a base class before another with a lookup of its own": """
-class Base: pass
-class Proxy:
-    def __getattribute__(self, name):
-        return 7. if name == 'rate' else super().__getattribute__(name)
-class Own(Base, Proxy): pass
-base = Base(); base.count = 1; base.rate = 1.
-own = Own(); own.rate = 2.
-def f(x, y):
-    return x * own.rate * base.rate
----
-base.count = 2
-""",
-    "a base class of a class of what each thread has": """
-import threading
-class Base: pass
-class Own(Base, threading.local): pass
-base = Base(); base.count = 1; base.rate = 1.
-own = Own(); own.rate = 2.
-def f(x, y):
-    return x * own.rate * base.rate
----
-own.rate = 3.
-""",
     "a base class of a class of classes": """
 class Base: pass
 class Meta(Base, type): pass
@@ -260,22 +183,6 @@ def f(x, y):
 ---
 own.count = 22
 own.count = 3
-""",
-    "how many calls an error has left": """
-class Own:
-    @property
-    def wrong(self): raise ValueError('no')
-own = Own(); own.count = 2.; own.rate = 1.
-def f(x, y):
-    try:
-        own.wrong
-    except ValueError as error:
-        trace, count = error.__traceback__, 0
-        while trace is not None:
-            trace, count = trace.tb_next, count + 1
-    return x * own.rate * count
----
-own.count = 3.
 """,
     "an error as text": """
 import traceback

@@ -27,16 +27,6 @@ def f(x, y):
 ---
 when.tzinfo.hours = 2
 """,
-    "a number with a state of its own": """
-import decimal
-class Price(decimal.Decimal): pass
-price = Price(2)
-price.factor = 3.
-def f(x, y):
-    return x * price.factor
----
-price.factor = 4.
-""",
     "functions by the class of an argument": """
 import functools
 @functools.singledispatch
@@ -100,25 +90,6 @@ def f(x, y):
 ---
 Config.lr_a = 5.
 """,
-    "a lookup by a method of Python's": """
-class Config:
-    lr_a = 2.
-get, name, config = object.__getattribute__, ['lr', 'a'], Config()
-def f(x, y):
-    return x * get(config, '_'.join(name))
----
-Config.lr_a = 5.
-""",
-    "lookups of Python's own under other names": """
-from inspect import getattr_static as look, getmembers as all_of
-class Config:
-    rate, width = 2., 3.
-def f(x, y):
-    return x * look(Config, 'rate') * sum(one for name, one in all_of(Config) if name == 'width')
----
-Config.rate = 4.
-Config.width = 5.
-""",
     "names that are made beside an iterator": """
 import itertools, types
 class Config:
@@ -170,15 +141,6 @@ class Box(Generic[T]):
 def f(x, y):
     return x * Box[float](2.).value
 """,
-    "a class whose attributes Python reads": """
-import json
-class Encoder(json.JSONEncoder):
-    item_separator = ','
-def f(x, y):
-    return x * len(Encoder().encode([1, 2]))
----
-Encoder.item_separator = ',    '
-""",
     "known arrays as text": """
 def f(x, y):
     return x * len(str(np.zeros_like(x))) + len(f'{np.arange(3)}')
@@ -226,14 +188,6 @@ def f(x, y):
     return x * of_floats.rate
 ---
 Box.rate = 3.
-""",
-    "a name that somebody puts beside Python's own": """
-import builtins
-builtins.law_rate = 2.
-def f(x, y):
-    return x * law_rate
----
-builtins.law_rate = 3.
 """,
     "what functions and classes say of themselves": """
 def one(): 'a'
