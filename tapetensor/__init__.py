@@ -42,6 +42,7 @@ from tapetensor.gradient_tape import GradientTape as GradientTape
 from tapetensor.higher_order import grad as grad
 from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
 from tapetensor.higher_order import value_and_grad as value_and_grad
+from tapetensor.kernels.numerics.decorators import IS_CHOSEN as _IS_MACHINE_CODE_CHOSEN
 from tapetensor.tape import NoneTape as NoneTape
 from tapetensor.tape import OwnedTape as OwnedTape
 from tapetensor.tape import Tape as Tape
@@ -95,6 +96,11 @@ from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 from tapetensor.tensor.backward import compute_gradients as compute_gradients
+
+if _IS_MACHINE_CODE_CHOSEN:
+    from tapetensor.native.eager import run_kernels as _run_kernels
+
+    _run_kernels()
 
 if TYPE_CHECKING:
     __version__: str

@@ -9,9 +9,14 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.blocks import LARGE, in_blocks
-from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
+from tapetensor.kernels.numerics.decorators import (
+    FEW_STEPS,
+    MANY_STEPS,
+    elementwise_step,
+    native_from,
+    runs_steps,
+)
 from tapetensor.kernels.numerics.special import erf, normal_cdf_of_single
-from tapetensor.kernels.numerics.steps import elementwise_step, runs_steps
 from tapetensor.tape import Pullbacks
 
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)

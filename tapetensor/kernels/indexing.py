@@ -13,7 +13,7 @@ from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.kernels.numerics import segments as sums
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.choice import choose
-from tapetensor.kernels.numerics.native import FEW_STEPS, native_from
+from tapetensor.kernels.numerics.decorators import FEW_STEPS, native_from
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import PartPullback
 

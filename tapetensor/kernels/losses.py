@@ -10,9 +10,9 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
+from tapetensor.kernels.numerics.decorators import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.kernels.numerics.extremes import largest, starts_of_rows
 from tapetensor.kernels.numerics.masks import where_labels_are
-from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.kernels.numerics.reduction import Reduction, over_rows, reduced
 from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks

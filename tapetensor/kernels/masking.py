@@ -7,7 +7,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.choice import choose
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from
 from tapetensor.tape import Pullbacks
 
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import runs_steps, single_step, whole_kernel
+from tapetensor.kernels.numerics.decorators import (
+    MANY_STEPS,
+    native_from,
+    runs_steps,
+    single_step,
+    whole_kernel,
+)
 from tapetensor.kernels.numerics.windows import (
     Sizes,
     Window,

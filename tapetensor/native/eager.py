@@ -20,6 +20,7 @@ from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
+from tapetensor.kernels.numerics.decorators import MACHINE_CODE
 from tapetensor.native.kernels import native_kernel
 from tapetensor.native.optimizers import loop_of
 from tapetensor.native.plain import pullbacks_of
@@ -75,6 +76,12 @@ def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
     if chosen_backend(None) != "numba" or errors_raise():
         return None
     return loop_of(group, options)
+
+
+def run_kernels() -> None:
+    """Tell the kernels, on floors below, that machine code of them is made here."""
+    MACHINE_CODE.kernel = chosen
+    MACHINE_CODE.update = update_loop
 
 
 class _Kind:

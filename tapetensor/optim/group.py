@@ -15,7 +15,7 @@ from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray, run_check
 from tapetensor.errors import NumericalInstabilityError
-from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
+from tapetensor.kernels.numerics.decorators import IS_CHOSEN, MACHINE_CODE, MANY_STEPS
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import plain_ids
 from tapetensor.tensor.tensor import Tensor
@@ -152,7 +152,7 @@ class Group:
         places = None if is_whole else _places_of(gradients)
         if self.is_flat():
             is_native = IS_CHOSEN and self._values.size >= MANY_STEPS
-            loop = eager().update_loop(self, options) if is_native else None
+            loop = MACHINE_CODE.update(self, options) if is_native else None
             if places == ():
                 self.miss()
             elif len(gradients) == 1 and loop is None:

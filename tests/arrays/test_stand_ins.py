@@ -27,7 +27,7 @@ from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.higher_order.array import RecordedArray, RecordingLevel
 from tapetensor.kernels.numerics import sums
-from tapetensor.kernels.numerics.steps import runs_steps
+from tapetensor.kernels.numerics.decorators import runs_steps
 
 LIBRARY = Path(tt.__file__).parent
 VALUES = np.linspace(-1.0, 2.0, 2 * 3 * 64).reshape(2, 3, 64).astype(np.float32)

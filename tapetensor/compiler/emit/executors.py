@@ -9,7 +9,7 @@ from tapetensor.arguments import check_choice
 from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.trace.program import Backend
 from tapetensor.extras import import_extra
-from tapetensor.kernels.numerics.native import BACKEND_VARIABLE
+from tapetensor.kernels.numerics.decorators import BACKEND_VARIABLE
 
 
 def chosen_backend(backend: Backend | None) -> Backend:

@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import is_captured, plain, run_check
-from tapetensor.kernels.numerics.steps import single_step
+from tapetensor.kernels.numerics.decorators import single_step
 
 
 @single_step

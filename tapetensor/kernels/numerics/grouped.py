@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.steps import runs_steps, single_step
+from tapetensor.kernels.numerics.decorators import runs_steps, single_step
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.kernels.numerics.windows import Sizes, Window, overlap
 

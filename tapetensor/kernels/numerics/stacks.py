@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.native import FEW_STEPS, native_from
+from tapetensor.kernels.numerics.decorators import FEW_STEPS, native_from
 
 
 @native_from(FEW_STEPS)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import is_captured
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from
 
 # A product adds one element after the other in each lane of a vector. Up to so many in a row, that
 # is as exact as a reduction, which adds in pairs.

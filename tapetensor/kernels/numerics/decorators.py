@@ -1,19 +1,84 @@
-"""Functions that are captured whole, where their parts are no single numpy calls.
+"""Decorators of kernels, and of their parts: captured as one step, or run as machine code.
 
 Stand-ins (see `tapetensor.arrays.stand_ins`) meet here what they could not follow inside: choices
-by value, writes into buffers, loops. For the compiler such a function is one step.
+by value, writes into buffers, loops. For the compiler such a function is one step. Kernels that
+gain by it may run as machine code in eager mode.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import dataclass
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
 from typing_extensions import ParamSpec, TypeVar
 
-from tapetensor.arrays.stand_ins import CapturedArray, Recorded, StandIn, captured_among
+from tapetensor.arrays.stand_ins import IS_TRACING, CapturedArray, Recorded, StandIn, captured_among
+
+# The variable that chooses what runs the groups of plans, and these kernels.
+BACKEND_VARIABLE = "TAPETENSOR_BACKEND"
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+# It is read once, when tapetensor is imported.
+IS_CHOSEN = os.environ.get(BACKEND_VARIABLE, "numpy") not in ("", "numpy")
+# From so many elements on a loop is faster than numpy: for formulas of many steps, and of few.
+MANY_STEPS = 1 << 12
+FEW_STEPS = 1 << 15
+
+
+@dataclass
+class MachineCode:
+    """Who makes machine code: the room `native/`, on a floor above, puts its functions here.
+
+    Args:
+        kernel: returns what runs a kernel, or a step of one.
+        update: returns the loop that updates a group of parameters; None where numpy does.
+    """
+
+    kernel: Callable[[Any], Callable[..., Any]]
+    update: Callable[[Any, Any], Callable[..., None] | None]
+
+
+# Without that room numpy runs all of it.
+MACHINE_CODE = MachineCode(lambda kernel: kernel, lambda _group, _options: None)
+
+
+def native_from(smallest: int) -> Callable[[Kernel], Kernel]:
+    """Return what makes a kernel run as machine code if the environment asks for it.
+
+    Otherwise it is the kernel itself that comes back.
+
+    Args:
+        smallest: of how many elements the first operand is at least, which is as large as any.
+    """
+    if not IS_CHOSEN:
+        return lambda kernel: kernel
+
+    def decorate(kernel: Kernel) -> Kernel:
+        @cache
+        def native() -> Callable[..., Any]:
+            return MACHINE_CODE.kernel(kernel)
+
+        @wraps(kernel)
+        def run(*args: Any, **options: Any) -> Any:
+            first = args[0]
+            is_small = type(first) is not np.ndarray or first.size < smallest
+            # While a function is traced, what is made for a kernel would count as its own doing.
+            if options or is_small or IS_TRACING.get():
+                return kernel(*args, **options)
+            return native()(*args)
+
+        chosen: Any = run
+        result: Kernel = chosen
+        return result
+
+    return decorate
+
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
