@@ -80,6 +80,7 @@ def imports() -> dict[str, set[str]]:
     return found
 
 
+@cache
 def reached(start: str) -> set[str]:
     """The files that a file imports, directly or through others."""
     found: set[str] = set()

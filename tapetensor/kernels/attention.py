@@ -10,10 +10,13 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside_captured, like
 from tapetensor.kernels.numerics import tiles
-from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.along_axes import (
+    largest_or_minus_infinity,
+    row_products,
+    row_sums,
+    sum_to,
+)
 from tapetensor.kernels.numerics.decorators import whole_kernel
-from tapetensor.kernels.numerics.extremes import largest_or_minus_infinity
-from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 

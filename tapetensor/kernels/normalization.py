@@ -10,10 +10,15 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import channels
 from tapetensor.kernels.numerics import normalized as rows
-from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.along_axes import (
+    mean_over,
+    products_over,
+    row_products,
+    row_sums,
+    sum_over,
+    sum_to,
+)
 from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, whole_kernel
-from tapetensor.kernels.numerics.mean import mean_over
-from tapetensor.kernels.numerics.sums import products_over, row_products, row_sums, sum_over
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 

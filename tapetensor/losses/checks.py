@@ -12,7 +12,7 @@ from tapetensor.arguments import as_int, check_choice
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import plain, run_check
 from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
-from tapetensor.kernels.numerics.reduction import Reduction
+from tapetensor.kernels.numerics.loss_reduction import Reduction
 from tapetensor.rules import losses as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal

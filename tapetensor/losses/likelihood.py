@@ -6,7 +6,7 @@ import math
 from typing import Any, Literal, overload
 
 from tapetensor.arguments import as_flag, as_number
-from tapetensor.kernels import likelihoods
+from tapetensor.kernels import losses
 from tapetensor.losses.checks import as_reduction, check_alike, check_between, check_pair
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.tensor import Joins, Tensor, Tensor0D
@@ -78,7 +78,7 @@ def gaussian_nll(
     least = as_number(op, "eps", eps, above=0)
     check_between(op, variance, "variance", 0, math.inf)
     options = (as_flag(op, "full", full), least, as_reduction(op, reduction))
-    return apply(likelihoods.gaussian_nll, (prediction, target, variance), options)
+    return apply(losses.gaussian_nll, (prediction, target, variance), options)
 
 
 @overload
@@ -143,4 +143,4 @@ def poisson_nll(
     options = is_log, is_full, as_reduction(op, reduction)
     if not is_log:
         check_between(op, log_rates, "a rate that is no logarithm", 0, math.inf)
-    return apply(likelihoods.poisson_nll, (log_rates, counts), options)
+    return apply(losses.poisson_nll, (log_rates, counts), options)

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 from tapetensor.arguments import as_int, as_number
 from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels import margins
+from tapetensor.kernels import losses
 from tapetensor.losses.checks import as_reduction, check_alike, check_labels_of, check_signs
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
@@ -70,7 +70,7 @@ def hinge_embedding(
     op = "hinge_embedding"
     check_signs(op, signs, {"distances": distances})
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
-    return apply(margins.hinge_embedding, (distances, signs), options, keeps_dtype=False)
+    return apply(losses.hinge_embedding, (distances, signs), options, keeps_dtype=False)
 
 
 @overload
@@ -121,7 +121,7 @@ def soft_margin(
     """
     check_signs("soft_margin", signs, {"prediction": prediction})
     options = (as_reduction("soft_margin", reduction),)
-    return apply(margins.soft_margin, (prediction, signs), options, keeps_dtype=False)
+    return apply(losses.soft_margin, (prediction, signs), options, keeps_dtype=False)
 
 
 @overload
@@ -183,7 +183,7 @@ def margin_ranking(
     op = "margin_ranking"
     check_signs(op, signs, {"lhs": lhs, "rhs": rhs})
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
-    return apply(margins.margin_ranking, (lhs, rhs, signs), options, keeps_dtype=False)
+    return apply(losses.margin_ranking, (lhs, rhs, signs), options, keeps_dtype=False)
 
 
 @overload
@@ -248,7 +248,7 @@ def multi_margin(
     if exponent not in (1, 2):
         raise ArgumentValueError(f"{op}: power must be 1 or 2, got {power!r}")
     options = (as_number(op, "margin", margin), exponent, as_reduction(op, reduction))
-    return apply(margins.multi_margin, (scores, labels), options, keeps_dtype=False)
+    return apply(losses.multi_margin, (scores, labels), options, keeps_dtype=False)
 
 
 @overload
@@ -311,4 +311,4 @@ def triplet_margin(
     op = "triplet_margin"
     check_alike(op, {"anchor": anchor, "positive": positive, "negative": negative}, rank=1)
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
-    return apply(margins.triplet_margin, (anchor, positive, negative), options)
+    return apply(losses.triplet_margin, (anchor, positive, negative), options)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import convolution
-from tapetensor.kernels.numerics.sums import ones
+from tapetensor.kernels.numerics.along_axes import ones
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native import direct
 from tapetensor.native.loading import are_known

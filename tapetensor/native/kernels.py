@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import convolution, pooling, recurrent
-from tapetensor.kernels.numerics import recurrence, segments, stacks, sums, windows
+from tapetensor.kernels import convolution, images, recurrent
+from tapetensor.kernels.numerics import along_axes, matrices, recurrence, segments, windows
 from tapetensor.native import convolutions
 from tapetensor.native.lanes import IMPORTED, TURN
 from tapetensor.native.loading import are_known, run
@@ -25,9 +25,9 @@ from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangent
 from tapetensor.native.windows import write_shares, write_sums
 
 # As they are on numpy.
-_columns_as_rows: Callable[[Array], Array] = inspect.unwrap(stacks.columns_as_rows)
+_columns_as_rows: Callable[[Array], Array] = inspect.unwrap(matrices.columns_as_rows)
 _summed: Callable[[Array, Array, int], Array] = inspect.unwrap(segments.segment_sum)
-_sum_in_order: Callable[[Array, tuple[int, ...]], Array] = inspect.unwrap(sums.sum_in_order)
+_sum_in_order: Callable[[Array, tuple[int, ...]], Array] = inspect.unwrap(along_axes.sum_in_order)
 
 _SEGMENT_SUM = """
 def loop(sums, rows, targets):
@@ -76,7 +76,7 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
 
 
 def _add_rows(sums: Array, rows: Array, targets: Array) -> None:
-    run(_SEGMENT_SUM, sums, np.ascontiguousarray(rows), np.ascontiguousarray(targets))
+    run(_SEGMENT_SUM, along_axes, np.ascontiguousarray(rows), np.ascontiguousarray(targets))
 
 
 def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
@@ -84,9 +84,9 @@ def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     kept = x.ndim - len(axis)
     if not axis or axis[0] != kept or not are_known(x):
         return _sum_in_order(x, axis)
-    sums = np.empty((*x.shape[:kept], *[1] * len(axis)), x.dtype)
-    run(_ROW_SUMS, sums.reshape(-1), x.reshape(sums.size, -1))
-    return sums
+    along_axes = np.empty((*x.shape[:kept], *[1] * len(axis)), x.dtype)
+    run(_ROW_SUMS, along_axes.reshape(-1), x.reshape(along_axes.size, -1))
+    return along_axes
 
 
 def columns_as_rows(x: Array) -> Array:
@@ -111,8 +111,8 @@ _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(convolution.conv_transpose1d): convolutions.conv_transpose1d,
     inspect.unwrap(convolution.conv_transpose2d): convolutions.conv_transpose2d,
     _columns_as_rows: columns_as_rows,
-    inspect.unwrap(pooling.max_pool2d): max_pool2d,
-    inspect.unwrap(pooling.min_pool2d): min_pool2d,
+    inspect.unwrap(images.max_pool2d): max_pool2d,
+    inspect.unwrap(images.min_pool2d): min_pool2d,
     inspect.unwrap(recurrent.gru): gru,
     inspect.unwrap(recurrent.lstm): lstm,
 }

@@ -1,4 +1,4 @@
-"""Extremes of windows in eager mode as loops over planes, beside `kernels.pooling`."""
+"""Extremes of windows in eager mode as loops over planes, beside `kernels.images`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.code import indented
-from tapetensor.kernels import pooling
+from tapetensor.kernels import images
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.loading import are_known, run_over
 from tapetensor.native.plain import pullbacks_of
@@ -202,7 +202,7 @@ max_pool2d, min_pool2d = [
         beaten,
     )
     for kernel, fill, wins, beaten in (
-        (pooling.max_pool2d, "-math.inf", ">=", "<"),
-        (pooling.min_pool2d, "math.inf", "<=", ">"),
+        (images.max_pool2d, "-math.inf", ">=", "<"),
+        (images.min_pool2d, "math.inf", "<=", ">"),
     )
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import recurrent
-from tapetensor.kernels.numerics.sums import sum_of_rows
+from tapetensor.kernels.numerics.along_axes import sum_of_rows
 from tapetensor.native.loading import loop_for
 from tapetensor.native.plain import pullbacks_of
 from tapetensor.tape import Pullbacks

@@ -11,7 +11,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.kernels import normalization as kernels
-from tapetensor.kernels.numerics import mean as means
+from tapetensor.kernels.numerics import along_axes as means
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input
 from tapetensor.nn.fields import buffer

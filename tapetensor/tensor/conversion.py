@@ -11,7 +11,7 @@ from tapetensor.arguments import as_shape
 from tapetensor.arrays.dtypes import as_dtype
 from tapetensor.arrays.libraries import Library
 from tapetensor.errors import ShapeError
-from tapetensor.kernels import indexing, placement
+from tapetensor.kernels import indexing
 from tapetensor.kernels import shape as kernels
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase
@@ -80,7 +80,7 @@ class Conversion(TensorBase[S, T, D]):
         >>> tt.ones((2,)).to(numpy)
         Tensor([1., 1.], shape=(2,), dtype=float32, NoneTape)
         """
-        return apply(placement.to, (self,), (library,))
+        return apply(indexing.to, (self,), (library,))
 
     def realize(self: Conversion[NewShape, T, D], shape: NewShape) -> Tensor[NewShape, T, D]:
         """Return the same elements with the shape that they have, now known to type checkers.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.kernels import decompositions, indexing
+from tapetensor.kernels import indexing, linear_algebra
 from tapetensor.rules.products import check_matrices
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
@@ -52,7 +52,7 @@ class Decompositions(TensorBase[S, T, D]):
         (1.0, 0.0)
         """
         check_square("slogdet", self)
-        sign, logarithm = _parts(decompositions.slogdet, self, ((..., 0), (..., 1)))
+        sign, logarithm = _parts(linear_algebra.slogdet, self, ((..., 0), (..., 1)))
         return sign.detach(), logarithm
 
     def eigh(
@@ -82,7 +82,7 @@ class Decompositions(TensorBase[S, T, D]):
         """
         check_square("eigh", self)
         values, vectors = _parts(
-            decompositions.eigh, self, ((..., 0, _ALL), (..., slice(1, None), _ALL))
+            linear_algebra.eigh, self, ((..., 0, _ALL), (..., slice(1, None), _ALL))
         )
         return values, vectors
 
@@ -113,7 +113,7 @@ class Decompositions(TensorBase[S, T, D]):
         """
         rows = _check_matrices("qr", self)
         q, r = _parts(
-            decompositions.qr, self, ((..., slice(rows), _ALL), (..., slice(rows, None), _ALL))
+            linear_algebra.qr, self, ((..., slice(rows), _ALL), (..., slice(rows, None), _ALL))
         )
         return q, r.transpose()
 
@@ -150,7 +150,7 @@ class Decompositions(TensorBase[S, T, D]):
         """
         rows = _check_matrices("svd", self)
         u, values, v = _parts(
-            decompositions.svd,
+            linear_algebra.svd,
             self,
             ((..., slice(rows), _ALL), (..., rows, _ALL), (..., slice(rows + 1, None), _ALL)),
         )
@@ -178,7 +178,7 @@ class Decompositions(TensorBase[S, T, D]):
         _check_matrices("pinv", self)
         # Rounding may have made smaller ones of nothing.
         share = max(self._array.shape[-2:]) * float(np.finfo(self._array.dtype).eps)
-        return apply(decompositions.pinv, (self,), (share,))
+        return apply(linear_algebra.pinv, (self,), (share,))
 
 
 _ALL = slice(None)

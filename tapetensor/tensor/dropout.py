@@ -8,8 +8,8 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arguments import as_number, check_rng
-from tapetensor.kernels import dropout as kernels
-from tapetensor.kernels.numerics import masks
+from tapetensor.kernels import elementwise as kernels
+from tapetensor.kernels.numerics import choice
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.typing import D, F, S, T
@@ -78,5 +78,5 @@ class Dropout(TensorBase[S, T, D]):
             result: Any = self
             return result  # type: ignore[no-any-return]  # a tensor is what TensorBase stands for
         data = self._array
-        mask = masks.scaled_mask(data.shape, probability, data.dtype, rng)
+        mask = choice.scaled_mask(data.shape, probability, data.dtype, rng)
         return apply(kernels.dropout, (self,), (mask,))

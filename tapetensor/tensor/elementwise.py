@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tapetensor.arguments import check_choice
 from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels import elementwise, masking
+from tapetensor.kernels import elementwise, indexing
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     FloatingBase,
@@ -305,4 +305,4 @@ class Elementwise(TensorBase[S, T, D]):
         Tensor([0., 2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("nans_to", self)
-        return apply(masking.nans_to, (self,), (as_scalar("nans_to", "number", number),))
+        return apply(indexing.nans_to, (self,), (as_scalar("nans_to", "number", number),))

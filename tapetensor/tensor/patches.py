@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tapetensor.arguments import as_size
-from tapetensor.kernels import patches
+from tapetensor.kernels import images
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.refusals import refusal
@@ -61,7 +61,7 @@ def unfold(
     sizes = per_axis("unfold", "kernel_size", kernel_size, 2)
     window = as_window("unfold", sizes, stride, padding, dilation)
     check_fits("unfold", shape, window)
-    return apply(patches.unfold, (x,), (window,))
+    return apply(images.unfold, (x,), (window,))
 
 
 def fold(
@@ -113,7 +113,7 @@ def fold(
     if len(shape) < 2 or shape[-2] % window.area or shape[-1] != count:
         asked = rules.Window(*map(sized, window))
         raise refusal(lambda: rules.fold("fold", sized(shape), sized(sizes), asked))
-    return apply(patches.fold, (x,), (window, sizes))
+    return apply(images.fold, (x,), (window, sizes))
 
 
 def pixel_shuffle(
@@ -148,7 +148,7 @@ def pixel_shuffle(
     times = as_size("pixel_shuffle", "factor", factor, low=1)
     if shape[-3] % times**2:
         raise refusal(lambda: rules.pixel_shuffle("pixel_shuffle", sized(shape), Size.of(times)))
-    return apply(patches.pixel_shuffle, (x,), (times,))
+    return apply(images.pixel_shuffle, (x,), (times,))
 
 
 def pixel_unshuffle(
@@ -178,4 +178,4 @@ def pixel_unshuffle(
     if shape[-2] % times or shape[-1] % times:
         asked = Size.of(times)
         raise refusal(lambda: rules.pixel_unshuffle("pixel_unshuffle", sized(shape), asked))
-    return apply(patches.pixel_unshuffle, (x,), (times,))
+    return apply(images.pixel_unshuffle, (x,), (times,))

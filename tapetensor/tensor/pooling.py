@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, overload
 from typing import Literal as L
 
-from tapetensor.kernels import pooling
+from tapetensor.kernels import images
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
@@ -75,7 +75,7 @@ def avg_pool2d(
     >>> tt.avg_pool2d(x, 2)
     Tensor([[[3.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
-    return _pooled(pooling.avg_pool2d, x, kernel_size, stride, padding, dilation)
+    return _pooled(images.avg_pool2d, x, kernel_size, stride, padding, dilation)
 
 
 @overload
@@ -132,7 +132,7 @@ def max_pool2d(
     >>> tt.max_pool2d(x, 2)
     Tensor([[[6.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
-    return _pooled(pooling.max_pool2d, x, kernel_size, stride, padding, dilation)
+    return _pooled(images.max_pool2d, x, kernel_size, stride, padding, dilation)
 
 
 @overload
@@ -189,7 +189,7 @@ def min_pool2d(
     >>> tt.min_pool2d(x, 2)
     Tensor([[[1.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
-    return _pooled(pooling.min_pool2d, x, kernel_size, stride, padding, dilation)
+    return _pooled(images.min_pool2d, x, kernel_size, stride, padding, dilation)
 
 
 def _pooled(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tapetensor.arguments import as_number, broadcasts_to
 from tapetensor.errors import ShapeError
-from tapetensor.kernels import rectifiers
+from tapetensor.kernels import elementwise
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_tensor
@@ -45,7 +45,7 @@ class Rectifiers(TensorBase[S, T, D]):
         """
         check_floating("leaky_relu", self)
         slope = as_number("leaky_relu", "negative_slope", negative_slope)
-        return apply(rectifiers.leaky_relu, (self,), (slope,))
+        return apply(elementwise.leaky_relu, (self,), (slope,))
 
     @overload
     def prelu(
@@ -94,7 +94,7 @@ class Rectifiers(TensorBase[S, T, D]):
                 f"prelu: slopes of shape {slope._array.shape} do not broadcast to the elements of "
                 f"shape {self._array.shape}"
             )
-        return apply(rectifiers.prelu, (self, slope))
+        return apply(elementwise.prelu, (self, slope))
 
     def elu(self: FloatingBase[S, T, F], alpha: float = 1.0) -> Tensor[S, T, F]:
         """Return the exponential linear unit.
@@ -117,4 +117,4 @@ class Rectifiers(TensorBase[S, T, D]):
         >>> tt.from_numpy([-1000.0, 2.0], shape=(2,)).elu()
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
-        return apply(rectifiers.elu, (self,), (as_number("elu", "alpha", alpha),))
+        return apply(elementwise.elu, (self,), (as_number("elu", "alpha", alpha),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tapetensor.kernels import rounding
+from tapetensor.kernels import elementwise
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     FloatingBase,
@@ -43,7 +43,7 @@ class Rounding(TensorBase[S, T, D]):
         Tensor([-2.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("floor", self)
-        return apply(rounding.floor, (self,))
+        return apply(elementwise.floor, (self,))
 
     def ceil(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the smallest whole numbers that are not below the elements.
@@ -61,7 +61,7 @@ class Rounding(TensorBase[S, T, D]):
         Tensor([-1.,  3.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("ceil", self)
-        return apply(rounding.ceil, (self,))
+        return apply(elementwise.ceil, (self,))
 
     def round(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the nearest whole numbers; halfway between two, the even one.
@@ -79,7 +79,7 @@ class Rounding(TensorBase[S, T, D]):
         Tensor([2., 2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("round", self)
-        return apply(rounding.round, (self,))
+        return apply(elementwise.round, (self,))
 
     def trunc(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the whole numbers next to the elements on the way to 0.
@@ -97,7 +97,7 @@ class Rounding(TensorBase[S, T, D]):
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("trunc", self)
-        return apply(rounding.trunc, (self,))
+        return apply(elementwise.trunc, (self,))
 
     def sign(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
         """Return -1 for elements below 0, 1 for those above, 0 for 0.
@@ -115,4 +115,4 @@ class Rounding(TensorBase[S, T, D]):
         Tensor([-1.,  1.], shape=(2,), dtype=float32, NoneTape)
         """
         check_numeric("sign", self)
-        return apply(rounding.sign, (self,))
+        return apply(elementwise.sign, (self,))

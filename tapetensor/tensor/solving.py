@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tapetensor.kernels import solving
+from tapetensor.kernels import linear_algebra
 from tapetensor.rules import products
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
@@ -55,7 +55,7 @@ class Solving(TensorBase[S, T, D]):
                 [0.  , 0.25]], shape=(2, 2), dtype=float32, NoneTape)
         """
         check_square("inv", self)
-        return apply(solving.inv, (self,))
+        return apply(linear_algebra.inv, (self,))
 
     def det(self: FloatingBase[tuple[*Ds, N, N], T, F]) -> Tensor[tuple[*Ds], T, F]:
         """Return the determinant of square matrices.
@@ -74,7 +74,7 @@ class Solving(TensorBase[S, T, D]):
         Tensor(16., shape=(), dtype=float32, NoneTape)
         """
         check_square("det", self)
-        return apply(solving.det, (self,))
+        return apply(linear_algebra.det, (self,))
 
     def cholesky(self: FloatingBase[tuple[*Ds, N, N], T, F]) -> Tensor[tuple[*Ds, N, N], T, F]:
         """Return the lower triangles whose squares positive definite matrices are.
@@ -101,7 +101,7 @@ class Solving(TensorBase[S, T, D]):
                 [0., 2.]], shape=(2, 2), dtype=float32, NoneTape)
         """
         check_square("cholesky", self)
-        return apply(solving.cholesky, (self,))
+        return apply(linear_algebra.cholesky, (self,))
 
     @overload
     def solve(
@@ -147,7 +147,7 @@ class Solving(TensorBase[S, T, D]):
         is_vector = len(shape) == 2 and len(other) == 1
         if other[-1 if is_vector else -2 :][:1] != shape[-1:] or len(other) < 2 - is_vector:
             raise refusal(lambda: products.solve("solve", sized(shape), sized(other)))
-        return apply(solving.solve, (self, b))
+        return apply(linear_algebra.solve, (self, b))
 
 
 def check_square(op: str, x: TensorBase[Any, Any, Any]) -> None:

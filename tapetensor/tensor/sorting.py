@@ -8,8 +8,8 @@ import numpy as np
 
 from tapetensor.arguments import as_flag, as_size, normalize_axis
 from tapetensor.arguments.spellings import no_such_argument
-from tapetensor.kernels import sorting
-from tapetensor.kernels.numerics.ordering import order_of
+from tapetensor.kernels import indexing
+from tapetensor.kernels.numerics.choice import order_of
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.indexing import check_count
 from tapetensor.rules.refusals import refusal
@@ -94,7 +94,7 @@ class Order(TensorBase[S, T, D]):
             raise no_such_argument("sort", elsewhere)
         position = normalize_axis("sort", axis, self._array.shape)
         options = (position, as_flag("sort", "descending", descending))
-        return apply(sorting.sort, (self,), options)
+        return apply(indexing.sort, (self,), options)
 
     @overload
     def topk(
@@ -159,5 +159,5 @@ class Order(TensorBase[S, T, D]):
         order = order_of(self._array, position, as_flag("topk", "largest", largest))
         first = order[(slice(None),) * position + (slice(count),)].astype(np.int64)
         indices: Tensor[Any, NoneTape, np.int64] = rewrap(self, first, next_id(), None)
-        values = apply(sorting.topk, (self, indices), (position,), keeps_dtype=False)
+        values = apply(indexing.topk, (self, indices), (position,), keeps_dtype=False)
         return values, indices

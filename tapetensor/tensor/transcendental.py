@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tapetensor.kernels import transcendental
+from tapetensor.kernels import elementwise
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
@@ -36,7 +36,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).tan()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.tan, self)
+        return _of_floats(elementwise.tan, self)
 
     def asin(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the angle in radians, from -pi/2 to pi/2, that has a sine.
@@ -52,7 +52,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).asin()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.asin, self)
+        return _of_floats(elementwise.asin, self)
 
     def acos(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the angle in radians, from 0 to pi, that has a cosine.
@@ -68,7 +68,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.ones((2,)).acos()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.acos, self)
+        return _of_floats(elementwise.acos, self)
 
     def atan(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the angle in radians, from -pi/2 to pi/2, that has a tangent.
@@ -84,7 +84,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).atan()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.atan, self)
+        return _of_floats(elementwise.atan, self)
 
     def sinh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the hyperbolic sine.
@@ -100,7 +100,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).sinh()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.sinh, self)
+        return _of_floats(elementwise.sinh, self)
 
     def cosh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the hyperbolic cosine.
@@ -116,7 +116,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).cosh()
         Tensor([1., 1.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.cosh, self)
+        return _of_floats(elementwise.cosh, self)
 
     def asinh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the inverse hyperbolic sine.
@@ -132,7 +132,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).asinh()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.asinh, self)
+        return _of_floats(elementwise.asinh, self)
 
     def acosh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the inverse hyperbolic cosine.
@@ -148,7 +148,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.ones((2,)).acosh()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.acosh, self)
+        return _of_floats(elementwise.acosh, self)
 
     def atanh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the inverse hyperbolic tangent.
@@ -164,7 +164,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).atanh()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.atanh, self)
+        return _of_floats(elementwise.atanh, self)
 
     def expm1(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the exponential minus one, exact near 0.
@@ -180,7 +180,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).expm1()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.expm1, self)
+        return _of_floats(elementwise.expm1, self)
 
     def log1p(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the natural logarithm of one plus the elements, exact near 0.
@@ -196,7 +196,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).log1p()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.log1p, self)
+        return _of_floats(elementwise.log1p, self)
 
     def log2(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the logarithm to the base 2.
@@ -213,7 +213,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.full((2,), 8.0).log2()
         Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.log2, self)
+        return _of_floats(elementwise.log2, self)
 
     def log10(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the logarithm to the base 10.
@@ -230,7 +230,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.ones((2,)).log10()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.log10, self)
+        return _of_floats(elementwise.log10, self)
 
     def rsqrt(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the reciprocal of the square root.
@@ -244,7 +244,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.full((2,), 4.0).rsqrt()
         Tensor([0.5, 0.5], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.rsqrt, self)
+        return _of_floats(elementwise.rsqrt, self)
 
     def erf(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the error function.
@@ -260,7 +260,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).erf()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.erf, self)
+        return _of_floats(elementwise.erf, self)
 
 
 def _of_floats(kernel: Kernel, x: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:

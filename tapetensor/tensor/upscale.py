@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from tapetensor.arguments import as_flag, check_choice
 from tapetensor.errors import ArgumentValueError, ShapeError
-from tapetensor.kernels import upscale
+from tapetensor.kernels import images
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.rules.windows import check_rank, check_stretch
@@ -66,7 +66,7 @@ def interpolate(
         raise ArgumentValueError(
             'interpolate: align_corners is for "bilinear" and "bicubic", not for "nearest"'
         )
-    return apply(upscale.interpolate, (x,), (height, width, mode, is_aligned))
+    return apply(images.interpolate, (x,), (height, width, mode, is_aligned))
 
 
 def upscale2d(
@@ -109,7 +109,7 @@ def upscale2d(
     if height < shape[-2] or width < shape[-1]:
         wanted = sized((height, width))
         raise refusal(lambda: check_stretch("upscale2d", sized(shape), wanted))
-    return apply(upscale.upscale2d, (x,), (height, width, mode, is_aligned))
+    return apply(images.upscale2d, (x,), (height, width, mode, is_aligned))
 
 
 def _checked(op: str, x: Any, size: object, mode: object) -> tuple[int, ...]:

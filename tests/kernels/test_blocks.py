@@ -13,7 +13,7 @@ import pytest
 
 from tapetensor.kernels import arithmetic, elementwise
 from tapetensor.kernels.numerics import threads as workers
-from tapetensor.kernels.numerics.blocks import BLOCK, LARGE, in_blocks
+from tapetensor.kernels.numerics.threads import BLOCK, LARGE, in_blocks
 
 # Neither a multiple of a block, with one element left, nor of a number of threads.
 SIZE = LARGE + BLOCK + 1
@@ -138,13 +138,13 @@ def test_a_child_process_has_threads_of_its_own() -> None:
     program = f"""
 import os
 import numpy as np
-from tapetensor.kernels.numerics import blocks
-blocks.threads.count = lambda: 2
+from tapetensor.kernels.numerics import threads
+threads.count = lambda: 2
 x = np.zeros({SIZE})
-blocks.in_blocks(np.exp, x)
+threads.in_blocks(np.exp, x)
 child = os.fork()
 if not child:
-    os._exit(int(blocks.in_blocks(np.exp, x).sum() != {SIZE}))
+    os._exit(int(threads.in_blocks(np.exp, x).sum() != {SIZE}))
 print(os.waitpid(child, 0)[1])
 """
     if not hasattr(sys, "getwindowsversion"):

@@ -10,7 +10,7 @@ import pytest
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import arithmetic, elementwise
 from tapetensor.kernels.linear_algebra import linear, unbiased_linear
-from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.along_axes import sum_to
 
 SHAPES = [(5, 3), (1, 3), (0, 3), (5, 1), (5, 0), (2, 4, 3), (2, 0, 3), (40_000, 2)]
 TOLERANCE: dict[Any, float] = {np.float32: 2e-5, np.float64: 1e-12}

@@ -7,7 +7,7 @@ import pytest
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.linear_algebra import linear
-from tapetensor.kernels.numerics.sums import row_products
+from tapetensor.kernels.numerics.along_axes import row_products
 
 
 def _array(shape: tuple[int, ...], seed: int) -> Array:

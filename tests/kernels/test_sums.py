@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.kernels.numerics.extremes import largest, smallest
-from tapetensor.kernels.numerics.sums import (
+from tapetensor.kernels.numerics.along_axes import (
+    largest,
     products_over,
     row_products,
     row_sums,
+    smallest,
     sum_of_rows,
     sum_over,
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.kernels import convolution, pooling
+from tapetensor.kernels import convolution, images
 from tapetensor.kernels.numerics import grouped
 from tapetensor.kernels.numerics.windows import Window
 from tests.arrays import foreign
@@ -115,7 +115,7 @@ def test_an_image_of_no_elements_is_convolved_in_groups() -> None:
 
 # The others hold nothing but padding in places, which pooling refuses.
 @pytest.mark.parametrize("window", [_WINDOWS[0], _WINDOWS[1], _WINDOWS[4]])
-@pytest.mark.parametrize("kernel", [pooling.max_pool2d, pooling.min_pool2d])
+@pytest.mark.parametrize("kernel", [images.max_pool2d, images.min_pool2d])
 def test_pooling_by_steps_is_pooling_at_once(kernel: Any, window: Window) -> None:
     smooth = _array((2, 3, 7, 8))
     # Few different numbers, so that many windows have several winners.
@@ -135,7 +135,7 @@ def test_pooling_by_steps_is_pooling_at_once(kernel: Any, window: Window) -> Non
 
 def test_a_window_of_more_ties_than_a_byte_can_count_shares_equally() -> None:
     window = Window((17, 17), (1, 1), (0, 0), (1, 1))
-    kernel: Any = pooling.max_pool2d
+    kernel: Any = images.max_pool2d
     _, (pullback,) = kernel(np.zeros((1, 1, 17, 18)), window)
     (share,) = pullback(np.ones((1, 1, 1, 2)))[0]
 

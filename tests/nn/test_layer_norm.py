@@ -10,7 +10,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.errors import DTypeError, ShapeError
-from tapetensor.kernels.numerics import sums
+from tapetensor.kernels.numerics import along_axes
 from tests.nn.gradients import check_layer
 
 
@@ -44,7 +44,7 @@ def test_the_gradients_with_an_uneven_scale(
 def test_the_gradients_of_long_rows(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sums, "SHORT", 3)
+    monkeypatch.setattr(along_axes, "SHORT", 3)
     check_layer(uneven(rng), tt.from_numpy(rng.standard_normal((5, 4))), rng)
 
 

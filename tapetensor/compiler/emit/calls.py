@@ -10,8 +10,7 @@ import numpy as np
 from tapetensor.compiler.emit.code import Code, Operand
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.view import is_in_order, laid_out
-from tapetensor.kernels.numerics.extremes import starts_of_rows
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, ones
+from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES, ones, starts_of_rows
 
 # A number is repeated to an array of at most so many elements.
 _SMALL = 1 << 12

@@ -23,7 +23,7 @@ from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into
 from tapetensor.compiler.trace.refusals import check_writer, trace_error
 from tapetensor.compiler.trace.view import View, is_in_order, lying
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
+from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, row_products, row_sums
+from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES, row_products, row_sums
 
 # So many elements, and two arrays of that size beside them, stay in a second-level cache.
 _BLOCK = 1 << 16

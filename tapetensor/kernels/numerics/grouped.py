@@ -14,8 +14,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES
 from tapetensor.kernels.numerics.decorators import runs_steps, single_step
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.kernels.numerics.windows import Sizes, Window, overlap
 
 # From so many multiplications on OpenBLAS wakes its threads for a product, and for so many products

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.sums import (
+from tapetensor.kernels.numerics.along_axes import (
     PRODUCT_DTYPES,
     is_in_order,
     row_products,

@@ -17,11 +17,15 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.along_axes import (
+    PRODUCT_DTYPES,
+    largest,
+    row_products,
+    row_sums,
+    sum_to,
+)
 from tapetensor.kernels.numerics.choice import choose
 from tapetensor.kernels.numerics.decorators import may_hide_parts, single_step
-from tapetensor.kernels.numerics.extremes import largest
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, row_products, row_sums
 
 # The queries of a tile. With more of them more of what is computed lies above the diagonal, where
 # nobody looks, and with fewer the products are slower.

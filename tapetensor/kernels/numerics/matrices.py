@@ -1,4 +1,4 @@
-"""The derivative of determinants by the elements of their matrices, singular ones too."""
+"""Stacks of matrices: swapped axes, and the derivative of determinants, singular ones too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import is_captured, plain, run_check
-from tapetensor.kernels.numerics.decorators import single_step
+from tapetensor.kernels.numerics.decorators import FEW_STEPS, native_from, single_step
 
 
 @single_step
@@ -97,4 +97,10 @@ def _trace(x: Array, unit: Array) -> Array:
 
 
 def _transposed(x: Array) -> Array:
+    return np.swapaxes(x, -1, -2)
+
+
+@native_from(FEW_STEPS)
+def columns_as_rows(x: Array) -> Array:
+    """Return a stack of matrices with their axes swapped, for a product with another."""
     return np.swapaxes(x, -1, -2)
