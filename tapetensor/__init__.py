@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tapetensor.machine.blas import apply_setting as _apply_blas_setting
-from tapetensor.machine.memory import keep_freed_memory as _keep_freed_memory
+from tapetensor.machine.settings import apply_blas_setting as _apply_blas_setting
+from tapetensor.machine.settings import keep_freed_memory as _keep_freed_memory
 
 # Before numpy is imported, which loads its BLAS.
 _apply_blas_setting()
 _keep_freed_memory()
 
-from tapetensor.arrays.shapes import Rank0 as Rank0
-from tapetensor.arrays.shapes import Rank1 as Rank1
-from tapetensor.arrays.shapes import Rank2 as Rank2
-from tapetensor.arrays.shapes import Rank3 as Rank3
-from tapetensor.arrays.shapes import Rank4 as Rank4
-from tapetensor.arrays.shapes import Rank5 as Rank5
-from tapetensor.arrays.shapes import Rank6 as Rank6
+from tapetensor.arrays.array import Rank0 as Rank0
+from tapetensor.arrays.array import Rank1 as Rank1
+from tapetensor.arrays.array import Rank2 as Rank2
+from tapetensor.arrays.array import Rank3 as Rank3
+from tapetensor.arrays.array import Rank4 as Rank4
+from tapetensor.arrays.array import Rank5 as Rank5
+from tapetensor.arrays.array import Rank6 as Rank6
 from tapetensor.checkpointing import checkpoint as checkpoint
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError

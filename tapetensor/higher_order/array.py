@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Library, like
-from tapetensor.arrays.rearranging import REARRANGED
 from tapetensor.arrays.stand_ins import (
+    REARRANGED,
     Level,
     Recorded,
     UnrecordedError,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tapetensor.machine.webassembly import IN_WEBASSEMBLY
+from tapetensor.machine.settings import IN_WEBASSEMBLY
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from tapetensor.arrays.array import Array
-from tapetensor.arrays.dtypes import native
+from tapetensor.arrays.array import Array, native
 
 # numpy has no such dtype; its arrays are read as float32, which has all of its numbers.
 BFLOAT16 = "bfloat16"

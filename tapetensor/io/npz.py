@@ -14,8 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays.array import Array
-from tapetensor.arrays.dtypes import native
+from tapetensor.arrays.array import Array, native
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
 from tapetensor.io.check_sums import as_bytes, parts

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tapetensor.arguments import as_flag, check_kind
-from tapetensor.arrays.array import Array, check_unmasked
-from tapetensor.arrays.dtypes import native
+from tapetensor.arrays.array import Array, check_unmasked, native
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, FileFormatError, StateMismatchError
 from tapetensor.io.headers import PICKLE, Header, Source, header_of

@@ -21,9 +21,8 @@ from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
 from tapetensor.kernels.numerics.decorators import MACHINE_CODE
-from tapetensor.native.kernels import native_kernel
-from tapetensor.native.optimizers import loop_of
-from tapetensor.native.plain import pullbacks_of
+from tapetensor.native.kernels import loop_of, native_kernel
+from tapetensor.native.loading import pullbacks_of
 from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import Kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapetensor.arguments import as_size
-from tapetensor.arrays.dtypes import FLOATING
+from tapetensor.arrays.array import FLOATING
 from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
 from tapetensor.nn.module import Module
 from tapetensor.rules import attention

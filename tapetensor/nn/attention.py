@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias, overload
 import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn.arguments import check_input
 from tapetensor.nn.linear import Linear, UnbiasedLinear

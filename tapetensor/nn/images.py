@@ -8,7 +8,7 @@ from typing import Any, Generic
 import numpy as np
 
 from tapetensor.arguments import as_flag, as_size, check_choice
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import as_sizes, check_input

@@ -8,7 +8,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_sequence
 from tapetensor.nn.linear import Linear

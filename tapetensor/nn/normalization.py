@@ -7,8 +7,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_number, as_size
-from tapetensor.arrays.array import Array
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import Array, as_floating_dtype
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.kernels import normalization as kernels
 from tapetensor.kernels.numerics import along_axes as means

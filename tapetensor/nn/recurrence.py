@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import TypeAliasType
 
 from tapetensor.arguments import as_size, check_rng
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ShapeError, TapeTensorError
 from tapetensor.kernels import indexing
 from tapetensor.kernels.linear_algebra import linear, unbiased_linear

@@ -7,7 +7,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_number, as_size
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.kernels import normalization as kernels
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input

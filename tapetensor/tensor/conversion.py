@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import as_shape
-from tapetensor.arrays.dtypes import as_dtype
+from tapetensor.arrays.array import as_dtype
 from tapetensor.arrays.libraries import Library
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import indexing

@@ -11,13 +11,14 @@ from tapetensor.arguments import as_number, as_shape, as_size, check_rng
 from tapetensor.arrays.array import (
     Array,
     Dispatched,
+    as_dtype,
+    as_floating_dtype,
     check_dispatched,
     check_shape,
     check_unmasked,
     is_array,
     is_numpys,
 )
-from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError

@@ -7,8 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from tapetensor.arguments import as_shape
-from tapetensor.arrays.array import check_shape
-from tapetensor.arrays.dtypes import as_dtype
+from tapetensor.arrays.array import as_dtype, check_shape
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.arrays.rearranging import REARRANGED
 from tapetensor.arrays.stand_ins import (
+    REARRANGED,
     Captured,
     CapturedArray,
     Level,

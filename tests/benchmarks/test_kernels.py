@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from benchmarks import kernels
-from tapetensor.machine.blas import KERNEL_VARIABLE
 from tapetensor.machine.doctor import loaded_blas
+from tapetensor.machine.settings import KERNEL_VARIABLE
 
 SHOW = f"import os, sys; sys.exit(os.environ['{KERNEL_VARIABLE}'] == 'Haswell')"
 

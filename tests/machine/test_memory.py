@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tapetensor.machine import memory
+from tapetensor.machine import settings
 
 PASSES = """
 import resource
@@ -27,15 +27,15 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def faults(**environment: str) -> int:
     """Return the page faults of five passes that hold 40 MB each."""
     everything = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
-    everything = {**everything, memory.SETTING: "", **environment}
+    everything = {**everything, settings.MEMORY_SETTING: "", **environment}
     command = [sys.executable, "-c", PASSES]
     output = subprocess.run(command, env=everything, capture_output=True, text=True, check=True)
     return int(output.stdout)
 
 
-@pytest.mark.skipif(not memory._is_glibc(), reason="the allocator is not glibc's")
+@pytest.mark.skipif(not settings._is_glibc(), reason="the allocator is not glibc's")
 def test_the_next_pass_finds_the_memory_of_the_one_before() -> None:
-    kept, given_back = faults(), faults(**{memory.SETTING: "system"})
+    kept, given_back = faults(), faults(**{settings.MEMORY_SETTING: "system"})
 
     assert kept < 1000 < given_back
 
@@ -51,20 +51,20 @@ def test_the_next_pass_finds_the_memory_of_the_one_before() -> None:
 def test_settings_of_the_allocator_are_left_alone(
     variable: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(memory.SETTING, raising=False)
+    monkeypatch.delenv(settings.MEMORY_SETTING, raising=False)
     monkeypatch.setenv(variable, value)
 
-    assert not memory.keep_freed_memory()
+    assert not settings.keep_freed_memory()
 
 
 def test_the_user_may_leave_it_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(memory.SETTING, "system")
+    monkeypatch.setenv(settings.MEMORY_SETTING, "system")
 
-    assert not memory.keep_freed_memory()
+    assert not settings.keep_freed_memory()
 
 
 def test_another_allocator_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(memory.SETTING, raising=False)
-    monkeypatch.setattr(memory, "_is_glibc", lambda: False)
+    monkeypatch.delenv(settings.MEMORY_SETTING, raising=False)
+    monkeypatch.setattr(settings, "_is_glibc", lambda: False)
 
-    assert not memory.keep_freed_memory()
+    assert not settings.keep_freed_memory()

@@ -11,8 +11,7 @@ import numpy as np
 from numpy._core import _methods
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.rearranging import REARRANGED
-from tapetensor.arrays.stand_ins import Captured
+from tapetensor.arrays.stand_ins import REARRANGED, Captured
 from tapetensor.compiler.trace.node import Kind, Shape, found_in, shape_of_all
 from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import alike, select, unwritten

@@ -11,8 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.rearranging import shadow
-from tapetensor.arrays.stand_ins import Recorded
+from tapetensor.arrays.stand_ins import Recorded, shadow
 from tapetensor.compiler.trace.functions import is_basic, shaped, with_dots
 from tapetensor.compiler.trace.methods import known_place
 from tapetensor.compiler.trace.node import (

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.rearranging import shadow
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import CapturedArray, shadow
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
     KNOWN_BY_SHAPE,

@@ -16,7 +16,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.machine import openblas
-from tapetensor.machine.webassembly import IN_WEBASSEMBLY
+from tapetensor.machine.settings import IN_WEBASSEMBLY
 
 _pools: list[ThreadPoolExecutor] = []
 # A child process inherits the pool without its threads, which would be waited for forever.
