@@ -95,7 +95,7 @@ from tapetensor.tensor import uniform as uniform
 from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
-from tapetensor.tensor.backward import compute_gradients as compute_gradients
+from tapetensor.tensor.ownership import compute_gradients as compute_gradients
 
 if _IS_MACHINE_CODE_CHOSEN:
     from tapetensor.native.eager import run_kernels as _run_kernels

@@ -7,7 +7,6 @@ import re
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TypeGuard
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "tapetensor"
@@ -56,13 +55,9 @@ def imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Call) and node.args:
         name = ast.unparse(node.func).rpartition(".")[2]
         if name in ("import_module", "__import__", "import_extra"):
-            return [one.value for one in ast.walk(node.args[0]) if is_string(one)]
+            parts = [one for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
+            return [one.value for one in parts if isinstance(one.value, str)]
     return []
-
-
-def is_string(node: ast.AST) -> TypeGuard[ast.Constant]:
-    """Whether a piece of source is a string, or a part of one."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 @cache

@@ -11,7 +11,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor.base import check_plain
 from tapetensor.tensor.creation import arange
 from tapetensor.tensor.indexing import I
-from tapetensor.tensor.labels import check_labels
+from tapetensor.tensor.operands import check_labels
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import D, Ds, N
 

@@ -23,7 +23,7 @@ from tapetensor.tensor.base import (
     check_same_dtype,
     check_tensor,
 )
-from tapetensor.tensor.labels import check_labels
+from tapetensor.tensor.operands import check_labels
 from tapetensor.tensor.tensor import Tensor
 
 

@@ -14,7 +14,7 @@ from tapetensor.rules.layers import check_features
 from tapetensor.rules.refusals import refusal
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
-from tapetensor.tensor.windows import per_axis
+from tapetensor.tensor.operands import per_axis
 
 
 def check_modules(layer: str, modules: tuple[object, ...]) -> None:

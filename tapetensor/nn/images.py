@@ -25,7 +25,7 @@ from tapetensor.tensor import (
     upscale2d,
 )
 from tapetensor.tensor.base import check_tensor
-from tapetensor.tensor.upscale import Mode
+from tapetensor.tensor.images import Mode
 from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T
 
 

@@ -18,7 +18,7 @@ from tapetensor.nn.module import INFERS, Module
 from tapetensor.tape.history import OWN
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import rewrap
-from tapetensor.tensor.dropout import Undropping
+from tapetensor.tensor.elementwise import Undropping
 
 M = TypeVar("M", bound=Module)
 

@@ -25,13 +25,7 @@ from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import (
-    Tensor1D,
-    Tensor2D,
-    Tensor3D,
-    einsum,
-    ssm_scan,
-)
+from tapetensor.tensor import Tensor1D, Tensor2D, Tensor3D, einsum, ssm_scan
 from tapetensor.typing import B, K, M, N, T
 
 

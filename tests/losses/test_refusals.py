@@ -9,7 +9,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import losses
-from tapetensor.tensor.labels import check_labels
+from tapetensor.tensor.operands import check_labels
 
 PAIRED: list[Any] = [
     losses.mse,
