@@ -1,4 +1,4 @@
-"""Checks of what layers are constructed with and of what they are given."""
+"""Checks of what layers are constructed with and of what they are given; a tape for several."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tapetensor.rules import attention
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.layers import check_features
 from tapetensor.rules.refusals import refusal
+from tapetensor.tape import OwnedTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
 from tapetensor.tensor.operands import per_axis
@@ -102,3 +103,14 @@ def check_sequence(
             f"{layer}: the input must have shape (batch, length, {features}), got {shape}; "
             "expand_dims(0) makes one sequence a batch"
         )
+
+
+def trained_together(*inputs: Tensor[Any, Any, Any]) -> tuple[Any, ...]:
+    """Return the inputs of a layer, all with a tape if one has one.
+
+    What a weight does to a plain input is not recorded; without this the weights of one branch
+    would get no gradient because the tape came in by another.
+    """
+    if not any(x.owns_tape for x in inputs):
+        return inputs
+    return tuple([x if x.owns_tape else x.retaped(OwnedTape) for x in inputs])

@@ -18,8 +18,7 @@ from tapetensor.arguments.spellings import (
 )
 from tapetensor.arrays.libraries import Library, check_matching, moved
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, BuildError
-from tapetensor.nn.annotations import is_class_variable, names_around
-from tapetensor.nn.conformity import check_fields
+from tapetensor.nn.annotations import check_fields, is_class_variable, names_around
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
 from tapetensor.pictures import table
 from tapetensor.tape import NoneTape

@@ -20,12 +20,14 @@ from tapetensor.optim.schedules import Schedule
 from tapetensor.training.arguments import check_arguments, check_files, check_options
 from tapetensor.training.checkpoint import (
     Checkpoint,
+    Kept,
     Position,
     refuse_not_finite,
 )
 from tapetensor.training.epoch import (
     EpochRunner,
     Finite,
+    Interruption,
     Loss,
     Unused,
     averaging,
@@ -33,11 +35,8 @@ from tapetensor.training.epoch import (
     step_of,
 )
 from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
-from tapetensor.training.history import COLUMNS, SKIPPED, Ended, History, Row
-from tapetensor.training.interruption import Interruption
-from tapetensor.training.kept import Kept
-from tapetensor.training.logs import Log
-from tapetensor.training.progress import ProgressBar
+from tapetensor.training.history import COLUMNS, SKIPPED, EarlyStopping, Ended, History, Row
+from tapetensor.training.logs import Log, ProgressBar
 from tapetensor.training.ranks import (
     check_same_start,
     communicator_of,
@@ -47,7 +46,6 @@ from tapetensor.training.ranks import (
     settings_of,
     step_of_ranks,
 )
-from tapetensor.training.stopping import EarlyStopping
 from tapetensor.training.streams import found_streams
 
 if TYPE_CHECKING:

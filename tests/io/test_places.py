@@ -10,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import io, nn, optim
-from tapetensor.io.atomic import write_atomically
+from tapetensor.io.disk import write_atomically
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="permissions and pipes of POSIX")
 

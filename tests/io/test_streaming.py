@@ -12,7 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import io, nn
-from tapetensor.io import check_sums
+from tapetensor.io import disk
 from tests.io.models import FORMATS, needs_safetensors
 
 # More than a part, and no multiple of one.
@@ -35,7 +35,7 @@ def test_sums_of_parts_are_joined_to_that_of_the_whole(
     length: int, rng: np.random.Generator
 ) -> None:
     first, second = rng.bytes(99), rng.bytes(length)
-    joined = check_sums.joined(zlib.crc32(first), zlib.crc32(second), length)
+    joined = disk.joined(zlib.crc32(first), zlib.crc32(second), length)
     assert joined == zlib.crc32(first + second)
 
 

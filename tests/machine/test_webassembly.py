@@ -10,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import extras
-from tapetensor.io import atomic
+from tapetensor.io import disk
 from tapetensor.kernels.numerics import threads
 from tapetensor.machine import doctor
 
@@ -43,11 +43,9 @@ def test_the_doctor_measures_in_its_own_process(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_is_written_where_a_folder_cannot_be_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atomic, "IN_WEBASSEMBLY", True)
-    monkeypatch.setattr(
-        atomic, "_flush", lambda path, access: None if path.is_file() else _refuse()
-    )
-    atomic.write_atomically(tmp_path / "file", _write)
+    monkeypatch.setattr(disk, "IN_WEBASSEMBLY", True)
+    monkeypatch.setattr(disk, "_flush", lambda path, access: None if path.is_file() else _refuse())
+    disk.write_atomically(tmp_path / "file", _write)
 
     assert (tmp_path / "file").read_text() == "all"
 

@@ -148,9 +148,9 @@ _EXACT_LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     for room, name in (
         ("linear", "Linear"),
         ("linear", "UnbiasedLinear"),
-        ("bias", "Bias1d"),
+        ("linear", "Bias1d"),
         ("normalization", "LayerNorm"),
-        ("rms_norm", "RMSNorm"),
+        ("normalization", "RMSNorm"),
     )
 }
 
@@ -197,7 +197,7 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.images.upscale2d": windows.upscale2d,
         "tensor.images.interpolate": windows.interpolate,
         "tensor.attention.scaled_dot_product_attention": layers.attention,
-        "losses.similarity.cosine_embedding": layers.cosine_embedding,
+        "losses.margin.cosine_embedding": layers.cosine_embedding,
     }
     | {f"tensor.creation.{name}": creation.made for name in creation.NAMES}
     | {

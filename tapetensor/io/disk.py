@@ -1,20 +1,29 @@
 """Numbers on their way between memory and a file, a part at a time, and their check sums.
 
 A check sum is CRC-32, as `zlib.crc32` gives it. Those of parts, in whatever order they were read or
-written, are put together to that of the whole.
+written, are put together to that of the whole. A file is written as a whole or not at all, and says
+of an array what it is before the array is read.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import secrets
+import shutil
+import stat
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, native
 from tapetensor.kernels.numerics import threads
+from tapetensor.machine.settings import IN_WEBASSEMBLY
 
 # So many bytes are still in the cache when the sum of what was read, or is written, is computed.
 PART = 1 << 20
@@ -108,3 +117,88 @@ def _fill(part: memoryview, read: Callable[[memoryview], int]) -> None:
         if not count:
             raise EOFError("it ends before the numbers do")
         part = part[count:]
+
+
+# numpy has no such dtype; its arrays are read as float32, which has all of its numbers.
+BFLOAT16 = "bfloat16"
+# What a file may hold in the place of an array, and nobody reads.
+PICKLE = "pickle"
+
+
+class Header(NamedTuple):
+    """Shape and dtype of an array.
+
+    Attributes:
+        shape: the sizes of its axes.
+        dtype: as numpy writes it, or as the file does where numpy has no such dtype.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Source(Protocol):
+    """Arrays by name, which can be asked for their headers first."""
+
+    @property
+    def headers(self) -> Mapping[str, Header]:
+        """The headers by name."""
+
+    def array(self, name: str) -> Array:
+        """Return an array of one's own, in C order."""
+
+
+def header_of(array: Array) -> Header:
+    """Return the header of an array, whatever the order of its bytes."""
+    return Header(array.shape, str(native(array.dtype)))
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make a file beside `path`, and put that in its place once it is on the disk.
+
+    Whatever happens before that moment, an exception or a power cut, leaves what was there. A
+    symbolic link stays one, and a file that was there keeps its permissions, which what is written
+    before has as well.
+
+    Raises:
+        OSError: if it cannot be written, or something is there that is no file, a pipe, say.
+    """
+    target = Path(os.path.realpath(path))
+    check_regular(target)
+    # In the same directory, for a file cannot be moved between file systems in one go. Its name is
+    # short, for that of the target may be as long as names can be.
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    mode = 0o600 if target.exists() else 0o666
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+    try:
+        write(temporary)
+        if target.exists():
+            shutil.copymode(target, temporary)
+        _flush(temporary, os.O_RDWR)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    # So that the new name survives a power cut as well; elsewhere directories cannot be opened, or
+    # be flushed.
+    if os.name == "posix" and not IN_WEBASSEMBLY:
+        _flush(target.parent, os.O_RDONLY)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a pipe or a device, which nobody may ever write into or read from.
+
+    Raises:
+        OSError: if there is something at the path that is no file.
+    """
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", os.fspath(path))
+
+
+def _flush(path: Path, access: int) -> None:
+    descriptor = os.open(path, access)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

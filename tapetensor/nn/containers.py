@@ -1,4 +1,4 @@
-"""Modules side by side: one input for several, several inputs for one sum, residual branches."""
+"""Modules one after another, and side by side: several outputs, one sum, residual branches."""
 
 from __future__ import annotations
 
@@ -7,19 +7,118 @@ from functools import reduce
 from operator import add, mul
 from typing import Any, Generic, overload
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, TypeVarTuple, override
 
-from tapetensor.errors import ArgumentTypeError, ShapeError
-from tapetensor.nn.arguments import check_modules
+from tapetensor.errors import ArgumentTypeError, ShapeError, TapeTensorError
+from tapetensor.nn.arguments import check_modules, trained_together
+from tapetensor.nn.fields import repeat
 from tapetensor.nn.module import Module
-from tapetensor.nn.sequential import Layers
-from tapetensor.nn.tapes import trained_together
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_tensor
-from tapetensor.typing import F, S, T
+from tapetensor.typing import D, F, N, S, T
 
+Layers = TypeVarTuple("Layers")
 Layer = TypeVar("Layer", bound=Module)
+
+
+class Sequential(Module, Generic[*Layers]):
+    """Modules one after another: each gets the output of the one before.
+
+    The modules and their tensors go by their position, ``0.weight``, as in PyTorch and dfdx.
+    Plain typing keeps the tape of the input and leaves shape and dtype of the output open (`Any`);
+    a model that is checked from end to end is a `Module` with a `forward` of its own.
+
+    Args:
+        *layers: one module or more.
+
+    >>> from typing import Literal as L
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> tt.build(
+    ...     nn.Sequential[nn.Linear[L[4], L[8]], nn.ReLU, nn.Linear[L[8], L[2]]],
+    ...     rng=np.random.default_rng(0),
+    ... )
+    Sequential(
+      0: Linear(in_features=4, out_features=8)
+      1: ReLU()
+      2: Linear(in_features=8, out_features=2)
+    )
+    """
+
+    layers: tuple[*Layers]
+
+    def __init__(self, *layers: *Layers) -> None:
+        check_modules("Sequential", layers)
+        self.layers = layers
+
+    def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
+        """Return the output of the last module."""
+        output: Any = x
+        modules: tuple[Any, ...] = self.layers
+        for position, module in enumerate(modules):
+            try:
+                output = module.forward(output)
+            except TapeTensorError as error:
+                error.add_note(f"in layer {position} of the Sequential: {module!r}")
+                raise
+        result: Tensor[Any, T, Any] = output
+        return result
+
+    @override
+    def _contents(self) -> list[tuple[str, object, bool]]:
+        # The names in files of dfdx and PyTorch: "0.weight", without the name of the field.
+        return [
+            (path.removeprefix("layers."), value, is_buffer)
+            for path, value, is_buffer in super()._contents()
+        ]
+
+
+class Repeated(Module, Generic[Layer, N]):
+    """Modules of one kind, one after another, as many as the type says.
+
+    Each has parameters of its own: ``Repeated[Block[Literal[64]], Literal[6]]``.
+
+    Shape: that of the input, which the modules must keep.
+
+    Args:
+        layers: the modules, a list.
+
+    >>> from typing import Literal as L
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layers = nn.Repeated[nn.Linear[L[4], L[4]], L[3]]
+    >>> tt.build(layers, rng=np.random.default_rng(0)).forward(tt.ones((2, 4))).shape
+    (2, 4)
+    """
+
+    layers: list[Layer] = repeat("N")
+
+    def forward(self, x: Tensor[S, T, D]) -> Tensor[S, T, D]:
+        """Return the output of the last module.
+
+        Raises:
+            ShapeError: if a module changes the shape.
+        """
+        check_tensor("Repeated", "the input", x)
+        shape = x.shape
+        output: Any = x
+        modules: list[Any] = list(self.layers)
+        for position, module in enumerate(modules):
+            try:
+                output = module.forward(output)
+            except TapeTensorError as error:
+                error.add_note(f"in layer {position} of the Repeated: {module!r}")
+                raise
+            if output.shape != shape:
+                raise ShapeError(
+                    f"Repeated: layer {position} made shape {output.shape} of {shape}; "
+                    "every layer must keep the shape"
+                )
+        result: Tensor[S, T, D] = output
+        return result
 
 
 class ResidualAdd(Module, Generic[Layer]):
