@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics import channels
-from tapetensor.kernels.numerics import normalized as rows
+from tapetensor.kernels.numerics import normalized_channels
+from tapetensor.kernels.numerics import normalized_rows as rows
 from tapetensor.kernels.numerics.along_axes import (
     mean_over,
     products_over,
@@ -99,12 +99,12 @@ def batch_norm(
         eps: added to the variance.
         observe: is called with the mean and the biased variance of every channel.
     """
-    if channels.are_many(x, weight, bias):
-        y, means, variances, inverses = channels.normalized(x, weight, bias, eps)
+    if normalized_channels.are_many(x, weight, bias):
+        y, means, variances, inverses = normalized_channels.normalized(x, weight, bias, eps)
         observe(np.reshape(means, weight.shape), np.reshape(variances, weight.shape))
 
         def cotangents(needed: Needed, g: Array) -> list[Array]:
-            return channels.cotangents(g, x, weight, means, inverses, needed[0])
+            return normalized_channels.cotangents(g, x, weight, means, inverses, needed[0])
 
         return y, JointPullbacks((True, True, True), cotangents)
     axes, count = _beside_channels(x)

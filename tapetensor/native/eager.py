@@ -105,7 +105,7 @@ class _Kind:
         self._kernel = kernel
         self._backward = backward
         self._places = places
-        self._told = len(outputs) - 1
+        self._observed = len(outputs) - 1
         leaving = [*outputs, *backward.residuals]
         # A forward pass leads from its operands to what leaves as a backward pass does.
         first, *_ = inputs.values()
@@ -119,10 +119,10 @@ class _Kind:
         """Run the kernel on operands of the kind."""
         others = tuple([args[position] for position in self._others])
         y, *rest = self._forward.run(others, self._all, args[self._first])
-        if self._told:
+        if self._observed:
             observe = next(one for one in args if callable(one))
-            observe(*rest[: self._told])
-        cotangents = partial(self._backward.run, tuple(rest[self._told :]))
+            observe(*rest[: self._observed])
+        cotangents = partial(self._backward.run, tuple(rest[self._observed :]))
         return y, pullbacks_of(self._kernel, args, y, self._places, cotangents)
 
 
@@ -131,17 +131,17 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
     program = Program("numba")
     inputs: dict[int, Node] = {}
     operands: list[Any] = []
-    told: list[Any] = []
+    observed: list[Any] = []
     for position, one in enumerate(args):
         if type(one) is np.ndarray:
             node = program.add(Kind.INPUT, None, (), one.shape, one.dtype, detail=one.strides)
             inputs[position] = node
             operands.append(ArrayTracer(program, node))
         else:
-            operands.append(partial(_tell, told) if callable(one) else one)
+            operands.append(partial(_observe, observed) if callable(one) else one)
     try:
         y, pullbacks = kernel(*operands)
-        outputs = [node_of(program, one) for one in (y, *told)]
+        outputs = [node_of(program, one) for one in (y, *observed)]
         forward = len(program.nodes)
         cotangent = program.add(Kind.INPUT, None, (), y.shape, y.dtype, label="cotangent")
         g: Any = ArrayTracer(program, cotangent)
@@ -175,5 +175,5 @@ def _key_of(args: tuple[Any, ...]) -> Any:
     return tuple(key)
 
 
-def _tell(told: list[Any], *arrays: Any) -> None:
-    told += arrays
+def _observe(observed: list[Any], *arrays: Any) -> None:
+    observed += arrays

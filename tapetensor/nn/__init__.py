@@ -19,8 +19,6 @@ from tapetensor.nn.activations import Exp as Exp
 from tapetensor.nn.activations import LeakyReLU as LeakyReLU
 from tapetensor.nn.activations import Log as Log
 from tapetensor.nn.activations import LogSoftmax as LogSoftmax
-from tapetensor.nn.activations import PReLU as PReLU
-from tapetensor.nn.activations import PReLU1d as PReLU1d
 from tapetensor.nn.activations import ReLU as ReLU
 from tapetensor.nn.activations import Sigmoid as Sigmoid
 from tapetensor.nn.activations import SiLU as SiLU
@@ -45,6 +43,8 @@ from tapetensor.nn.composed_activations import Hardtanh as Hardtanh
 from tapetensor.nn.composed_activations import Identity as Identity
 from tapetensor.nn.composed_activations import LogSigmoid as LogSigmoid
 from tapetensor.nn.composed_activations import Mish as Mish
+from tapetensor.nn.composed_activations import PReLU as PReLU
+from tapetensor.nn.composed_activations import PReLU1d as PReLU1d
 from tapetensor.nn.composed_activations import ReLU6 as ReLU6
 from tapetensor.nn.composed_activations import Softmin as Softmin
 from tapetensor.nn.composed_activations import Softshrink as Softshrink

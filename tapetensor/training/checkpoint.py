@@ -168,7 +168,7 @@ _CHOICE = (
 )
 
 
-class Kept:
+class TrainingFiles:
     """The files of a training, and the best model where it is to come back in the end.
 
     Args:

@@ -20,8 +20,8 @@ from tapetensor.optim.schedules import Schedule
 from tapetensor.training.arguments import check_arguments, check_files, check_options
 from tapetensor.training.checkpoint import (
     Checkpoint,
-    Kept,
     Position,
+    TrainingFiles,
     refuse_not_finite,
 )
 from tapetensor.training.epoch import (
@@ -210,12 +210,12 @@ def fit(
     models = {"model": model} if judged is model else {"model": model, "average": judged}
     parts: dict[str, Any] = {**models, "optimizer": optimizer}
     file = None if checkpoint is None else Checkpoint(Path(checkpoint), parts, streams)
-    kept = Kept(file, judged, stop)
+    files = TrainingFiles(file, judged, stop)
     position = Position()
 
     def start() -> None:
         nonlocal position
-        position = kept.start(resume, overwrite, partial(count_batches, batches, streams))
+        position = files.start(resume, overwrite, partial(count_batches, batches, streams))
 
     team.on_root("fit", start)
     make_alike(team, parts.values())
@@ -241,9 +241,9 @@ def fit(
     logs = log if team.is_root else ()
 
     def write_down() -> None:
-        kept.save(position)
-        # A training that ends here comes to it again: see `Kept.start`.
-        kept.keep_best(history.rows)
+        files.save(position)
+        # A training that ends here comes to it again: see `TrainingFiles.start`.
+        files.keep_best(history.rows)
         for one in logs:
             one.write(history.rows[-1])
 
@@ -263,7 +263,7 @@ def fit(
             team.on_root("fit", partial(refuse_not_finite, optimizer))
             if not is_over:
                 ended = "interrupted"
-                team.on_root("fit", partial(kept.save, position))
+                team.on_root("fit", partial(files.save, position))
                 break
             # Buffers hold statistics, which each rank has taken of its own shares.
             make_alike(team, [one for one in models.values() if one.buffers()])
@@ -287,7 +287,7 @@ def fit(
             bar.row(history.rows[-1])
         history.ended = ended
     if ended != "interrupted":
-        team.on_root("fit", kept.restore)
+        team.on_root("fit", files.restore)
         make_alike(team, [judged])
     return history
 

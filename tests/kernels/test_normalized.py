@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tapetensor.kernels.normalization import batch_norm, layer_norm
-from tapetensor.kernels.numerics import channels, normalized
+from tapetensor.kernels.numerics import normalized_channels, normalized_rows
 
 TOLERANCE: dict[Any, float] = {np.float32: 2e-5, np.float64: 1e-12}
 
@@ -17,7 +17,7 @@ def _found(
     monkeypatch: pytest.MonkeyPatch, is_in_blocks: bool, kernel: Any, *args: Any
 ) -> tuple[Any, list[Any]]:
     """Return a kernel's pullbacks, and its output with all cotangents."""
-    for room in (normalized, channels):
+    for room in (normalized_rows, normalized_channels):
         monkeypatch.setattr(room, "_LARGE", 0 if is_in_blocks else 1 << 40)
         # A few rows, or channels, to a block, and a rest.
         monkeypatch.setattr(room, "_BLOCK", 60)

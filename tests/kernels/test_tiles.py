@@ -10,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.kernels.attention import scaled_dot_product_attention as kernel
-from tapetensor.kernels.numerics import threads, tiles
+from tapetensor.kernels.numerics import attention_tiles, threads
 from tapetensor.machine import openblas
 from tapetensor.testing import check_grad
 
@@ -22,9 +22,9 @@ SCORES = (2, 3, 8, 7)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few queries and keys be many, in tiles of three queries, two heads at a time."""
-    monkeypatch.setattr(tiles, "_FEWEST", 1)
-    monkeypatch.setattr(tiles, "_ROWS", 3)
-    monkeypatch.setattr(tiles, "_ELEMENTS", 2 * 3 * SCORES[-1])
+    monkeypatch.setattr(attention_tiles, "_FEWEST", 1)
+    monkeypatch.setattr(attention_tiles, "_ROWS", 3)
+    monkeypatch.setattr(attention_tiles, "_ELEMENTS", 2 * 3 * SCORES[-1])
 
 
 def _operands(rng: np.random.Generator, dtype: Any, scores: tuple[int, ...] = SCORES) -> list[Any]:
@@ -35,7 +35,7 @@ def _operands(rng: np.random.Generator, dtype: Any, scores: tuple[int, ...] = SC
 
 def _gradients(monkeypatch: pytest.MonkeyPatch, fewest: int, operands: Any, *others: Any) -> Any:
     """Return the output, and the cotangents of all operands for some cotangent of it."""
-    monkeypatch.setattr(tiles, "_FEWEST", fewest)
+    monkeypatch.setattr(attention_tiles, "_FEWEST", fewest)
     output, pullbacks = kernel(*operands, *others)
     g = np.asarray(np.random.default_rng(5).standard_normal(output.shape), output.dtype)
     return [output, *[pullback(g) for pullback in pullbacks if pullback is not None]]
@@ -127,7 +127,7 @@ def test_derivatives_of_derivatives_are_those_of_whole_scores(
     query, key, value = [tt.from_numpy(one) for one in _operands(rng, np.float64)]
 
     def curved(fewest: int) -> Any:
-        monkeypatch.setattr(tiles, "_FEWEST", fewest)
+        monkeypatch.setattr(attention_tiles, "_FEWEST", fewest)
 
         def loss(q: Any) -> Any:
             return tt.scaled_dot_product_attention(q, key, value, causal=True).square().sum()
@@ -159,7 +159,7 @@ def test_a_compiled_step_goes_by_tiles_too(
     def refuse(*_: object) -> None:
         raise AssertionError("a tile")
 
-    monkeypatch.setattr(tiles, "_scores", refuse)
+    monkeypatch.setattr(attention_tiles, "_scores", refuse)
     with pytest.raises(AssertionError, match="a tile"):
         compiled(*given())
 

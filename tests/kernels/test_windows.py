@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tapetensor.kernels import convolution, images
-from tapetensor.kernels.numerics import grouped
+from tapetensor.kernels.numerics import grouped_convolution
 from tapetensor.kernels.numerics.windows import Window
 from tests.arrays import foreign
 
@@ -54,7 +54,7 @@ def test_groups_by_rows_of_images_are_those_by_columns(
 ) -> None:
     weight, bias = _array((out, channels // groups, *window.kernel)), _array((out,))
     for x in _layouts(_array((2, channels, 6, 7))):
-        assert grouped.are_small(np.moveaxis(x, 0, -1), weight, groups)
+        assert grouped_convolution.are_small(np.moveaxis(x, 0, -1), weight, groups)
         g = _array((2, out, *window.counts((6, 7))))
         cotangents = [*_layouts(g), np.broadcast_to(0.5, g.shape)]
         _check_same(convolution.conv2d, (x, weight, bias), cotangents, window, groups)

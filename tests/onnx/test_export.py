@@ -12,7 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, onnx
-from tapetensor.kernels.numerics import columns, tiles
+from tapetensor.kernels.numerics import attention_tiles, columns
 from tests.onnx.running import assert_same, example, exported
 
 
@@ -232,7 +232,7 @@ def test_arguments_may_be_called_as_the_file_calls_something_else(tmp_path: Path
 def test_what_goes_by_tiles_and_blocks_elsewhere_is_written_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiles, "_FEWEST", 1)
+    monkeypatch.setattr(attention_tiles, "_FEWEST", 1)
     monkeypatch.setattr(columns, "_MANY", 0)
     rng = np.random.default_rng(0)
     weight: Any = tt.normal((4, 3, 3, 3), rng=rng)
