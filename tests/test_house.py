@@ -109,6 +109,16 @@ def test_every_room_is_on_the_plan_and_nothing_else() -> None:
     assert aside.union(*floors) == entries - {"__init__", "__main__", "doctor"}
 
 
+def test_files_are_chapters_that_end() -> None:
+    sources = {path: path.read_text() for path in LIBRARY.rglob("*.py")}
+    long = {str(path): text.count("\n") for path, text in sources.items() if text.count("\n") > 600}
+    lines = [line for text in sources.values() for line in text.splitlines()]
+
+    assert long == {}
+    assert len(sources) <= 330
+    assert sum(line.lstrip().startswith(("import ", "from ")) for line in lines) <= 4500
+
+
 def test_at_most_six_modules_stand_loose_at_the_top() -> None:
     loose = [path.stem for path in LIBRARY.glob("*.py") if not path.stem.startswith("__")]
 
