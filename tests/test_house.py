@@ -53,7 +53,7 @@ def imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.Call) and node.args:
-        name = ast.unparse(node.func).rpartition(".")[2]
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if name in ("import_module", "__import__", "import_extra"):
             parts = [one for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
             return [one.value for one in parts if isinstance(one.value, str)]
