@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Elementwise(TensorBase[S, T, D]):
-    """Functions of one tensor, element by element.
+    """Functions of one tensor, element by element, and dropout, which draws.
 
     Those that are defined on floating dtypes only raise `DTypeError` on others.
     """

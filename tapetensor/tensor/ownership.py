@@ -46,7 +46,7 @@ class HasParameters(Protocol):
 
 
 class Ownership(TensorBase[S, T, D]):
-    """Who has a tape."""
+    """Who has a tape, and how what made a tensor is looked at."""
 
     __slots__ = ()
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Reductions(TensorBase[S, T, D]):
-    """Reductions.
+    """Reductions, quantiles among them.
 
     All take `axis` (None for all axes, an int, a tuple of ints; negative counts from the back) and
     `keepdims` (leave a reduced axis in the shape with size 1), and raise `AxisError` for an axis

@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
 
+NewDType = TypeVar("NewDType", bound=np.generic)
 NewShape = TypeVar("NewShape", bound=tuple[Any, ...])
 Zero: TypeAlias = Literal[0]
 One: TypeAlias = Literal[1]
 
 
 class Shape(TensorBase[S, T, D]):
-    """Shape ops."""
+    """Other shapes, and conversion of the elements, or of what is known of the shape."""
 
     __slots__ = ()
 
@@ -430,6 +431,3 @@ def _section_sizes(sections: object, shape: tuple[int, ...], axis: int) -> list[
     if whole % count:
         raise refusal(lambda: rearranging.split("split", sized(shape), axis, count))
     return [whole // count] * count
-
-
-NewDType = TypeVar("NewDType", bound=np.generic)

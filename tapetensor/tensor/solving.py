@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 
 class Solving(TensorBase[S, T, D]):
-    """Inverses, determinants, systems of equations, of the matrices in the last two axes.
+    """Inverses, determinants, systems and decompositions, of the matrices in the last two axes.
 
-    All need square matrices, and raise `ArgumentValueError` where numpy's LAPACK finds no answer.
+    The first three need square matrices. All raise `ArgumentValueError` where numpy's LAPACK finds
+    no answer.
     """
 
     __slots__ = ()

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 
 class Transcendental(TensorBase[S, T, D]):
-    """Angles, hyperbolic functions, logarithms and the error function, element by element.
+    """Angles, hyperbolic functions, logarithms and the error function; functions that go in steps.
 
-    All are defined on floating dtypes only and raise `DTypeError` on others.
+    The former are defined on floating dtypes only and raise `DTypeError` on others. Of the latter
+    the derivative is 0, at the steps as well. NaN stays NaN, infinities stay.
     """
 
     __slots__ = ()
