@@ -89,7 +89,7 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
 
 
 def _add_rows(sums: Array, rows: Array, targets: Array) -> None:
-    run(_SEGMENT_SUM, along_axes, np.ascontiguousarray(rows), np.ascontiguousarray(targets))
+    run(_SEGMENT_SUM, sums, np.ascontiguousarray(rows), np.ascontiguousarray(targets))
 
 
 def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
@@ -97,9 +97,9 @@ def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     kept = x.ndim - len(axis)
     if not axis or axis[0] != kept or not are_known(x):
         return _sum_in_order(x, axis)
-    along_axes = np.empty((*x.shape[:kept], *[1] * len(axis)), x.dtype)
-    run(_ROW_SUMS, along_axes.reshape(-1), x.reshape(along_axes.size, -1))
-    return along_axes
+    sums = np.empty((*x.shape[:kept], *[1] * len(axis)), x.dtype)
+    run(_ROW_SUMS, sums.reshape(-1), x.reshape(sums.size, -1))
+    return sums
 
 
 def columns_as_rows(x: Array) -> Array:
