@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from tapetensor.machine.blas import KERNEL_VARIABLE
+from tapetensor.machine.settings import KERNEL_VARIABLE
 
 # The names that an OpenBLAS may know, for x86-64 and for ARM, the oldest first. Not Prescott: numpy
 # needs a later processor, and the kernel in numpy 2.5.5 ends the process in products of its own.

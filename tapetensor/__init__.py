@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tapetensor.machine.blas import apply_setting as _apply_blas_setting
-from tapetensor.machine.memory import keep_freed_memory as _keep_freed_memory
+from tapetensor.machine.settings import apply_blas_setting as _apply_blas_setting
+from tapetensor.machine.settings import keep_freed_memory as _keep_freed_memory
 
 # Before numpy is imported, which loads its BLAS.
 _apply_blas_setting()
 _keep_freed_memory()
 
-from tapetensor.arrays.shapes import Rank0 as Rank0
-from tapetensor.arrays.shapes import Rank1 as Rank1
-from tapetensor.arrays.shapes import Rank2 as Rank2
-from tapetensor.arrays.shapes import Rank3 as Rank3
-from tapetensor.arrays.shapes import Rank4 as Rank4
-from tapetensor.arrays.shapes import Rank5 as Rank5
-from tapetensor.arrays.shapes import Rank6 as Rank6
+from tapetensor.arrays.array import Rank0 as Rank0
+from tapetensor.arrays.array import Rank1 as Rank1
+from tapetensor.arrays.array import Rank2 as Rank2
+from tapetensor.arrays.array import Rank3 as Rank3
+from tapetensor.arrays.array import Rank4 as Rank4
+from tapetensor.arrays.array import Rank5 as Rank5
+from tapetensor.arrays.array import Rank6 as Rank6
 from tapetensor.checkpointing import checkpoint as checkpoint
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
@@ -42,6 +42,7 @@ from tapetensor.gradient_tape import GradientTape as GradientTape
 from tapetensor.higher_order import grad as grad
 from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
 from tapetensor.higher_order import value_and_grad as value_and_grad
+from tapetensor.kernels.numerics.decorators import IS_CHOSEN as _IS_MACHINE_CODE_CHOSEN
 from tapetensor.tape import NoneTape as NoneTape
 from tapetensor.tape import OwnedTape as OwnedTape
 from tapetensor.tape import Tape as Tape
@@ -94,7 +95,12 @@ from tapetensor.tensor import uniform as uniform
 from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
-from tapetensor.tensor.backward import compute_gradients as compute_gradients
+from tapetensor.tensor.ownership import compute_gradients as compute_gradients
+
+if _IS_MACHINE_CODE_CHOSEN:
+    from tapetensor.native.eager import run_kernels as _run_kernels
+
+    _run_kernels()
 
 if TYPE_CHECKING:
     __version__: str

@@ -8,8 +8,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from tapetensor.command.docs import opened, serve
-from tapetensor.command.explain import contents, explanation
+from tapetensor.command.docs import contents, explanation, opened, serve
 from tapetensor.command.new import new_project
 from tapetensor.errors import TapeTensorError
 from tapetensor.machine.doctor import examination

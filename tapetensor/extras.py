@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from tapetensor.errors import MissingDependencyError
-from tapetensor.machine.webassembly import IN_WEBASSEMBLY
+from tapetensor.machine.settings import IN_WEBASSEMBLY
 
 
 def import_extra(module: str, needed_by: str, extra: str, instead: str = "") -> Any:

@@ -11,8 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arguments import as_int, as_number, as_size, check_choice, check_kind
-from tapetensor.arrays.array import Array, as_array, is_array, read_only
-from tapetensor.arrays.dtypes import FLOATING
+from tapetensor.arrays.array import FLOATING, Array, as_array, is_array, read_only
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (

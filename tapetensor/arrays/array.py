@@ -1,4 +1,8 @@
-"""What the library takes for an array: numpy's own, and any that follows its dispatch protocols."""
+"""What the library takes for an array, which dtypes and shapes it may have.
+
+An array is numpy's own, or any that follows its dispatch protocols. Shapes are types: `Rank0` to
+`Rank6`.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,52 @@ from typing import Any, Protocol
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar
 
-from tapetensor.arrays.dtypes import native
-from tapetensor.errors import ArgumentTypeError, ShapeError
+from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
+
+FLOATING = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype with the order of bytes of this machine, itself if it has that."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
+def as_dtype(op: str, dtype: Any) -> np.dtype[Any]:
+    """Return the numpy dtype for `dtype`.
+
+    Raises:
+        DTypeError: if it is not float32, float64, an integer or bool.
+    """
+    try:
+        resolved: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"{op}: {dtype!r} is not a dtype; write np.float32, say") from None
+    if (
+        dtype is None
+        or not resolved.isnative
+        or not (resolved in FLOATING or resolved.kind in "iub")
+    ):
+        # A checker does not see it, which has one type for both.
+        turned = "" if resolved.isnative else ", whose bytes lie the other way round"
+        raise DTypeError(
+            f"{op}: a tensor cannot have dtype {dtype}{turned}; "
+            "use float32 or float64 for values, an integer dtype or bool for indices and masks "
+            "(array.astype(np.float32), say)"
+        )
+    return resolved
+
+
+def as_floating_dtype(op: str, name: str, dtype: Any) -> np.dtype[Any]:
+    """Return the numpy dtype for `dtype`, of what is named.
+
+    Raises:
+        DTypeError: if it is not float32 or float64.
+    """
+    resolved = as_dtype(op, dtype)
+    if resolved not in FLOATING:
+        raise DTypeError(f"{op}: {name} are float32 or float64, not {resolved}")
+    return resolved
+
 
 _D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
 
@@ -167,3 +215,19 @@ def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         with contextlib.suppress(OSError):
             region.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(region, dtype).reshape(shape)
+
+
+_A = TypeVar("_A", bound=int)
+_B = TypeVar("_B", bound=int)
+_C = TypeVar("_C", bound=int)
+_D = TypeVar("_D", bound=int)
+_E = TypeVar("_E", bound=int)
+_F = TypeVar("_F", bound=int)
+
+Rank0 = TypeAliasType("Rank0", tuple[()])
+Rank1 = TypeAliasType("Rank1", tuple[_A], type_params=(_A,))
+Rank2 = TypeAliasType("Rank2", tuple[_A, _B], type_params=(_A, _B))
+Rank3 = TypeAliasType("Rank3", tuple[_A, _B, _C], type_params=(_A, _B, _C))
+Rank4 = TypeAliasType("Rank4", tuple[_A, _B, _C, _D], type_params=(_A, _B, _C, _D))
+Rank5 = TypeAliasType("Rank5", tuple[_A, _B, _C, _D, _E], type_params=(_A, _B, _C, _D, _E))
+Rank6 = TypeAliasType("Rank6", tuple[_A, _B, _C, _D, _E, _F], type_params=(_A, _B, _C, _D, _E, _F))

@@ -20,7 +20,7 @@ from tapetensor.errors import (
     ArgumentValueError,
     UntracedTensorError,
 )
-from tapetensor.surroundings.reach import Surroundings
+from tapetensor.surroundings.reachable import Surroundings
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
 from tapetensor.tape.history import BackwardPass, Step, gathered

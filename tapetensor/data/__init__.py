@@ -19,12 +19,12 @@ from tapetensor.data.augmentation import random_flip as random_flip
 from tapetensor.data.items import Dataset as Dataset
 from tapetensor.data.items import batched as batched
 from tapetensor.data.items import collate as collate
+from tapetensor.data.items import one_hot as one_hot
 from tapetensor.data.items import shuffled as shuffled
-from tapetensor.data.labels import one_hot as one_hot
 from tapetensor.data.rows import Batches as Batches
 from tapetensor.data.rows import batches as batches
 from tapetensor.data.rows import batches_exact as batches_exact
-from tapetensor.data.splits import split as split
+from tapetensor.data.rows import split as split
 
 if not TYPE_CHECKING:
 

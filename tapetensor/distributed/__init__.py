@@ -13,7 +13,7 @@ from tapetensor.distributed.communicator import alone as alone
 from tapetensor.distributed.communicator import leave_unstarted as _leave_unstarted
 from tapetensor.distributed.communicator import world as world
 from tapetensor.distributed.mpi import guard_the_start as _guard_the_start
-from tapetensor.distributed.parallel import data_parallel as data_parallel
 from tapetensor.distributed.reducer import Reducer as Reducer
+from tapetensor.distributed.reducer import data_parallel as data_parallel
 
 _guard_the_start(_leave_unstarted)

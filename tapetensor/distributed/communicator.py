@@ -1,14 +1,18 @@
-"""`Communicator`: which rank this is, and what the ranks of a job do together."""
+"""`Communicator`: which rank this is, and what the ranks of a job do together.
+
+That all ranks have the same model is checked before anything is computed.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
 import functools
+import hashlib
 import json
 import math
-from collections.abc import Callable
-from typing import Any, final, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
 from typing_extensions import override
@@ -19,7 +23,6 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in, rows_taken
 from tapetensor.distributed import mpi
-from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -27,8 +30,8 @@ from tapetensor.errors import (
     MissingDependencyError,
     ShapeError,
 )
+from tapetensor.io.disk import Header, header_of
 from tapetensor.io.files import PathLike
-from tapetensor.io.headers import Header, header_of
 from tapetensor.io.parts import Part, state_of
 from tapetensor.io.state import read
 from tapetensor.nn import Module
@@ -316,3 +319,55 @@ def leave_unstarted() -> None:
 def alone() -> Communicator:
     """Return a communicator of this process alone, for which MPI need not be installed."""
     return Communicator(None)
+
+
+if TYPE_CHECKING:
+    pass
+
+
+# How many differences a message lists.
+_LISTED = 10
+
+
+def check_agreement(op: str, transport: Transport, model: Module, *settings: str) -> None:
+    """Compare names, shapes and dtypes of parameters and buffers over all ranks, and settings.
+
+    Raises:
+        DistributedError: on every rank, if one differs from rank 0, with all differences.
+    """
+    lines = [*settings, *_described("parameter", model.parameters())]
+    lines += _described("buffer", model.buffers())
+    text = "\n".join(lines).encode()
+    # A few bytes travel where all is well, and the whole text only where it is not.
+    if len(set(transport.gather(hashlib.sha256(text).digest()))) == 1:
+        return
+    texts = [one.decode().split("\n") for one in transport.gather(text)]
+    differences = [
+        line for rank, other in enumerate(texts) for line in _differences(rank, texts[0], other)
+    ]
+    listed = "".join([f"\n  {line}" for line in differences[:_LISTED]])
+    more = f"\n  and {len(differences) - _LISTED} more" if len(differences) > _LISTED else ""
+    raise DistributedError(
+        f"{op}: the ranks differ; give each the same model and the same settings:{listed}{more}"
+    )
+
+
+def _described(kind: str, tensors: dict[str, Any]) -> list[str]:
+    # Each tensor goes by its first name, so that shared tensors must be the same ones, too.
+    first: dict[int, str] = {}
+    lines = []
+    for name, tensor in tensors.items():
+        known = first.setdefault(tensor.id, name)
+        shared = "" if known == name else f", the same as {known}"
+        lines.append(f"{kind} {name}: shape {tensor.shape}, {tensor.dtype}{shared}")
+    return lines
+
+
+def _differences(rank: int, expected: Sequence[str], found: Sequence[str]) -> list[str]:
+    missing = [line for line in expected if line not in set(found)]
+    extra = [line for line in found if line not in set(expected)]
+    lines = [f"rank 0 alone, not rank {rank}: {line}" for line in missing]
+    lines += [f"rank {rank} alone, not rank 0: {line}" for line in extra]
+    if not lines and list(expected) != list(found):
+        lines.append(f"rank {rank} has them in another order than rank 0")
+    return lines

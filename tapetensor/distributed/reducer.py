@@ -1,30 +1,143 @@
-"""The gradients of a model, summed or averaged over all ranks."""
+"""The gradients of a model, summed or averaged over all ranks, and a step that does so.
+
+Buckets are gradients end to end in one flat array, which travels as one message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import update_wrapper
+from sys import getrefcount
 from typing import Any, Literal, final
 
 import numpy as np
-from typing_extensions import override
+from typing_extensions import TypeVar, override
 
-from tapetensor.arguments import as_size, check_choice, check_kind
+from tapetensor.arguments import as_size, check_choice, check_function, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.distributed.agreement import check_agreement
-from tapetensor.distributed.buckets import buckets_of
-from tapetensor.distributed.communicator import Communicator
+from tapetensor.distributed.communicator import Communicator, check_agreement, world
 from tapetensor.distributed.tables import reduced_table, tables_of
 from tapetensor.distributed.transport import Pending
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.nn import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.ids import next_id
 from tapetensor.tape.row_sparse import values_of
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import FloatingBase, check_tensor
+from tapetensor.tensor.base import FloatingBase, check_tensor, rewrap
 from tapetensor.tensor.ownership import tape_and_seed
 from tapetensor.typing import F, S
+
+# A parameter of so many bytes is sent from where its gradient lies, if nobody else holds on to it.
+_LARGE = 1 << 20
+
+
+@final
+class Bucket:
+    """Parameters of one dtype whose gradients travel together.
+
+    Behind the gradients stands a number per parameter, 1 if this rank has a gradient for it. Its
+    sum says how many ranks have one: a parameter that none has used stays without a gradient. A
+    large parameter that is alone has its number elsewhere, so that its gradient need not be copied.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor[Any, Any, Any]]) -> None:
+        self.ids: frozenset[int] = frozenset([tensor.id for tensor in parameters])
+        ends = np.cumsum([tensor.size for tensor in parameters]).tolist()
+        self._size: int = ends[-1]
+        self._dtype = parameters[0].dtype
+        is_large = self._size * self._dtype.itemsize >= _LARGE
+        self.is_alone = len(parameters) == 1 and is_large
+        self._length = self._size + (0 if self.is_alone else len(parameters))
+        self._places = [
+            (tensor.id, slice(start, end), tensor.shape)
+            for tensor, start, end in zip(parameters, [0, *ends[:-1]], ends, strict=True)
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the message."""
+        size: int = self._length * self._dtype.itemsize
+        return size
+
+    def packed(self, arrays: dict[int, Array]) -> Array:
+        """Return gradients, given by the ids of the parameters, as one array to be written to."""
+        if self.is_alone and _is_free(arrays, self._places[0][0]):
+            return arrays[self._places[0][0]].reshape(-1)
+        flat = np.empty(self._length, self._dtype)
+        for position, (unique_id, place, _) in enumerate(self._places):
+            array = arrays.get(unique_id)
+            flat[place] = 0 if array is None else np.reshape(array, -1)
+            if not self.is_alone:
+                flat[self._size + position] = array is not None
+        return flat
+
+    def unpacked(self, flat: Array, divisor: int, *, is_used: bool = False) -> dict[int, Array]:
+        """Return the gradients that are in a sum of packed arrays, divided by a number.
+
+        They are views of `flat`, which is written to.
+
+        Args:
+            flat: the sum.
+            divisor: the number.
+            is_used: of a parameter that is alone, whether a rank has a gradient for it.
+        """
+        if divisor != 1:
+            flat[: self._size] /= divisor
+        return {
+            unique_id: flat[place].reshape(shape)
+            for position, (unique_id, place, shape) in enumerate(self._places)
+            if (is_used if self.is_alone else flat[self._size + position])
+        }
+
+
+def _is_free(arrays: dict[int, Array], key: int) -> bool:
+    """Tell whether nobody but a dict holds on to an array, which lies in C order."""
+    array = arrays.get(key)
+    return (
+        type(array) is np.ndarray
+        and array.base is None
+        and array.flags.c_contiguous
+        and array.flags.writeable
+        and getrefcount(array) == _REFERENCES_OF_FREE
+    )
+
+
+def _references_of_free() -> int:
+    """Return the reference count of what only a dict holds, as `_is_free` sees it."""
+    arrays = {0: np.empty(1)}
+    array = arrays.get(0)
+    return getrefcount(array)
+
+
+_REFERENCES_OF_FREE = _references_of_free()
+
+
+def buckets_of(parameters: Mapping[str, Tensor[Any, Any, Any]], limit: int) -> list[Bucket]:
+    """Return the parameters in buckets, in the order in which a backward pass comes to them.
+
+    This is taken to be the reverse of their own order. It is the same on all ranks, whatever each
+    of them computes, as the order of messages must be.
+
+    Args:
+        parameters: the parameters by name; one that goes by two names travels once.
+        limit: the bytes at which a bucket is full.
+    """
+    unique = {tensor.id: tensor for tensor in parameters.values()}
+    filling: dict[np.dtype[Any], list[Tensor[Any, Any, Any]]] = {}
+    buckets: list[Bucket] = []
+    for tensor in reversed(unique.values()):
+        if tensor._array.nbytes >= max(limit, _LARGE):
+            buckets.append(Bucket([tensor]))
+            continue
+        gathered = filling.setdefault(tensor.dtype, [])
+        gathered.append(tensor)
+        if sum([one._array.nbytes for one in gathered]) >= limit:
+            buckets.append(Bucket(filling.pop(tensor.dtype)))
+    return buckets + [Bucket(rest) for rest in filling.values()]
+
 
 # A message of this size takes much longer than its start, and backward has several of them.
 BUCKET_BYTES = 1 << 20
@@ -224,3 +337,88 @@ def _check_is_numpy(op: str, array: Any) -> None:
         raise ArgumentTypeError(
             f"{op}: only numpy arrays are sent, got a tensor of {type(array).__name__}"
         )
+
+
+F_ = TypeVar("F_", bound=Callable[..., Any])
+
+
+def data_parallel(function: F_) -> F_:
+    """Return a function that divides its batch among the ranks, and averages its gradients.
+
+        @distributed.data_parallel
+        def loss_and_gradients(model: Mlp, x: ..., labels: ...) -> tuple[Tensor0D, Gradients]:
+            loss = losses.cross_entropy(model.forward(x.trace()), labels)
+            return loss.detach(), loss.backward(wrt=model)
+
+    Every rank calls it with the whole batch. The function gets this rank's rows of each tensor with
+    an axis. Losses (floating scalars) and gradients that it returns are averaged over all ranks, so
+    they must be means over the rows. At the first call with a model, the ranks' models are
+    compared and get the values of rank 0. Without ``mpiexec`` there is one rank, and nothing is
+    changed. A function that `tt.compile` returned will do.
+
+    Gradients are sent after the backward pass; `Reducer.backward` sends them meanwhile.
+
+    Args:
+        function: takes one module, tensors whose first axis is that of the batch, and anything
+            else; returns gradients, a loss, or a tuple of these.
+
+    Raises:
+        TraceError: when it is called, if it is compiled; compile the function within.
+        ArgumentTypeError: if it is not a function; when it is called, if there is not one module
+            among its arguments, or it returns something else.
+    """
+    check_function("data_parallel", "the argument", function)
+    parallel: Any = _DataParallel(function)
+    result: F_ = parallel
+    return result
+
+
+class _DataParallel:
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._of: tuple[Module, Communicator, Reducer] | None = None
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        ranks, reducer = self._connected([*args, *kwargs.values()])
+        result = self._function(
+            *[_shard(ranks, value) for value in args],
+            **{name: _shard(ranks, value) for name, value in kwargs.items()},
+        )
+        if isinstance(result, tuple):
+            return tuple([_reduced(ranks, reducer, value) for value in result])
+        return _reduced(ranks, reducer, result)
+
+    def _connected(self, values: list[Any]) -> tuple[Communicator, Reducer]:
+        if any(isinstance(one, Tensor) and isinstance(one._array, CapturedArray) for one in values):
+            raise TraceError(
+                "data_parallel: a compiled function cannot send; compile first: "
+                "data_parallel(tt.compile(function))"
+            )
+        modules = [value for value in values if isinstance(value, Module)]
+        if len(modules) != 1:
+            raise ArgumentTypeError(
+                "data_parallel: the function takes one module, whose gradients it returns, got "
+                f"{len(modules)}"
+            )
+        if self._of is None or self._of[0] is not modules[0]:
+            ranks = world()
+            self._of = modules[0], ranks, Reducer(modules[0], ranks)
+        return self._of[1:]
+
+
+def _shard(ranks: Communicator, value: Any) -> Any:
+    return ranks.shard(value) if isinstance(value, Tensor) and value._array.shape else value
+
+
+def _reduced(ranks: Communicator, reducer: Reducer, value: Any) -> Any:
+    if isinstance(value, Gradients):
+        return reducer.all_reduce(value)
+    is_loss = isinstance(value, Tensor) and value._array.shape == ()
+    if is_loss and value.tape is None and value._array.dtype.kind == "f":
+        mean = value._array.dtype.type(ranks.mean(float(value._array)))
+        return rewrap(value, mean, next_id(), None)
+    raise ArgumentTypeError(
+        "data_parallel: the function returns gradients, a loss (a floating scalar without a tape: "
+        f"loss.detach()) or a tuple of these, got {value!r}"
+    )

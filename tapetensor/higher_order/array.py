@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Library, like
-from tapetensor.arrays.rearranging import REARRANGED
 from tapetensor.arrays.stand_ins import (
+    REARRANGED,
     Level,
     Recorded,
     UnrecordedError,
@@ -32,7 +32,7 @@ from tapetensor.higher_order.functions import (
     with_numbers,
 )
 from tapetensor.higher_order.kernels import PUT_BACK, WRITERS
-from tapetensor.kernels import arithmetic, indexing, placement
+from tapetensor.kernels import arithmetic, indexing
 from tapetensor.tape.history import Recording
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import Kernel
@@ -175,7 +175,7 @@ class RecordedArray(Recorded):
 
     @override
     def to(self, library: Library) -> Any:
-        return self.level.run(placement.to, (self,), library)
+        return self.level.run(indexing.to, (self,), library)
 
     @override
     def astype(self, dtype: Any, copy: bool = True) -> Any:

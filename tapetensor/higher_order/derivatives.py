@@ -37,7 +37,7 @@ from tapetensor.tape.history import (
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullbacks
 from tapetensor.tape.replay import pruned, replay
-from tapetensor.tensor.apply import Enclosed, apply_enclosing
+from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (
     check_floating,
     check_plain,
@@ -46,7 +46,6 @@ from tapetensor.tensor.base import (
     rewrap,
     wrap,
 )
-from tapetensor.tensor.complaints import no_higher_order
 from tapetensor.tensor.tensor import Tensor, Tensor0D
 from tapetensor.typing import F, S, T
 

@@ -14,16 +14,12 @@ from tapetensor.arrays.stand_ins import Captured, Level, Recorded, UnrecordedErr
 from tapetensor.higher_order import kernels
 from tapetensor.kernels import (
     arithmetic,
-    decompositions,
     elementwise,
     indexing,
     linear_algebra,
-    masking,
     reductions,
     scan,
     shape,
-    solving,
-    transcendental,
 )
 from tapetensor.tape.pullbacks import Kernel
 
@@ -196,7 +192,7 @@ def _run(kernel: Kernel, level: Level, *operands: Any) -> Any:
 
 
 def _slogdet(level: Level, x: Any) -> Any:
-    both = level.run(decompositions.slogdet, (x,))
+    both = level.run(linear_algebra.slogdet, (x,))
     return both[..., 0], both[..., 1]
 
 
@@ -207,21 +203,21 @@ def _lower(x: Any) -> Any:
 
 def _cholesky(level: Level, x: Any, **options: Any) -> Any:
     _only(options)
-    return level.run(solving.cholesky, (_lower(x),))
+    return level.run(linear_algebra.cholesky, (_lower(x),))
 
 
 def _eigh(level: Level, x: Any, uplo: str = "L", **options: Any) -> Any:
     _only(options)
     if uplo != "L":
         raise UnsupportedError("the upper triangle")
-    both = level.run(decompositions.eigh, (_lower(x),))
+    both = level.run(linear_algebra.eigh, (_lower(x),))
     return both[..., 0, :], both[..., 1:, :]
 
 
 def _qr(level: Level, x: Any, mode: str = "reduced") -> Any:
     if mode != "reduced":
         raise UnsupportedError(f"mode {mode}")
-    both, rows = level.run(decompositions.qr, (x,)), x.shape[-2]
+    both, rows = level.run(linear_algebra.qr, (x,)), x.shape[-2]
     return both[..., :rows, :], np.swapaxes(both[..., rows:, :], -1, -2)
 
 
@@ -229,14 +225,14 @@ def _svd(level: Level, x: Any, full_matrices: bool = True, **options: Any) -> An
     _only(options)
     if full_matrices:
         raise UnsupportedError("full matrices")
-    parts, rows = level.run(decompositions.svd, (x,)), x.shape[-2]
+    parts, rows = level.run(linear_algebra.svd, (x,)), x.shape[-2]
     right = np.swapaxes(parts[..., rows + 1 :, :], -1, -2)
     return parts[..., :rows, :], parts[..., rows, :], right
 
 
 def _pinv(level: Level, x: Any, rcond: float = 1e-15, **options: Any) -> Any:
     _only(options)
-    return level.run(decompositions.pinv, (x,), rcond)
+    return level.run(linear_algebra.pinv, (x,), rcond)
 
 
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
@@ -250,13 +246,13 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.empty_like: partial(_constant, np.empty_like),
     np.full_like: _full_like,
     np.linalg.cholesky: _cholesky,
-    np.linalg.det: partial(_run, solving.det),
+    np.linalg.det: partial(_run, linear_algebra.det),
     np.linalg.eigh: _eigh,
-    np.linalg.inv: partial(_run, solving.inv),
+    np.linalg.inv: partial(_run, linear_algebra.inv),
     np.linalg.pinv: _pinv,
     np.linalg.qr: _qr,
     np.linalg.slogdet: _slogdet,
-    np.linalg.solve: partial(_run, solving.solve),
+    np.linalg.solve: partial(_run, linear_algebra.solve),
     np.linalg.svd: _svd,
     np.max: partial(_reduced, reductions.max),
     np.mean: partial(_reduced, reductions.mean),
@@ -269,8 +265,8 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.take: _take,
     np.take_along_axis: _take_along_axis,
     np.transpose: _transpose,
-    np.tril: partial(_masked, masking.tril),
-    np.triu: partial(_masked, masking.triu),
+    np.tril: partial(_masked, indexing.tril),
+    np.triu: partial(_masked, indexing.triu),
     np.where: _where,
     np.zeros_like: partial(_constant, np.zeros_like),
 }
@@ -278,23 +274,23 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 UFUNCS: dict[Callable[..., Any], Kernel] = {
     np.absolute: elementwise.abs,
     np.add: arithmetic.add,
-    np.arccos: transcendental.acos,
-    np.arccosh: transcendental.acosh,
-    np.arcsin: transcendental.asin,
-    np.arcsinh: transcendental.asinh,
+    np.arccos: elementwise.acos,
+    np.arccosh: elementwise.acosh,
+    np.arcsin: elementwise.asin,
+    np.arcsinh: elementwise.asinh,
     np.arctan2: arithmetic.atan2,
-    np.arctan: transcendental.atan,
-    np.arctanh: transcendental.atanh,
+    np.arctan: elementwise.atan,
+    np.arctanh: elementwise.atanh,
     np.copysign: kernels.copysign,
     np.cos: elementwise.cos,
-    np.cosh: transcendental.cosh,
+    np.cosh: elementwise.cosh,
     np.divide: arithmetic.divide,
     np.exp: elementwise.exp,
-    np.expm1: transcendental.expm1,
+    np.expm1: elementwise.expm1,
     np.floor_divide: arithmetic.floor_divide,
-    np.log10: transcendental.log10,
-    np.log1p: transcendental.log1p,
-    np.log2: transcendental.log2,
+    np.log10: elementwise.log10,
+    np.log1p: elementwise.log1p,
+    np.log2: elementwise.log2,
     np.log: elementwise.log,
     np.logaddexp: arithmetic.logaddexp,
     np.matmul: linear_algebra.matmul,
@@ -306,11 +302,11 @@ UFUNCS: dict[Callable[..., Any], Kernel] = {
     np.reciprocal: elementwise.reciprocal,
     np.remainder: arithmetic.remainder,
     np.sin: elementwise.sin,
-    np.sinh: transcendental.sinh,
+    np.sinh: elementwise.sinh,
     np.sqrt: elementwise.sqrt,
     np.square: elementwise.square,
     np.subtract: arithmetic.subtract,
-    np.tan: transcendental.tan,
+    np.tan: elementwise.tan,
     np.tanh: elementwise.tanh,
 }
 

@@ -12,7 +12,7 @@ from tapetensor.arrays.array import Array, is_array, is_numpys
 from tapetensor.arrays.libraries import beside_captured, to_numpy
 from tapetensor.arrays.stand_ins import Recorded, UnrecordedError, captured_among
 from tapetensor.kernels import indexing, shape
-from tapetensor.kernels.numerics.broadcasting import sum_to, unchanged
+from tapetensor.kernels.numerics.along_axes import sum_to, unchanged
 from tapetensor.kernels.numerics.recurrence import run_recurrence
 from tapetensor.tape import Kernel, Pullbacks
 

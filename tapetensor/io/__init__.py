@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tapetensor.io.checkpoint import load_checkpoint as load_checkpoint
-from tapetensor.io.checkpoint import save_checkpoint as save_checkpoint
 from tapetensor.io.files import load as load
+from tapetensor.io.files import load_checkpoint as load_checkpoint
 from tapetensor.io.files import read as read
 from tapetensor.io.files import save as save
+from tapetensor.io.files import save_checkpoint as save_checkpoint
 from tapetensor.io.files import write as write
 from tapetensor.io.names import Loaded as Loaded
 from tapetensor.io.parts import Notes as Notes

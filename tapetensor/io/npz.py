@@ -14,12 +14,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays.array import Array
-from tapetensor.arrays.dtypes import native
+from tapetensor.arrays.array import Array, native
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
-from tapetensor.io.check_sums import as_bytes, parts
-from tapetensor.io.headers import PICKLE, Header
+from tapetensor.io.disk import PICKLE, Header, as_bytes, parts
 
 _ENDING = ".npy"
 _LONGEST_NAME = (1 << 16) - 1

@@ -14,8 +14,8 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside
 from tapetensor.errors import ArgumentTypeError, TapeTensorError
-from tapetensor.io import pytorch
-from tapetensor.io.headers import Header, header_of
+from tapetensor.io.disk import Header, header_of
+from tapetensor.io.names import attentions_of, in_our_names, thirds_of_header
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.tape import NoneTape
@@ -117,7 +117,7 @@ class _ModuleState(State):
 
     def __init__(self, module: Module) -> None:
         self._tensors = {**module.parameters(), **module.buffers()}
-        self._attentions = pytorch.attentions_of(module)
+        self._attentions = attentions_of(module)
         self._names: dict[int, list[str]] = {}
         for name, tensor in self._tensors.items():
             self._names.setdefault(id(tensor), []).append(name)
@@ -128,7 +128,7 @@ class _ModuleState(State):
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        headers = pytorch.in_our_names(headers, self._attentions, pytorch.thirds_of_header)
+        headers = in_our_names(headers, self._attentions, thirds_of_header)
         expected = {name: header_of(array) for name, array in self.arrays().items()}
         missing = [names for names in self._names.values() if not any(n in headers for n in names)]
         return [
@@ -171,7 +171,7 @@ class _ModuleState(State):
             tensors[name]._array = beside(array, tensors[name]._array)
 
     def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return pytorch.in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))
+        return in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))
 
 
 class _OptimizerState(State):

@@ -18,8 +18,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
 from tapetensor.extras import import_extra
-from tapetensor.io.check_sums import as_bytes, joined, parts, read_at_once
-from tapetensor.io.headers import BFLOAT16, Header
+from tapetensor.io.disk import BFLOAT16, Header, as_bytes, joined, parts, read_at_once
 from tapetensor.kernels.numerics import threads
 
 # The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and

@@ -7,14 +7,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from tapetensor.arguments import as_flag, check_kind
-from tapetensor.arrays.array import Array, check_unmasked
-from tapetensor.arrays.dtypes import native
+from tapetensor.arrays.array import Array, check_unmasked, native
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, FileFormatError, StateMismatchError
-from tapetensor.io.headers import PICKLE, Header, Source, header_of
-from tapetensor.io.names import Chosen, Loaded, Names, check_for_module, cure_of_prefix
+from tapetensor.io.disk import PICKLE, Header, Source, header_of
+from tapetensor.io.names import (
+    Chosen,
+    Loaded,
+    Names,
+    check_for_module,
+    cure_of_prefix,
+    in_pytorch_names,
+)
 from tapetensor.io.parts import Part, State, state_of
-from tapetensor.io.pytorch import in_pytorch_names
 from tapetensor.nn import Module
 
 

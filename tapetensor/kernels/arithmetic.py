@@ -12,9 +12,9 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import plain
-from tapetensor.kernels.numerics.blocks import LARGE, in_blocks
-from tapetensor.kernels.numerics.broadcasting import sum_to, summing_to, unchanged
-from tapetensor.kernels.numerics.steps import runs_steps
+from tapetensor.kernels.numerics.along_axes import sum_to, summing_to, unchanged
+from tapetensor.kernels.numerics.decorators import runs_steps
+from tapetensor.kernels.numerics.threads import LARGE, in_blocks
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import Zero
 

@@ -9,11 +9,14 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside_captured, like
-from tapetensor.kernels.numerics import tiles
-from tapetensor.kernels.numerics.broadcasting import sum_to
-from tapetensor.kernels.numerics.extremes import largest_or_minus_infinity
-from tapetensor.kernels.numerics.steps import whole_kernel
-from tapetensor.kernels.numerics.sums import row_products, row_sums
+from tapetensor.kernels.numerics import attention_tiles
+from tapetensor.kernels.numerics.along_axes import (
+    largest_or_minus_infinity,
+    row_products,
+    row_sums,
+    sum_to,
+)
+from tapetensor.kernels.numerics.decorators import whole_kernel
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 
@@ -32,7 +35,7 @@ def scaled_dot_product_attention(
     The others are a bias, which is an operand, too, or none, and the mask, `causal` and the scale.
     """
     *biases, mask, causal, scale = others
-    if tiles.are_many(query, key, value, mask, *biases):
+    if attention_tiles.are_many(query, key, value, mask, *biases):
         return _by_tiles((query, key, value, *biases), mask, causal, scale)
     return _whole(query, key, value, biases, mask, causal, scale)
 
@@ -43,10 +46,10 @@ def _by_tiles(
     """Keep the operands and two numbers for each query."""
     query, key, value, *biases = operands
     others = (biases[0] if biases else None, mask, causal, scale)
-    output, peaks, totals = tiles.attend(query, key, value, *others)
+    output, peaks, totals = attention_tiles.attend(query, key, value, *others)
 
     def compute(needed: Needed, g: Array) -> list[Array | None]:
-        made = tiles.cotangents(g, (query, key, value), (peaks, totals), others, needed)
+        made = attention_tiles.cotangents(g, (query, key, value), (peaks, totals), others, needed)
         found = iter(made)
         return [next(found) if is_needed else None for is_needed in needed]
 

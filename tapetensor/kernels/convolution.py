@@ -16,10 +16,14 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import is_captured
 from tapetensor.kernels.numerics import columns as blocks
-from tapetensor.kernels.numerics.grouped import are_small, convolved, spread, summed_products
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import whole_kernel
-from tapetensor.kernels.numerics.sums import is_in_order, sum_over
+from tapetensor.kernels.numerics.along_axes import is_in_order, sum_over
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, whole_kernel
+from tapetensor.kernels.numerics.grouped_convolution import (
+    are_small,
+    convolved,
+    spread,
+    summed_products,
+)
 from tapetensor.kernels.numerics.windows import (
     Sizes,
     Window,

@@ -8,11 +8,20 @@ from functools import partial
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.blocks import LARGE, in_blocks
-from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
-from tapetensor.kernels.numerics.special import erf, normal_cdf_of_single
-from tapetensor.kernels.numerics.steps import elementwise_step, runs_steps
+from tapetensor.arrays.libraries import like
+from tapetensor.kernels.numerics import special
+from tapetensor.kernels.numerics.along_axes import sum_to
+from tapetensor.kernels.numerics.choice import choose
+from tapetensor.kernels.numerics.decorators import (
+    FEW_STEPS,
+    MANY_STEPS,
+    elementwise_step,
+    native_from,
+    runs_steps,
+)
+from tapetensor.kernels.numerics.threads import LARGE, in_blocks
 from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import Zero
 
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _GELU_CUBIC = 0.044715
@@ -101,9 +110,9 @@ def silu(x: Array) -> tuple[Array, Pullbacks]:
 def gelu(x: Array) -> tuple[Array, Pullbacks]:
     """``x * Phi(x)``, with the normal distribution function."""
     if x.dtype == np.float32 and runs_steps(x):
-        phi = in_blocks(normal_cdf_of_single, x)
+        phi = in_blocks(special.normal_cdf_of_single, x)
         return in_blocks(np.multiply, x, phi), (lambda g: in_blocks(_gelu_cotangent, g, x, phi),)
-    cdf: Array = 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
+    cdf: Array = 0.5 * (1.0 + special.erf(x * math.sqrt(0.5)))
 
     def pullback(g: Array) -> Array:
         density: Array = np.exp(-0.5 * np.square(x)) * _DENSITY_AT_0
@@ -258,3 +267,144 @@ def _logistic_that_overflows(x: Array, out: Array | None = None) -> Array:
         np.exp(result, out=result)
     np.add(result, 1, out=result)
     return np.divide(1, result, out=result)
+
+
+@native_from(MANY_STEPS)
+def leaky_relu(x: Array, slope: float) -> tuple[Array, Pullbacks]:
+    """``x`` above 0, ``slope * x`` elsewhere; the derivative at 0 is the slope."""
+    # Asked this way round, a NaN passes, and so does its cotangent.
+    return choose(x <= 0, x * slope, x), (lambda g: choose(x <= 0, g * slope, g),)
+
+
+@native_from(MANY_STEPS)
+def prelu(x: Array, slope: Array) -> tuple[Array, Pullbacks]:
+    """``x`` above 0, ``slope * x`` elsewhere, for an array of slopes that broadcasts."""
+    return choose(x <= 0, x * slope, x), (
+        lambda g: sum_to(choose(x <= 0, g * slope, g), x.shape),
+        lambda g: sum_to(np.multiply(choose(x > 0, np.zeros_like(x), x), g), slope.shape),
+    )
+
+
+@native_from(MANY_STEPS)
+def elu(x: Array, alpha: float) -> tuple[Array, Pullbacks]:
+    """``x`` above 0, ``alpha * (e ** x - 1)`` elsewhere; the derivative at 0 is `alpha`."""
+    # The exponential of what is positive could overflow, and is not used.
+    below = alpha * np.expm1(np.minimum(x, 0))
+    return choose(x <= 0, below, x), (lambda g: choose(x <= 0, np.multiply(g, below + alpha), g),)
+
+
+_LN_2 = math.log(2.0)
+_LN_10 = math.log(10.0)
+_2_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+
+
+def tan(x: Array) -> tuple[Array, Pullbacks]:
+    """The tangent."""
+    y = np.tan(x)
+    return y, (lambda g: np.multiply(g, 1 + y * y),)
+
+
+# Products of a sum and a difference keep the digits that 1 - x * x loses near 1.
+
+
+def asin(x: Array) -> tuple[Array, Pullbacks]:
+    """The angle of a sine."""
+    return np.arcsin(x), (lambda g: g / np.sqrt((1 - x) * (1 + x)),)
+
+
+def acos(x: Array) -> tuple[Array, Pullbacks]:
+    """The angle of a cosine."""
+    return np.arccos(x), (lambda g: np.divide(-g, np.sqrt((1 - x) * (1 + x))),)
+
+
+def atan(x: Array) -> tuple[Array, Pullbacks]:
+    """The angle of a tangent."""
+    return np.arctan(x), (lambda g: g / (1 + x * x),)
+
+
+def sinh(x: Array) -> tuple[Array, Pullbacks]:
+    """The hyperbolic sine."""
+    return np.sinh(x), (lambda g: np.multiply(g, np.cosh(x)),)
+
+
+def cosh(x: Array) -> tuple[Array, Pullbacks]:
+    """The hyperbolic cosine."""
+    return np.cosh(x), (lambda g: np.multiply(g, np.sinh(x)),)
+
+
+def asinh(x: Array) -> tuple[Array, Pullbacks]:
+    """The inverse of the hyperbolic sine."""
+    return np.arcsinh(x), (lambda g: g / np.sqrt(x * x + 1),)
+
+
+def acosh(x: Array) -> tuple[Array, Pullbacks]:
+    """The inverse of the hyperbolic cosine."""
+    return np.arccosh(x), (lambda g: g / np.sqrt((x - 1) * (x + 1)),)
+
+
+def atanh(x: Array) -> tuple[Array, Pullbacks]:
+    """The inverse of the hyperbolic tangent."""
+    return np.arctanh(x), (lambda g: g / ((1 - x) * (1 + x)),)
+
+
+def expm1(x: Array) -> tuple[Array, Pullbacks]:
+    """``exp(x) - 1``."""
+    y = np.expm1(x)
+    return y, (lambda g: np.multiply(g, y + 1),)
+
+
+def log1p(x: Array) -> tuple[Array, Pullbacks]:
+    """``log(1 + x)``."""
+    return np.log1p(x), (lambda g: g / (1 + x),)
+
+
+def log2(x: Array) -> tuple[Array, Pullbacks]:
+    """The logarithm to the base 2."""
+    return np.log2(x), (lambda g: g / (x * _LN_2),)
+
+
+def log10(x: Array) -> tuple[Array, Pullbacks]:
+    """The logarithm to the base 10."""
+    return np.log10(x), (lambda g: g / (x * _LN_10),)
+
+
+def rsqrt(x: Array) -> tuple[Array, Pullbacks]:
+    """``1 / sqrt(x)``."""
+    y = 1 / np.sqrt(x)
+    return y, (lambda g: np.multiply(g, -0.5 * y / x),)
+
+
+def erf(x: Array) -> tuple[Array, Pullbacks]:
+    """The error function."""
+    return special.erf(x), (lambda g: np.multiply(g, _2_OVER_SQRT_PI * np.exp(-np.square(x))),)
+
+
+def floor(x: Array) -> tuple[Array, Pullbacks]:
+    """The largest integer that is not above."""
+    return np.floor(x), (Zero(),)
+
+
+def ceil(x: Array) -> tuple[Array, Pullbacks]:
+    """The smallest integer that is not below."""
+    return np.ceil(x), (Zero(),)
+
+
+def round(x: Array) -> tuple[Array, Pullbacks]:
+    """The nearest integer, the even one of two."""
+    return np.rint(x), (Zero(),)
+
+
+def trunc(x: Array) -> tuple[Array, Pullbacks]:
+    """The integer that is next towards 0."""
+    return np.trunc(x), (Zero(),)
+
+
+def sign(x: Array) -> tuple[Array, Pullbacks]:
+    """-1, 0 or 1."""
+    return np.sign(x), (Zero(),)
+
+
+def dropout(x: Array, scaled_mask: Array) -> tuple[Array, Pullbacks]:
+    """``x * scaled_mask``, with the same mask backwards."""
+    mask = like(scaled_mask, x)
+    return x * mask, (lambda g: g * mask,)

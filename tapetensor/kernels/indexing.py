@@ -1,4 +1,4 @@
-"""Reading elements by position or by mask, and writing cotangents back to where they were read."""
+"""Elements read by position, mask or order, or moved; cotangents go back to where they were."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import beside_captured, like
+from tapetensor.arrays.libraries import Home, Library, beside_captured, like, moved
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.kernels.numerics import segments as sums
-from tapetensor.kernels.numerics.broadcasting import sum_to
-from tapetensor.kernels.numerics.choice import choose
-from tapetensor.kernels.numerics.native import FEW_STEPS, native_from
+from tapetensor.kernels.numerics.along_axes import sum_to
+from tapetensor.kernels.numerics.choice import choose, order_of
+from tapetensor.kernels.numerics.decorators import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import PartPullback
 
@@ -134,6 +134,13 @@ def astype(x: Array, dtype: np.dtype[Any]) -> tuple[Array, Pullbacks]:
     return x.astype(dtype), (lambda g: g.astype(original),)
 
 
+def to(x: Array, library: Library) -> tuple[Array, Pullbacks]:
+    """The same elements in the memory of `library`; the cotangent goes back to where `x` was."""
+    # An array without elements stands for `x`, whose memory is not kept.
+    home = Home(np.zeros_like(x, shape=(0,)))
+    return moved("to", x, library), (lambda g: moved("to", g, home),)
+
+
 def _as_positions(indices: Array) -> Array:
     # numpy takes no uint64 for a position, and the number of rows may not fit a small dtype.
     return indices.astype(np.intp, copy=False)
@@ -172,3 +179,49 @@ def _summed(g: Array, targets: Array, count: int, shape: tuple[int, ...]) -> Arr
 def _is_integers(index: Any) -> bool:
     is_array = hasattr(index, "shape") and not isinstance(index, np.generic)
     return is_array and bool(index.dtype.kind != "b")
+
+
+def sort(x: Array, axis: int, descending: bool) -> tuple[Array, Pullbacks]:
+    """The elements in order; equal ones keep the order that they have."""
+    order = order_of(x, axis, descending)
+
+    def pullback(g: Array) -> Array:
+        return np.take_along_axis(g, np.argsort(order, axis=axis), axis)
+
+    return np.take_along_axis(x, order, axis), (pullback,)
+
+
+def topk(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """`take_along_axis`; it has a name of its own so that errors say what the user wrote."""
+    return take_along_axis(x, indices, axis)
+
+
+@native_from(MANY_STEPS)
+def tril(x: Array, k: int) -> tuple[Array, Pullbacks]:
+    """The elements on and below a diagonal of the matrices, 0 above it."""
+    mask = _lower(x, k)
+    return _kept(x, mask), (lambda g: _kept(g, mask),)
+
+
+@native_from(MANY_STEPS)
+def triu(x: Array, k: int) -> tuple[Array, Pullbacks]:
+    """The elements on and above a diagonal of the matrices, 0 below it."""
+    mask = ~_lower(x, k - 1)
+    return _kept(x, mask), (lambda g: _kept(g, mask),)
+
+
+def nans_to(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``x``, and a number where it is NaN."""
+    is_nan = np.isnan(x)
+    return choose(is_nan, number, x), (lambda g: choose(~is_nan, g, 0),)
+
+
+def _lower(x: Array, k: int) -> Array:
+    rows, columns = x.shape[-2:]
+    mask: Array = np.tri(rows, columns, k, dtype=np.bool_)
+    return mask
+
+
+def _kept(x: Array, mask: Array) -> Array:
+    # False is zero in every dtype, and leaves the dtype of a mask as it is.
+    return choose(np.broadcast_to(like(mask, x), x.shape), x, False)

@@ -1,4 +1,9 @@
-"""Matrix products and einsum."""
+"""Matrix products, einsum, and matrices solved for or taken apart, over the last two axes.
+
+Of a decomposition several results are one array, rows under rows. Derivatives after M. B. Giles
+(2008), "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", and M. Seeger et al. (2017), "Auto-differentiating linear algebra".
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,9 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.numerics.broadcasting import sum_to
-from tapetensor.kernels.numerics.stacks import columns_as_rows
-from tapetensor.kernels.numerics.sums import without_repeats
+from tapetensor.errors import ArgumentValueError
+from tapetensor.kernels.numerics.along_axes import sum_to, without_repeats
+from tapetensor.kernels.numerics.matrices import cofactors, columns_as_rows
 from tapetensor.tape import Pullback, Pullbacks
 
 # A product of so many multiplications outweighs that those who read it may have to turn it.
@@ -181,3 +186,172 @@ def _on_diagonals(x: Array, letters: str, subscripts: str) -> Array:
         target += letter
     placed: Array = np.einsum(",".join(factors) + "->" + target, x, *identities)
     return placed
+
+
+def inv(x: Array) -> tuple[Array, Pullbacks]:
+    """The inverse."""
+    y = np.linalg.inv(x)
+    adjoint = _transposed(y)
+    return y, (lambda g: -(adjoint @ g @ adjoint),)
+
+
+def det(x: Array) -> tuple[Array, Pullbacks]:
+    """The determinant."""
+    y = np.linalg.det(x)
+    return y, (lambda g: np.reshape(g, (*y.shape, 1, 1)) * cofactors(x, y),)
+
+
+def solve(a: Array, b: Array) -> tuple[Array, Pullbacks]:
+    """``x`` with ``a @ x == b``, for a vector `b` or for the columns of matrices."""
+    columns = np.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
+    solved = np.linalg.solve(a, columns)
+    y = np.reshape(solved, solved.shape[:-1]) if b.ndim == 1 else solved
+
+    def of_columns(g: Array) -> Array:
+        cotangent: Array = np.linalg.solve(_transposed(a), np.reshape(g, solved.shape))
+        return cotangent
+
+    return y, (
+        lambda g: sum_to(-(of_columns(g) @ _transposed(solved)), a.shape),
+        lambda g: np.reshape(sum_to(of_columns(g), columns.shape), b.shape),
+    )
+
+
+def cholesky(x: Array) -> tuple[Array, Pullbacks]:
+    """The lower triangle `y` with ``y @ y.T`` the symmetric part of `x`."""
+    y = np.linalg.cholesky(0.5 * (x + _transposed(x)))
+
+    def pullback(g: Array) -> Array:
+        adjoint = _transposed(y)
+        product = adjoint @ g
+        # The diagonal counts half.
+        inner = 0.5 * (np.tril(product) + np.tril(product, -1))
+        left = np.linalg.solve(adjoint, inner)
+        slope = _transposed(np.linalg.solve(adjoint, _transposed(left)))
+        cotangent: Array = 0.5 * (slope + _transposed(slope))
+        return cotangent
+
+    return y, (pullback,)
+
+
+def slogdet(x: Array) -> tuple[Array, Pullbacks]:
+    """The sign of the determinant, and the logarithm of its size."""
+    sign, size = np.linalg.slogdet(x)
+    y = np.stack([sign, size], axis=-1)
+
+    def pullback(g: Array) -> Array:
+        try:
+            inverse = np.linalg.inv(x)
+        except np.linalg.LinAlgError as error:
+            raise ArgumentValueError(f"slogdet: the derivative divides by it ({error})") from error
+        cotangent: Array = np.reshape(g[..., 1], (*g.shape[:-1], 1, 1)) * _transposed(inverse)
+        return cotangent
+
+    return y, (pullback,)
+
+
+def eigh(x: Array) -> tuple[Array, Pullbacks]:
+    """A row of the eigenvalues of the symmetric part, ascending, over columns of vectors."""
+    values, vectors = np.linalg.eigh(0.5 * (x + _transposed(x)))
+    row = np.expand_dims(values, -2)
+
+    def pullback(g: Array) -> Array:
+        inner = 0.5 * _turned(vectors, g[..., 1:, :], row) + _diagonal(g[..., :1, :])
+        cotangent: Array = vectors @ inner @ _transposed(vectors)
+        return cotangent
+
+    return np.concatenate([row, vectors], axis=-2), (pullback,)
+
+
+def qr(x: Array) -> tuple[Array, Pullbacks]:
+    """The orthogonal columns over the transposed triangle."""
+    q, r = np.linalg.qr(x)
+    rows, size = q.shape[-2:]
+
+    def pullback(g: Array) -> Array:
+        of_q, of_r = g[..., :rows, :], _transposed(g[..., rows:, :])
+        # What is right of a square depends on it by way of the columns alone.
+        of_q = of_q + x[..., size:] @ _transposed(of_r[..., size:])
+        square, of_square = r[..., :size], of_r[..., :size]
+        product = square @ _transposed(of_square) - _transposed(of_q) @ q
+        mirrored = np.tril(product) + _transposed(np.tril(product, -1))
+        try:
+            solved = np.linalg.solve(square, _transposed(of_q + q @ mirrored))
+        except np.linalg.LinAlgError as error:
+            raise ArgumentValueError(f"qr: the derivative divides by R ({error})") from error
+        return np.concatenate([_transposed(solved), q @ of_r[..., size:]], axis=-1)
+
+    return np.concatenate([q, _transposed(r)], axis=-2), (pullback,)
+
+
+def svd(x: Array) -> tuple[Array, Pullbacks]:
+    """The left vectors, a row of the singular values, descending, and the right vectors."""
+    u, values, right = np.linalg.svd(x, full_matrices=False)
+    v = _transposed(right)
+    row = np.expand_dims(values, -2)
+    rows = u.shape[-2]
+
+    def pullback(g: Array) -> Array:
+        of_u, of_v = g[..., :rows, :], g[..., rows + 1 :, :]
+        squares = np.square(row)
+        inner = _turned(u, of_u, squares) * row + _turned(v, of_v, squares) * _transposed(row)
+        cotangent: Array = u @ (inner + _diagonal(g[..., rows : rows + 1, :])) @ right
+        # What turns the vectors out of the space that they span.
+        if rows > row.shape[-1]:
+            beyond = of_u - u @ (_transposed(u) @ of_u)
+            cotangent = cotangent + (beyond / _divisor(row, _is_idle(of_u))) @ right
+        if x.shape[-1] > row.shape[-1]:
+            beyond = of_v - v @ (_transposed(v) @ of_v)
+            cotangent = cotangent + u @ _transposed(beyond / _divisor(row, _is_idle(of_v)))
+        return cotangent
+
+    return np.concatenate([u, row, v], axis=-2), (pullback,)
+
+
+def pinv(x: Array, rcond: float) -> tuple[Array, Pullbacks]:
+    """The pseudoinverse; singular values up to `rcond` of the largest count as 0."""
+    y = np.linalg.pinv(x, rcond)
+    adjoint = _transposed(y)
+
+    def pullback(g: Array) -> Array:
+        turned = _transposed(g)
+        to_left = turned @ y @ adjoint
+        to_right = adjoint @ y @ turned
+        cotangent: Array = (
+            to_left + to_right - adjoint @ g @ adjoint - x @ (y @ to_left) - (to_right @ y) @ x
+        )
+        return cotangent
+
+    return y, (pullback,)
+
+
+def _turned(vectors: Array, g: Array, row: Array) -> Array:
+    """Return how far a cotangent turns vectors into each other, by the gaps of their values.
+
+    Where two values are equal no vectors of theirs are any better than others, and a function of
+    them has no derivative: infinity or NaN, but for what does not depend on vectors at all.
+    """
+    turns = _transposed(vectors) @ g
+    itself = like(np.eye(row.shape[-1], dtype=np.bool_), row)
+    gaps = _divisor(row - _transposed(row), _is_idle(g) | itself)
+    turned: Array = (turns - _transposed(turns)) / gaps
+    return turned
+
+
+def _is_idle(g: Array) -> Array:
+    is_idle: Array = np.all(g == 0, axis=(-2, -1), keepdims=True)
+    return is_idle
+
+
+def _divisor(gaps: Array, is_idle: Array) -> Array:
+    return np.where((gaps == 0) & is_idle, 1, gaps)
+
+
+def _diagonal(row: Array) -> Array:
+    """Return a row as the diagonal of a square."""
+    squares: Array = row * like(np.eye(row.shape[-1], dtype=row.dtype), row)
+    return squares
+
+
+def _transposed(x: Array) -> Array:
+    return np.swapaxes(x, -1, -2)

@@ -2,19 +2,24 @@
 
 Each has pullbacks of its own, which saves the walk through three to six recorded ops. What a target
 says in floating numbers is differentiated as the prediction is; weights of classes are constants.
+
+Some ask for a distance, and are content beyond it. Where a margin is just kept the derivative is
+that of what lacks, so that a model whose scores begin equal learns; of `multi_margin` it is 0. So
+PyTorch has it.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.numerics.extremes import largest, starts_of_rows
-from tapetensor.kernels.numerics.masks import where_labels_are
-from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
-from tapetensor.kernels.numerics.reduction import Reduction, over_rows, reduced
-from tapetensor.kernels.numerics.sums import row_products, row_sums
+from tapetensor.kernels.numerics.along_axes import largest, row_products, row_sums, starts_of_rows
+from tapetensor.kernels.numerics.choice import where_labels_are
+from tapetensor.kernels.numerics.decorators import FEW_STEPS, MANY_STEPS, native_from
+from tapetensor.kernels.numerics.loss_reduction import Reduction, over_rows, reduced
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import CONSTANT
 
@@ -360,3 +365,140 @@ def _where_any_counts(logits: Array, totals: Array) -> Array:
 def _slope(log_softmax: Array, probabilities: Array, totals: Array) -> Array:
     slope: Array = np.subtract(np.exp(log_softmax) * totals, probabilities)
     return slope
+
+
+def gaussian_nll(
+    prediction: Array,
+    target: Array,
+    variance: Array,
+    full: bool,
+    eps: float,
+    reduction: Reduction,
+) -> tuple[Array, Pullbacks]:
+    """``(log(v) + (prediction - target)**2 / v) / 2``, `v` the variance, `eps` at least."""
+    held = np.maximum(variance, eps)
+    difference = prediction - target
+    terms = 0.5 * np.add(np.log(held), np.divide(np.square(difference), held))
+    if full:
+        terms = terms + 0.5 * math.log(2 * math.pi)
+    return reduced(
+        terms,
+        reduction,
+        lambda g: np.multiply(difference / held, g),
+        lambda g: np.multiply(difference / held, -g),
+        # As PyTorch's, below `eps`, too, so that a variance can come back from there.
+        lambda g: np.multiply(0.5 * (held - np.square(difference)) / np.square(held), g),
+    )
+
+
+def poisson_nll(
+    given: Array, counts: Array, log_input: bool, full: bool, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """``rate - count * log(rate)``, with Stirling's approximation of ``log(count!)``."""
+    if log_input:
+        rates = np.exp(given)
+        terms, slope = rates - counts * given, rates - counts
+    else:
+        # A rate of 0 is seen as one that is barely above it, as in PyTorch.
+        held = given + 1e-8
+        terms, slope = given - np.multiply(counts, np.log(held)), 1 - counts / held
+    if full:
+        many = np.maximum(counts, 1)
+        stirling = many * np.log(many) - many + 0.5 * np.log(2 * math.pi * many)
+        terms = np.add(terms, np.where(counts > 1, stirling, 0))
+
+    def slope_of_counts(g: Array) -> Array:
+        rising = np.negative(given if log_input else np.log(given + 1e-8))
+        if full:
+            many = np.maximum(counts, 1)
+            rising = np.add(rising, np.where(counts > 1, np.log(many) + 0.5 / many, 0))
+        cotangent: Array = np.multiply(rising, g)
+        return cotangent
+
+    return reduced(terms, reduction, lambda g: slope * g, slope_of_counts)
+
+
+def hinge_embedding(
+    distances: Array, signs: Array, margin: float, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """A distance of sign 1 itself, and of sign -1 what it lacks of the margin."""
+    is_alike = like(signs, distances) > 0
+    is_near = distances <= margin
+    terms = np.where(is_alike, distances, np.where(is_near, margin - distances, 0))
+    return reduced(
+        terms, reduction, lambda g: np.where(is_alike, g, np.where(is_near, -g, 0)), None
+    )
+
+
+def soft_margin(prediction: Array, signs: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
+    """``log(1 + exp(-sign * prediction))``, in a form that never overflows."""
+    is_yes = like(signs, prediction) > 0
+    wrong = np.where(is_yes, -prediction, prediction)
+    decay = np.exp(-np.absolute(wrong))
+
+    def slope(g: Array) -> Array:
+        sigmoid = np.exp(np.minimum(wrong, 0)) / (1 + decay)
+        cotangent: Array = np.multiply(np.where(is_yes, -sigmoid, sigmoid), g)
+        return cotangent
+
+    # The sign gives the derivative at 0 that lies between those of both sides.
+    terms = 0.5 * (np.sign(wrong) + 1) * wrong + np.log1p(decay)
+    return reduced(terms, reduction, slope, None)
+
+
+def margin_ranking(
+    lhs: Array, rhs: Array, signs: Array, margin: float, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """What the one that should be larger lacks of the other and the margin."""
+    is_left = like(signs, lhs) > 0
+    lacking = margin - np.where(is_left, lhs - rhs, rhs - lhs)
+    lacks = lacking >= 0
+
+    def slope(g: Array) -> Array:
+        return np.where(lacks, np.where(is_left, -g, g), 0)
+
+    return reduced(np.maximum(lacking, 0), reduction, slope, lambda g: -slope(g), None)
+
+
+def multi_margin(
+    scores: Array, labels: Array, margin: float, power: int, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """What the score of the right class lacks of each other and the margin, over all classes."""
+    is_label = where_labels_are(scores, labels)
+    right = row_sums(np.where(is_label, scores, 0))
+    lacking = margin + scores - right
+    lacks = (lacking > 0) & ~is_label
+    held = np.where(lacks, lacking, 0)
+    classes = scores.shape[-1]
+    terms = np.sum(held if power == 1 else np.square(held), axis=-1) / classes
+
+    def slope(g: Array) -> Array:
+        # The sign is 1 where something lacks, in the dtype of the scores.
+        each = (np.sign(held) if power == 1 else held * 2.0) / classes
+        return np.where(is_label, -row_sums(each), each) * over_rows(g, terms)
+
+    return reduced(terms, reduction, slope, None)
+
+
+def triplet_margin(
+    anchor: Array, positive: Array, negative: Array, margin: float, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """What the distance to the negative lacks of that to the positive and the margin."""
+    # PyTorch's, which keeps the root away from 0 where two vectors are the same.
+    to_positive, to_negative = anchor - positive + 1e-6, anchor - negative + 1e-6
+    near = np.sqrt(row_products(to_positive, to_positive))
+    far = np.sqrt(row_products(to_negative, to_negative))
+    lacking = near - far + margin
+    lacks = lacking >= 0
+    terms = np.squeeze(np.maximum(lacking, 0), axis=-1)
+
+    def towards(g: Array, difference: Array, distance: Array) -> Array:
+        return difference / distance * np.where(lacks, over_rows(g, terms), 0)
+
+    return reduced(
+        terms,
+        reduction,
+        lambda g: towards(g, to_positive, near) - towards(g, to_negative, far),
+        lambda g: -towards(g, to_positive, near),
+        lambda g: towards(g, to_negative, far),
+    )

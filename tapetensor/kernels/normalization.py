@@ -8,13 +8,17 @@ from collections.abc import Callable
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics import channels
-from tapetensor.kernels.numerics import normalized as rows
-from tapetensor.kernels.numerics.broadcasting import sum_to
-from tapetensor.kernels.numerics.mean import mean_over
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import whole_kernel
-from tapetensor.kernels.numerics.sums import products_over, row_products, row_sums, sum_over
+from tapetensor.kernels.numerics import normalized_channels
+from tapetensor.kernels.numerics import normalized_rows as rows
+from tapetensor.kernels.numerics.along_axes import (
+    mean_over,
+    products_over,
+    row_products,
+    row_sums,
+    sum_over,
+    sum_to,
+)
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, whole_kernel
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 
@@ -95,12 +99,12 @@ def batch_norm(
         eps: added to the variance.
         observe: is called with the mean and the biased variance of every channel.
     """
-    if channels.are_many(x, weight, bias):
-        y, means, variances, inverses = channels.normalized(x, weight, bias, eps)
+    if normalized_channels.are_many(x, weight, bias):
+        y, means, variances, inverses = normalized_channels.normalized(x, weight, bias, eps)
         observe(np.reshape(means, weight.shape), np.reshape(variances, weight.shape))
 
         def cotangents(needed: Needed, g: Array) -> list[Array]:
-            return channels.cotangents(g, x, weight, means, inverses, needed[0])
+            return normalized_channels.cotangents(g, x, weight, means, inverses, needed[0])
 
         return y, JointPullbacks((True, True, True), cotangents)
     axes, count = _beside_channels(x)

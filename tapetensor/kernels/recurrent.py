@@ -13,9 +13,8 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import whole_kernel
-from tapetensor.kernels.numerics.sums import sum_of_rows
+from tapetensor.kernels.numerics.along_axes import sum_of_rows
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, whole_kernel
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import computed_once
 

@@ -12,13 +12,16 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.kernels.indexing import take_along_axis
-from tapetensor.kernels.numerics.broadcasting import repeated
-from tapetensor.kernels.numerics.extremes import largest, largest_or_minus_infinity, smallest
-from tapetensor.kernels.numerics.mean import mean_over
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.rows import as_rows
-from tapetensor.kernels.numerics.steps import whole_kernel
-from tapetensor.kernels.numerics.sums import sum_over
+from tapetensor.kernels.numerics.along_axes import (
+    as_rows,
+    largest,
+    largest_or_minus_infinity,
+    mean_over,
+    repeated,
+    smallest,
+    sum_over,
+)
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, whole_kernel
 from tapetensor.tape import Pullback, Pullbacks
 
 Axis = tuple[int, ...]

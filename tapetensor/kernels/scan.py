@@ -11,7 +11,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.arithmetic import logaddexp, multiply
 from tapetensor.kernels.indexing import take_along_axis
-from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.along_axes import sum_to
 from tapetensor.kernels.numerics.recurrence import run_scan, scan_cotangents
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Needed

@@ -1,14 +1,11 @@
-"""Rearranging axes: no arithmetic forwards, the inverse rearrangement backwards.
-
-Shapes and axes are checked and non-negative; the callers see to that.
-"""
+"""Rearranging axes: no arithmetic forwards, the inverse rearrangement backwards."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.broadcasting import sum_to, unchanged
+from tapetensor.kernels.numerics.along_axes import sum_to, unchanged
 from tapetensor.tape import Pullback, Pullbacks
 
 Shape = tuple[int, ...]

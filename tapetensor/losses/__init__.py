@@ -21,20 +21,20 @@ from tapetensor.losses.classification import (
 )
 from tapetensor.losses.classification import kl_div as kl_div
 from tapetensor.losses.classification import nll as nll
-from tapetensor.losses.likelihood import gaussian_nll as gaussian_nll
-from tapetensor.losses.likelihood import poisson_nll as poisson_nll
+from tapetensor.losses.margin import cosine_embedding as cosine_embedding
 from tapetensor.losses.margin import hinge_embedding as hinge_embedding
 from tapetensor.losses.margin import margin_ranking as margin_ranking
 from tapetensor.losses.margin import multi_margin as multi_margin
 from tapetensor.losses.margin import soft_margin as soft_margin
 from tapetensor.losses.margin import triplet_margin as triplet_margin
+from tapetensor.losses.regression import gaussian_nll as gaussian_nll
 from tapetensor.losses.regression import huber as huber
 from tapetensor.losses.regression import mae as mae
 from tapetensor.losses.regression import mse as mse
+from tapetensor.losses.regression import poisson_nll as poisson_nll
 from tapetensor.losses.regression import quantile as quantile
 from tapetensor.losses.regression import rmse as rmse
 from tapetensor.losses.regression import smooth_l1 as smooth_l1
-from tapetensor.losses.similarity import cosine_embedding as cosine_embedding
 
 if not TYPE_CHECKING:
 

@@ -18,7 +18,7 @@ from tapetensor.errors import (
     TapeTensorError,
     cut_traceback,
 )
-from tapetensor.kernels.numerics.reduction import Reduction
+from tapetensor.kernels.numerics.loss_reduction import Reduction
 from tapetensor.rules import losses as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
@@ -29,7 +29,7 @@ from tapetensor.tensor.base import (
     check_same_dtype,
     check_tensor,
 )
-from tapetensor.tensor.labels import check_labels
+from tapetensor.tensor.operands import check_labels
 from tapetensor.tensor.tensor import Tensor
 
 

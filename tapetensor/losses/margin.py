@@ -1,15 +1,26 @@
-"""Losses that ask for a distance, and are content beyond it."""
+"""Losses that ask for a distance, and are content beyond it, or for vectors that are alike."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, overload
 
 from tapetensor.arguments import as_int, as_number
-from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels import margins
-from tapetensor.losses.checks import as_reduction, check_alike, check_labels_of, check_signs
-from tapetensor.tape import NoneTape
+from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.kernels import losses
+from tapetensor.losses.checks import (
+    as_reduction,
+    check_alike,
+    check_each_sign,
+    check_labels_of,
+    check_signs,
+    check_target,
+)
+from tapetensor.rules.dims import sized
+from tapetensor.rules.losses import check_signed_pairs
+from tapetensor.rules.refusals import refusal
+from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import check_same_dtype, check_tensor
 from tapetensor.tensor.indexing import I
 from tapetensor.tensor.tensor import Joins, Tensor, Tensor0D
 from tapetensor.typing import Ds, F, N, S, T
@@ -70,7 +81,7 @@ def hinge_embedding(
     op = "hinge_embedding"
     check_signs(op, signs, {"distances": distances})
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
-    return apply(margins.hinge_embedding, (distances, signs), options, keeps_dtype=False)
+    return apply(losses.hinge_embedding, (distances, signs), options, keeps_dtype=False)
 
 
 @overload
@@ -121,7 +132,7 @@ def soft_margin(
     """
     check_signs("soft_margin", signs, {"prediction": prediction})
     options = (as_reduction("soft_margin", reduction),)
-    return apply(margins.soft_margin, (prediction, signs), options, keeps_dtype=False)
+    return apply(losses.soft_margin, (prediction, signs), options, keeps_dtype=False)
 
 
 @overload
@@ -183,7 +194,7 @@ def margin_ranking(
     op = "margin_ranking"
     check_signs(op, signs, {"lhs": lhs, "rhs": rhs})
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
-    return apply(margins.margin_ranking, (lhs, rhs, signs), options, keeps_dtype=False)
+    return apply(losses.margin_ranking, (lhs, rhs, signs), options, keeps_dtype=False)
 
 
 @overload
@@ -248,7 +259,7 @@ def multi_margin(
     if exponent not in (1, 2):
         raise ArgumentValueError(f"{op}: power must be 1 or 2, got {power!r}")
     options = (as_number(op, "margin", margin), exponent, as_reduction(op, reduction))
-    return apply(margins.multi_margin, (scores, labels), options, keeps_dtype=False)
+    return apply(losses.multi_margin, (scores, labels), options, keeps_dtype=False)
 
 
 @overload
@@ -311,4 +322,95 @@ def triplet_margin(
     op = "triplet_margin"
     check_alike(op, {"anchor": anchor, "positive": positive, "negative": negative}, rank=1)
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
-    return apply(margins.triplet_margin, (anchor, positive, negative), options)
+    return apply(losses.triplet_margin, (anchor, positive, negative), options)
+
+
+@overload
+def cosine_embedding(
+    lhs: Tensor[tuple[*Ds, N], T, F],
+    rhs: Tensor[tuple[*Ds, N], NoneTape, F],
+    signs: Tensor[tuple[*Ds], NoneTape, I],
+    margin: float = 0.0,
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def cosine_embedding(
+    lhs: Tensor[tuple[*Ds, N], T, F],
+    rhs: Tensor[tuple[*Ds, N], OwnedTape, F],
+    signs: Tensor[tuple[*Ds], NoneTape, I],
+    margin: float = 0.0,
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[OwnedTape, F]: ...
+@overload
+def cosine_embedding(
+    lhs: Tensor[tuple[*Ds, N], T, F],
+    rhs: Tensor[tuple[*Ds, N], NoneTape, F],
+    signs: Tensor[tuple[*Ds], NoneTape, I],
+    margin: float = 0.0,
+    *,
+    reduction: Literal["none"],
+) -> Tensor[tuple[*Ds], T, F]: ...
+@overload
+def cosine_embedding(
+    lhs: Tensor[tuple[*Ds, N], T, F],
+    rhs: Tensor[tuple[*Ds, N], OwnedTape, F],
+    signs: Tensor[tuple[*Ds], NoneTape, I],
+    margin: float = 0.0,
+    *,
+    reduction: Literal["none"],
+) -> Tensor[tuple[*Ds], OwnedTape, F]: ...
+def cosine_embedding(
+    lhs: Tensor[Any, Any, Any],
+    rhs: Tensor[Any, Any, Any],
+    signs: Tensor[Any, Any, Any],
+    margin: float = 0.0,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+) -> Tensor[Any, Any, Any]:
+    """Return the cosine embedding loss of pairs of vectors.
+
+        mean(1 - cos(lhs, rhs) where sign == 1 else max(0, cos(lhs, rhs) - margin)),
+        cos(x, y) = sum(x * y) / sqrt((sum(x**2) + 1e-12) * (sum(y**2) + 1e-12))
+
+    Shape: ``(*Ds, N), (*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``.
+    Derivative: that of the cosine, ``y / sqrt(|x|**2 * |y|**2) - cos * x / |x|**2`` for `lhs`,
+        times -1 or 1 over the number of pairs; 0 where a cosine is below the margin.
+
+    Args:
+        lhs: one vector of each pair, along the last axis.
+        rhs: the other, of the same shape and dtype.
+        signs: 1 for a pair that should be alike and -1 for one that should not, plain integers.
+        margin: the cosine that the latter may have, in [-1, 1].
+        reduction: "mean", "sum", or "none" for the error of each pair.
+
+    Raises:
+        ShapeError: if the shapes do not fit, or there are no pairs.
+        DTypeError: if the dtypes differ or are not floating, or `signs` are not integers.
+        UntracedTensorError: if `signs` own a tape.
+        ArgumentValueError: if a sign is neither 1 nor -1, `margin` is outside its range, or
+            `reduction` is none of the three.
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([[1.0, 0.0], [1.0, 0.0]], shape=(2, 2))
+    >>> y = tt.from_numpy([[0.0, 2.0], [3.0, 0.0]], shape=(2, 2))
+    >>> cosine_embedding(x, y, tt.from_numpy([1, -1], shape=(2,), dtype=np.int64))
+    Tensor(1., shape=(), dtype=float32, NoneTape)
+    """
+    op = "cosine_embedding"
+    bound = as_number(op, "margin", margin, at_least=-1, at_most=1)
+    options = bound, as_reduction(op, reduction)
+    check_target(op, lhs, signs, "signs", "lhs")
+    check_tensor(op, "rhs", rhs)
+    shapes = lhs._array.shape, rhs._array.shape, signs._array.shape
+    if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]):
+        dims = list(map(sized, shapes))
+        raise refusal(lambda: check_signed_pairs(op, *dims))
+    if lhs.size == 0:
+        raise ShapeError(f"{op}: shape {shapes[0]} leaves nothing to take the mean of")
+    check_same_dtype(op, (lhs, rhs))
+    check_each_sign(op, signs)
+    return apply(losses.cosine_embedding, (lhs, rhs, signs), options, keeps_dtype=False)

@@ -21,15 +21,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tapetensor.machine import openblas
-from tapetensor.machine.blas import (
+from tapetensor.machine.settings import (
+    BLAS_SETTING,
+    IN_WEBASSEMBLY,
     KERNEL_VARIABLE,
-    SETTING,
     Processor,
     better_kernel,
     processor,
     runnable_kernels,
 )
-from tapetensor.machine.webassembly import IN_WEBASSEMBLY
 
 SIZE = 1024
 # Below this a gain is within what a machine's speed varies by.
@@ -133,7 +133,7 @@ def report(of: Processor, blas: Blas, as_it_is: float, by_kernel: dict[str, floa
     advice = f"export {KERNEL_VARIABLE}={best}  # {by_kernel[best] / as_it_is:.1f} times the speed"
     # The setting leaves a kernel that is asked for alone.
     if best == better_kernel(of) and not asked:
-        advice += f"; or {SETTING}=auto, where tapetensor is imported before numpy"
+        advice += f"; or {BLAS_SETTING}=auto, where tapetensor is imported before numpy"
     return "\n".join([*lines, f"advice     {advice}"])
 
 

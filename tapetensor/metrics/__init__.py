@@ -8,8 +8,8 @@ rows of all batches.
 
 from __future__ import annotations
 
-from tapetensor.metrics.pooled import Pooled as Pooled
 from tapetensor.metrics.scores import Average as Average
+from tapetensor.metrics.scores import Pooled as Pooled
 from tapetensor.metrics.scores import Values as Values
 from tapetensor.metrics.scores import accuracy as accuracy
 from tapetensor.metrics.scores import confusion_matrix as confusion_matrix

@@ -20,7 +20,7 @@ from tapetensor.mypy_plugin.reading import ANYTHING
 
 _MAIN = TENSOR_ROOMS.partition(".")[0]
 # A base of Tensor, and of no other class.
-_BASE = f"{TENSOR_ROOMS}pictures.Pictures"
+_BASE = f"{TENSOR_ROOMS}habits.Habits"
 # What no call stands behind elsewhere.
 _PROPERTIES = ("T", "mT", "data", "grad", "grad_fn", "requires_grad")
 _NOT_CALLED = (

@@ -134,8 +134,7 @@ def _is_private(path: Path) -> bool:
 def _surroundings() -> str:
     """Return all that machine code depends on beside its source."""
     rooms = [
-        Path(__file__).with_name(name)
-        for name in ("polynomials.py", "keys.py", "scalars.py", "lanes.py")
+        Path(__file__).with_name(name) for name in ("polynomials.py", "scalars.py", "lanes.py")
     ]
     try:
         version = metadata.version("tapetensor")

@@ -20,9 +20,9 @@ from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
-from tapetensor.native.kernels import native_kernel
-from tapetensor.native.optimizers import loop_of
-from tapetensor.native.plain import pullbacks_of
+from tapetensor.kernels.numerics.decorators import MACHINE_CODE
+from tapetensor.native.kernels import loop_of, native_kernel
+from tapetensor.native.loading import pullbacks_of
 from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import Kernel
@@ -77,6 +77,12 @@ def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
     return loop_of(group, options)
 
 
+def run_kernels() -> None:
+    """Tell the kernels, on floors below, that machine code of them is made here."""
+    MACHINE_CODE.kernel = chosen
+    MACHINE_CODE.update = update_loop
+
+
 class _Kind:
     """The plans of a kernel for operands of the same shapes and dtypes.
 
@@ -99,7 +105,7 @@ class _Kind:
         self._kernel = kernel
         self._backward = backward
         self._places = places
-        self._told = len(outputs) - 1
+        self._observed = len(outputs) - 1
         leaving = [*outputs, *backward.residuals]
         # A forward pass leads from its operands to what leaves as a backward pass does.
         first, *_ = inputs.values()
@@ -113,10 +119,10 @@ class _Kind:
         """Run the kernel on operands of the kind."""
         others = tuple([args[position] for position in self._others])
         y, *rest = self._forward.run(others, self._all, args[self._first])
-        if self._told:
+        if self._observed:
             observe = next(one for one in args if callable(one))
-            observe(*rest[: self._told])
-        cotangents = partial(self._backward.run, tuple(rest[self._told :]))
+            observe(*rest[: self._observed])
+        cotangents = partial(self._backward.run, tuple(rest[self._observed :]))
         return y, pullbacks_of(self._kernel, args, y, self._places, cotangents)
 
 
@@ -125,17 +131,17 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
     program = Program("numba")
     inputs: dict[int, Node] = {}
     operands: list[Any] = []
-    told: list[Any] = []
+    observed: list[Any] = []
     for position, one in enumerate(args):
         if type(one) is np.ndarray:
             node = program.add(Kind.INPUT, None, (), one.shape, one.dtype, detail=one.strides)
             inputs[position] = node
             operands.append(ArrayTracer(program, node))
         else:
-            operands.append(partial(_tell, told) if callable(one) else one)
+            operands.append(partial(_observe, observed) if callable(one) else one)
     try:
         y, pullbacks = kernel(*operands)
-        outputs = [node_of(program, one) for one in (y, *told)]
+        outputs = [node_of(program, one) for one in (y, *observed)]
         forward = len(program.nodes)
         cotangent = program.add(Kind.INPUT, None, (), y.shape, y.dtype, label="cotangent")
         g: Any = ArrayTracer(program, cotangent)
@@ -169,5 +175,5 @@ def _key_of(args: tuple[Any, ...]) -> Any:
     return tuple(key)
 
 
-def _tell(told: list[Any], *arrays: Any) -> None:
-    told += arrays
+def _observe(observed: list[Any], *arrays: Any) -> None:
+    observed += arrays

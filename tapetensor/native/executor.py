@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,14 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.blocks import BlockLoops, emit_calls
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group
-from tapetensor.compiler.trace.node import Kind, Node, laid_out
+from tapetensor.compiler.trace.node import Kind, Node, View, laid_out
 from tapetensor.kernels.numerics import threads
 from tapetensor.native import cache
-from tapetensor.native.columns import with_column_sums
-from tapetensor.native.expressions import is_known
-from tapetensor.native.gains import gains
-from tapetensor.native.kernels import native_kernel
+from tapetensor.native.expressions import formula_of, is_known
+from tapetensor.native.kernels import native_kernel, native_update
 from tapetensor.native.layout import Form, Layout, layout_of
-from tapetensor.native.loading import SMALLEST_FOR_THREADS, seen
+from tapetensor.native.loading import SMALLEST_FOR_THREADS, seen, without_gaps
 from tapetensor.native.loops import Loop, Parameter
-from tapetensor.native.optimizers import native_update
-from tapetensor.native.rows import rows_apart
 from tapetensor.native.scalars import numba
 from tapetensor.optim.group import Update
 
@@ -184,3 +181,101 @@ def _bound(array: Array, code: Code) -> tuple[str, Any]:
     # To tell a type, numba loads more of numpy.
     kind = seen(array.dtype, array.ndim) if is_seen else numba().typeof(array)
     return code.bind(array), kind
+
+
+# In float64 these are calls of the C library, number by number, which take 3 to 15 times as long
+# as numpy. So many other steps have to gain by the loop what one of them loses.
+_LOST: dict[Any, int] = {np.exp: 16, np.log: 16, np.tanh: 60, np.log1p: 80}
+
+
+def gains(group: Group) -> bool:
+    """Tell whether the steps of a group gain more by a loop than its functions lose."""
+    balance = 0
+    for node in group.nodes:
+        if node.kind is Kind.VIEW:
+            continue
+        size = max([one.size for one in (node, *node.parents())])
+        for function in _functions(node):
+            lost = _LOST.get(function, 0) if node.dtype == np.float64 else 0
+            balance += size * (1 - lost)
+    return balance >= 0
+
+
+def _functions(node: Node) -> list[Any]:
+    """Return the functions that a step is made of."""
+    if node.kind is Kind.ELEMENTWISE and not isinstance(node.function, np.ufunc):
+        parts = formula_of(node.function, len(node.args), node.dtype)
+        if parts is not None:
+            return [part.function for part in parts[len(node.args) :]]
+    return [node.function]
+
+
+def with_column_sums(schedule: list[Node]) -> list[Node]:
+    """Return the schedule with sums of columns behind what computes the columns.
+
+    On numpy they are products with ones, the bias gradients of affine layers, say. Where a native
+    loop computes what is summed, the sum costs next to nothing there.
+    """
+    index = max([node.index for node in schedule], default=0)
+    sums: dict[Node, list[Node]] = {}
+    for node in schedule:
+        if not _is_sum_of_columns(node):
+            continue
+        matrix = node.args[1]
+        if matrix.kind is not Kind.ELEMENTWISE or not is_known(matrix):
+            continue
+        index += 1
+        total = replace(
+            node, kind=Kind.REDUCE, function=np.add, args=(matrix,), shape=(1, *node.shape),
+            detail=((0,), False), index=index,
+        )  # fmt: skip
+        node.kind = Kind.VIEW
+        node.do_instead(View("reshape", node.shape), (total,))
+        sums.setdefault(matrix, []).append(total)
+    return [one for node in schedule for one in (node, *sums.get(node, []))]
+
+
+def _is_sum_of_columns(node: Node) -> bool:
+    """Tell whether a step is the product of ones and a matrix."""
+    if node.kind is not Kind.MATMUL:
+        return False
+    lhs, rhs = node.args
+    if lhs.kind is not Kind.CONSTANT or len(lhs.shape) != 1 or len(rhs.shape) != 2:
+        return False
+    values: Array = lhs.detail
+    return rhs.dtype == node.dtype and rhs.shape[0] > 1 and bool((values == 1).all())
+
+
+def rows_apart(
+    group: Group, layout: Layout, code: Code, over: Mapping[Node, Node]
+) -> dict[Node, tuple[Array, Array]]:
+    """Return operands that are not in C order `without_gaps`, and where their rows begin.
+
+    Left out are those of which the elements of a row do not lie end to end, or rows lie backwards:
+    LLVM vectorizes no loop over an array that may lie in any way.
+
+    Args:
+        group: the steps.
+        layout: how a loop sees their operands.
+        code: what knows where operands lie.
+        over: operands that are written over, by the step that does so; they are left out.
+    """
+    apart: dict[Node, tuple[Array, Array]] = {}
+    for step in group.nodes:
+        for parent in step.parents():
+            is_inside = parent in group or parent in over.values()
+            array = None if is_inside else code.operand(parent).array
+            if array is None or array.flags.c_contiguous or not _has_rows(group, layout, parent):
+                continue
+            leading = len(layout.lead)
+            are_whole = array[(0,) * leading].flags.c_contiguous
+            if are_whole and all(one >= 0 and one % array.itemsize == 0 for one in array.strides):
+                apart[parent] = without_gaps(array, leading)
+    return apart
+
+
+def _has_rows(group: Group, layout: Layout, node: Node) -> bool:
+    """Tell whether all steps of a group that read an operand read a row of it for one of theirs."""
+    readers = [step for step in group.nodes if node in step.parents()]
+    seen = [layout.see(node, step) for step in readers]
+    return all(one is not None and one.form is Form.WIDE and one.row == "i" for one in seen)

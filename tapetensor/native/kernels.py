@@ -3,31 +3,44 @@
 No group says them: one step of a sequence needs the one before, and a sum goes where its target
 says. Each does what the function of its name does there, whose docstring has the formula, and in
 the same order. What a loop is not written for runs on numpy.
+
+Updates of optimizers are one loop over the flat arrays. There `out` holds the gradient and takes
+the new values.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import lru_cache, partial
+from textwrap import indent
 from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import convolution, pooling, recurrent
-from tapetensor.kernels.numerics import recurrence, segments, stacks, sums, windows
-from tapetensor.native import convolutions
+from tapetensor.compiler.trace.node import DType
+from tapetensor.kernels import convolution, images, recurrent
+from tapetensor.kernels.numerics import (
+    along_axes,
+    matrices,
+    optimizers,
+    recurrence,
+    segments,
+    windows,
+)
+from tapetensor.native import cache, convolutions
 from tapetensor.native.lanes import IMPORTED, TURN
-from tapetensor.native.loading import are_known, run
-from tapetensor.native.pooling import max_pool2d, min_pool2d
-from tapetensor.native.recurrent import gru, lstm
-from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
-from tapetensor.native.windows import write_shares, write_sums
+from tapetensor.native.loading import FLOATS, are_known, run, seen
+from tapetensor.native.pooling import max_pool2d, min_pool2d, write_shares, write_sums
+from tapetensor.native.scalars import numba
+from tapetensor.native.sequences import gru, lstm, run_recurrence, run_scan, scan_cotangents
+from tapetensor.optim.group import Group, Options, Update
 
 # As they are on numpy.
-_columns_as_rows: Callable[[Array], Array] = inspect.unwrap(stacks.columns_as_rows)
+_columns_as_rows: Callable[[Array], Array] = inspect.unwrap(matrices.columns_as_rows)
 _summed: Callable[[Array, Array, int], Array] = inspect.unwrap(segments.segment_sum)
-_sum_in_order: Callable[[Array, tuple[int, ...]], Array] = inspect.unwrap(sums.sum_in_order)
+_sum_in_order: Callable[[Array, tuple[int, ...]], Array] = inspect.unwrap(along_axes.sum_in_order)
 
 _SEGMENT_SUM = """
 def loop(sums, rows, targets):
@@ -111,8 +124,86 @@ _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
     inspect.unwrap(convolution.conv_transpose1d): convolutions.conv_transpose1d,
     inspect.unwrap(convolution.conv_transpose2d): convolutions.conv_transpose2d,
     _columns_as_rows: columns_as_rows,
-    inspect.unwrap(pooling.max_pool2d): max_pool2d,
-    inspect.unwrap(pooling.min_pool2d): min_pool2d,
+    inspect.unwrap(images.max_pool2d): max_pool2d,
+    inspect.unwrap(images.min_pool2d): min_pool2d,
     inspect.unwrap(recurrent.gru): gru,
     inspect.unwrap(recurrent.lstm): lstm,
 }
+
+
+_LOOP = """
+def loop({names}):
+    kind = parameter.dtype.type
+    for i in range(out.size):
+        value, gradient = parameter[i], out[i]
+        if coupled_decay != 0:
+            gradient += value * kind(coupled_decay)
+{step}
+        out[i] = value * kind(kept) - step
+"""
+# What is done with the gradient of one element, and the step that it takes.
+_STEPS: dict[Callable[..., None], str] = {
+    optimizers.sgd: """
+step = gradient * kind(lr)
+""",
+    optimizers.momentum_sgd: """
+moved = velocity[i] * kind(momentum) + gradient * kind(share)
+velocity[i] = moved
+step = (moved * kind(momentum) + gradient if nesterov else moved) * kind(lr)
+""",
+    optimizers.adam: """
+mean = gradients[i] * kind(beta1) + gradient
+square = squares[i] * kind(beta2) + gradient * gradient
+gradients[i] = mean
+squares[i] = square
+step = mean / (np.sqrt(square) + kind(floor)) * kind(rate)
+""",
+    optimizers.rmsprop: """
+square = squares[i] * kind(alpha) + gradient * gradient * kind(1 - alpha)
+squares[i] = square
+variance = square
+if is_centered:
+    centre = mean[i] * kind(alpha) + gradient * kind(1 - alpha)
+    mean[i] = centre
+    variance = square - centre * centre
+    # A NaN stays one.
+    variance = kind(0) if variance < 0 else variance
+root = np.sqrt(variance + kind(eps)) if is_eps_inside else np.sqrt(variance) + kind(eps)
+step = gradient / root
+if momentum != 0:
+    step = velocity[i] * kind(momentum) + step
+    velocity[i] = step
+step *= kind(lr)
+""",
+    optimizers.adagrad: """
+square = squares[i] + gradient * gradient
+squares[i] = square
+step = gradient / (np.sqrt(square) + kind(eps)) * kind(lr)
+""",
+}
+
+
+def native_update(update: Update) -> Callable[..., None]:
+    """Return what runs a step natively; the step itself if its formula has no loop."""
+    loop = loop_of(update.group, update.options)
+    return update if loop is None else partial(update, loop=loop)
+
+
+def loop_of(group: Group, options: Options) -> Callable[..., None] | None:
+    """Return the loop that updates the parameters of a group; None if its formula has none."""
+    classes = tuple([type(one) for one in options(group.steps + 1)])
+    return _loop_of(group.kernel, group.dtype, group.state_count, classes)
+
+
+@lru_cache(maxsize=64)
+def _loop_of(
+    kernel: Any, dtype: DType, states: int, classes: tuple[type, ...]
+) -> Callable[..., None] | None:
+    if kernel not in _STEPS or dtype not in FLOATS:
+        return None
+    # What the kernel is given, but no temporaries: `out` has the gradient.
+    given = inspect.getfullargspec(kernel).args
+    names = ", ".join([one for one in given if one not in ("gradient", "scratch")])
+    arrays = [seen(dtype, 1)] * (2 + states)
+    source = _LOOP.format(names=names, step=indent(_STEPS[kernel].strip("\n"), " " * 8))
+    return cache.load(source, (*arrays, *[numba().typeof(one(1)) for one in classes]))

@@ -12,8 +12,7 @@ from tapetensor.compiler.emit.code import indented
 from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.trace.node import DType, Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, select
-from tapetensor.native.expressions import TYPES, cast, literal, of_ufunc
-from tapetensor.native.formulas import formula_of
+from tapetensor.native.expressions import TYPES, cast, formula_of, literal, of_ufunc
 from tapetensor.native.layout import Form, Layout, Seen, Total
 
 _SEARCHES = {np.maximum: "highest", np.minimum: "lowest"}

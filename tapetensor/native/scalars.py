@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from tapetensor.extras import import_extra
-from tapetensor.native import keys, polynomials
+from tapetensor.native import polynomials
 
 # In a polynomial a product and a sum may be one instruction. Elsewhere each operation is rounded as
 # numpy rounds it, and only sums over elements are added up in another order, by `plus`.
@@ -45,7 +45,7 @@ def _inlined(function: Any, names: dict[str, Any], **options: Any) -> Any:
 
 @cache
 def scalars() -> types.SimpleNamespace:
-    """Return `choose`, `plus`, `times`, the functions of `polynomials`, and those of `keys`."""
+    """Return `choose`, `plus`, `times` and the functions of `polynomials`."""
     found: dict[str, Any] = {
         "choose": _choose(),
         "plus": _accumulating("add"),
@@ -54,10 +54,10 @@ def scalars() -> types.SimpleNamespace:
     for name in ("exp_without", "exp", "log", "log1p", "tanh"):
         found[name] = _inlined(getattr(polynomials, name), found, fastmath=_OF_POLYNOMIALS)
     for name in ("highest", "lowest"):
-        found[name] = _inlined(getattr(keys, name), found)
-    for kind, width in keys.WIDTHS.items():
+        found[name] = _inlined(getattr(polynomials, name), found)
+    for kind, width in polynomials.WIDTHS.items():
         for name in ("highest_key", "lowest_key", "from_key"):
-            found[f"{name}_{kind}"] = _inlined(getattr(keys, name), {**width, **found})
+            found[f"{name}_{kind}"] = _inlined(getattr(polynomials, name), {**width, **found})
         found[f"highest_start_{kind}"] = width["LEAST"]
         found[f"lowest_start_{kind}"] = width["GREATEST"]
     return types.SimpleNamespace(**found)

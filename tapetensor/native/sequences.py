@@ -1,7 +1,8 @@
-"""Linear recurrences and their derivatives as loops of numbers, beside `numerics.recurrence`.
+"""Linear recurrences and the gates of recurrent networks as loops of numbers.
 
-In a loop an array lies flat: a sequence of it begins at a start, and every step lies a stride
-further on.
+They stand beside `numerics.recurrence` and `kernels.recurrent`. In a loop an array lies flat: a
+sequence of it begins at a start, and every step lies a stride further on. The products of the steps
+of recurrent networks are the BLAS's. What comes between two of them is one pass.
 """
 
 from __future__ import annotations
@@ -14,8 +15,19 @@ from textwrap import indent
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels import recurrent
 from tapetensor.kernels.numerics import recurrence, threads
-from tapetensor.native.loading import are_known, run_shares, without_gaps, workers_for
+from tapetensor.kernels.numerics.along_axes import sum_of_rows
+from tapetensor.native.loading import (
+    are_known,
+    loop_for,
+    pullbacks_of,
+    run_shares,
+    without_gaps,
+    workers_for,
+)
+from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import Kernel, Needed
 
 # The channels of a block.
 _CHANNELS = 64
@@ -156,3 +168,203 @@ def loop(first, last, start, stop, share, n, steps, starts, strides, scratch, {m
             for block in {blocks}:
 {indent(chr(10).join(body), " " * 16)}
 """
+
+
+# As they are on numpy.
+_gru: Kernel = inspect.unwrap(recurrent.gru)
+_lstm: Kernel = inspect.unwrap(recurrent.lstm)
+
+# What is done in one step, and on the way back. LLVM makes better code of several short loops than
+# of one, and of loops that begin at 0.
+_LSTM = """
+def loop(t, summed, bias, gates, opened, cells, squashed, before, output):
+    half = np.float32(0.5)
+    size, last = cells.shape[2], gates.shape[1] - 1
+    for row in range(gates.shape[0]):
+        total, given, four = summed[row], gates[row, t], opened[t, row]
+        for j in range(4 * size):
+            four[j] = total[j] + bias[j] + given[j]
+        i, f, g, o = four[:size], four[size : 2 * size], four[2 * size : 3 * size], four[3 * size :]
+        for j in range(size):
+            i[j] = half + half * tanh(half * i[j])
+        for j in range(size):
+            f[j] = half + half * tanh(half * f[j])
+        for j in range(size):
+            g[j] = tanh(g[j])
+        for j in range(size):
+            o[j] = half + half * tanh(half * o[j])
+        old, new, flat = cells[t, row], cells[t + 1, row], squashed[t, row]
+        h, c = output[row, t, :size], output[row, t, size:]
+        for j in range(size):
+            new[j] = f[j] * old[j] + i[j] * g[j]
+        for j in range(size):
+            flat[j] = tanh(new[j])
+        for j in range(size):
+            h[j] = o[j] * flat[j]
+        for j in range(size):
+            c[j] = new[j]
+        if t < last:
+            state = before[row, t + 1]
+            for j in range(size):
+                state[j] = h[j]
+"""
+_LSTM_BACK = """
+def loop(t, opened, cells, squashed, cotangent, flow, cell_flow, slopes):
+    one = np.float32(1)
+    size = cells.shape[2]
+    for row in range(slopes.shape[0]):
+        four, to = opened[t, row], slopes[row, t]
+        i, f, g, o = four[:size], four[size : 2 * size], four[2 * size : 3 * size], four[3 * size :]
+        to_i, to_f = to[:size], to[size : 2 * size]
+        to_g, to_o = to[2 * size : 3 * size], to[3 * size :]
+        h, c = cotangent[row, t, :size], cotangent[row, t, size:]
+        old, flat, of_state, of_cell = cells[t, row], squashed[t, row], flow[row], cell_flow[row]
+        for j in range(size):
+            of_state[j] += h[j]
+        for j in range(size):
+            of_cell[j] += c[j] + of_state[j] * o[j] * (one - flat[j] * flat[j])
+        for j in range(size):
+            to_i[j] = of_cell[j] * g[j] * (i[j] * (one - i[j]))
+        for j in range(size):
+            to_f[j] = of_cell[j] * old[j] * (f[j] * (one - f[j]))
+        for j in range(size):
+            to_g[j] = of_cell[j] * i[j] * (one - g[j] * g[j])
+        for j in range(size):
+            to_o[j] = of_state[j] * flat[j] * (o[j] * (one - o[j]))
+        for j in range(size):
+            of_cell[j] *= f[j]
+"""
+_GRU = """
+def loop(t, own, bias, gates, opened, before, output):
+    half = np.float32(0.5)
+    size, last = output.shape[2], gates.shape[1] - 1
+    for row in range(gates.shape[0]):
+        total, given, four = own[row], gates[row, t], opened[t, row]
+        r, z = four[:size], four[size : 2 * size]
+        n, new = four[2 * size : 3 * size], four[3 * size :]
+        for j in range(2 * size):
+            four[j] = half + half * tanh(half * (total[j] + bias[j] + given[j]))
+        of_new, bias_of_new, given_new = total[2 * size :], bias[2 * size :], given[2 * size :]
+        for j in range(size):
+            new[j] = of_new[j] + bias_of_new[j]
+        for j in range(size):
+            n[j] = tanh(given_new[j] + r[j] * new[j])
+        old, h = before[row, t], output[row, t]
+        for j in range(size):
+            h[j] = n[j] + z[j] * (old[j] - n[j])
+        if t < last:
+            state = before[row, t + 1]
+            for j in range(size):
+                state[j] = h[j]
+"""
+_GRU_BACK = """
+def loop(t, opened, before, cotangent, kept, flow, given_slopes, own_slopes):
+    one = np.float32(1)
+    size = kept.shape[1]
+    for row in range(kept.shape[0]):
+        four, given, own = opened[t, row], given_slopes[row, t], own_slopes[row, t]
+        r, z = four[:size], four[size : 2 * size]
+        n, new = four[2 * size : 3 * size], four[3 * size :]
+        to_r, to_z = given[:size], given[size : 2 * size]
+        to_n, to_new = given[2 * size :], own[2 * size :]
+        old, h, to_old, of_state = before[row, t], cotangent[row, t], kept[row], flow[row]
+        for j in range(size):
+            of_state[j] += to_old[j] + h[j]
+        for j in range(size):
+            to_n[j] = of_state[j] * (one - z[j]) * (one - n[j] * n[j])
+        for j in range(size):
+            to_r[j] = to_n[j] * new[j] * (r[j] * (one - r[j]))
+        for j in range(size):
+            to_z[j] = of_state[j] * (old[j] - n[j]) * (z[j] * (one - z[j]))
+        for j in range(size):
+            to_new[j] = to_n[j] * r[j]
+        for j in range(2 * size):
+            own[j] = given[j]
+        for j in range(size):
+            to_old[j] = of_state[j] * z[j]
+"""
+
+
+def lstm(
+    gates: Array, weight: Array, bias: Array, state: Array, cell: Array
+) -> tuple[Array, Pullbacks]:
+    """Return the states after every step of a long short-term memory, ``h`` beside ``c``."""
+    args = gates, weight, bias, state, cell
+    if not _are_known(*args):
+        return _lstm(*args)
+    batch, steps, width = gates.shape
+    size = state.shape[1]
+    opened, squashed, cells = [
+        np.empty((count, batch, each), gates.dtype)
+        for count, each in ((steps, width), (steps, size), (steps + 1, size))
+    ]
+    before, output = _before(state, steps), np.empty((batch, steps, 2 * size), gates.dtype)
+    cells[0] = cell
+    turned, summed = np.ascontiguousarray(weight.T), np.empty((batch, width), gates.dtype)
+    memory = summed, bias, gates, opened, cells, squashed, before, output
+    loop = loop_for(_LSTM, 0, *memory)
+    for step in range(steps):
+        np.matmul(before[:, step], turned, out=summed)
+        loop(step, *memory)
+
+    def cotangents(needed: Needed, g: Array) -> list[Array | None]:
+        slopes = np.empty_like(gates)
+        flow, cell_flow = np.zeros_like(state), np.zeros_like(cell)
+        memory = opened, cells, squashed, g, flow, cell_flow, slopes
+        loop = loop_for(_LSTM_BACK, 0, *memory)
+        for step in reversed(range(steps)):
+            loop(step, *memory)
+            np.matmul(slopes[:, step], weight, out=flow)
+        return [slopes, *_of_parameters(needed, slopes, before), flow, cell_flow]
+
+    return output, pullbacks_of(_lstm, args, output, (True,) * 5, cotangents)
+
+
+def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, Pullbacks]:
+    """Return the states after every step of a gated recurrent unit."""
+    args = gates, weight, bias, state
+    if not _are_known(*args):
+        return _gru(*args)
+    batch, steps, width = gates.shape
+    size = state.shape[1]
+    opened = np.empty((steps, batch, 4 * size), gates.dtype)
+    before, output = _before(state, steps), np.empty((batch, steps, size), gates.dtype)
+    turned, own = np.ascontiguousarray(weight.T), np.empty((batch, width), gates.dtype)
+    memory = own, bias, gates, opened, before, output
+    loop = loop_for(_GRU, 0, *memory)
+    for step in range(steps):
+        np.matmul(before[:, step], turned, out=own)
+        loop(step, *memory)
+
+    def cotangents(needed: Needed, g: Array) -> list[Array | None]:
+        slopes, own_slopes = np.empty_like(gates), np.empty_like(gates)
+        kept, flow = np.zeros_like(state), np.zeros_like(state)
+        memory = opened, before, g, kept, flow, slopes, own_slopes
+        loop = loop_for(_GRU_BACK, 0, *memory)
+        for step in reversed(range(steps)):
+            loop(step, *memory)
+            np.matmul(own_slopes[:, step], weight, out=flow)
+        return [slopes, *_of_parameters(needed, own_slopes, before), kept + flow]
+
+    return output, pullbacks_of(_gru, args, output, (True,) * 4, cotangents)
+
+
+def _are_known(*args: Array) -> bool:
+    return all(one.dtype == np.float32 and one.size and one.flags.c_contiguous for one in args)
+
+
+def _before(state: Array, steps: int) -> Array:
+    """Return memory for the states before every step, in which the first is."""
+    batch, size = state.shape
+    before = np.empty((batch, steps, size), state.dtype)
+    before[:, 0] = state
+    return before
+
+
+def _of_parameters(needed: Needed, slopes: Array, before: Array) -> list[Array | None]:
+    """Return the cotangents of the weight and the bias of the state."""
+    rows, states = [one.reshape(-1, one.shape[2]) for one in (slopes, before)]
+    return [
+        np.matmul(rows.T, states) if needed[1] else None,
+        sum_of_rows(slopes) if needed[2] else None,
+    ]

@@ -1,20 +1,21 @@
-"""Checks of the arguments of layers and of their inputs."""
+"""Checks of the arguments of layers and of their inputs; a tape for several inputs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tapetensor.arguments import as_size
-from tapetensor.arrays.dtypes import FLOATING
+from tapetensor.arrays.array import FLOATING
 from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
 from tapetensor.nn.module import Module
 from tapetensor.rules import attention
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.layers import check_features
 from tapetensor.rules.refusals import refusal
+from tapetensor.tape import OwnedTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
-from tapetensor.tensor.windows import per_axis
+from tapetensor.tensor.operands import per_axis
 
 
 def check_modules(layer: str, modules: tuple[object, ...]) -> None:
@@ -102,3 +103,14 @@ def check_sequence(
             f"{layer}: the input must have shape (batch, length, {features}), got {shape}; "
             "expand_dims(0) makes one sequence a batch"
         )
+
+
+def trained_together(*inputs: Tensor[Any, Any, Any]) -> tuple[Any, ...]:
+    """Return the inputs of a layer, all with a tape if one has one.
+
+    What a weight does to a plain input is not recorded; without this the weights of one branch
+    would get no gradient because the tape came in by another.
+    """
+    if not any(x.owns_tape for x in inputs):
+        return inputs
+    return tuple([x if x.owns_tape else x.retaped(OwnedTape) for x in inputs])

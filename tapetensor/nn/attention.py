@@ -8,12 +8,11 @@ from typing import Any, Generic, TypeAlias, overload
 import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.nn.arguments import check_input
+from tapetensor.nn.arguments import check_input, trained_together
 from tapetensor.nn.linear import Linear, UnbiasedLinear
 from tapetensor.nn.module import Module
-from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
 from tapetensor.rules import attention as rules
 from tapetensor.rules.dims import sized

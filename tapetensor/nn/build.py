@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_rng
-from tapetensor.arrays.dtypes import FLOATING, as_dtype
+from tapetensor.arrays.array import FLOATING, as_dtype
 from tapetensor.errors import ArgumentValueError, BuildError, TapeTensorError, cut_traceback
 from tapetensor.nn import init
 from tapetensor.nn.annotations import (

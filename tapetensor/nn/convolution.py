@@ -9,7 +9,7 @@ from typing import Literal as L
 import numpy as np
 
 from tapetensor.arguments import as_flag, as_size, check_choice, check_rng
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import as_sizes, check_input, on_axes

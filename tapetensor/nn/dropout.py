@@ -7,8 +7,8 @@ from typing import Generic
 import numpy as np
 
 from tapetensor.arguments import as_number, as_size, check_rng
-from tapetensor.nn.inference_view import is_training
 from tapetensor.nn.module import Module
+from tapetensor.nn.views import is_training
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_floating, check_tensor
 from tapetensor.typing import F, N, S, T

@@ -7,8 +7,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_flag, as_size, check_rng
-from tapetensor.arrays.array import Array
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import Array, as_floating_dtype
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import ArgumentValueError, AxisError
 from tapetensor.kernels import indexing, tables

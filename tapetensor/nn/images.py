@@ -1,4 +1,4 @@
-"""Layers that stretch images, shift their channels or lay them out as rows."""
+"""Layers that stretch images, shift their channels, or give examples another shape."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from typing import Any, Generic
 
 import numpy as np
+from typing_extensions import TypeVarTuple
 
 from tapetensor.arguments import as_flag, as_size, check_choice
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import as_sizes, check_input
@@ -25,7 +26,7 @@ from tapetensor.tensor import (
     upscale2d,
 )
 from tapetensor.tensor.base import check_tensor
-from tapetensor.tensor.upscale import Mode
+from tapetensor.tensor.images import Mode
 from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T
 
 
@@ -321,3 +322,49 @@ class Flatten(Module):
         batch, *rest = x._array.shape
         size: Any = math.prod(rest)
         return x.reshape((batch, size))
+
+
+# The dims of an example. For ``tuple[Any, ...]`` in its place mypy 2.0 refuses every input.
+Gs = TypeVarTuple("Gs")
+
+
+class Reshape(Module, Generic[*Ds]):
+    """Bring every example of a batch into another shape.
+
+    Shape: ``(B, ...) -> (B, *sizes)``, with as many elements.
+
+    Args:
+        *sizes: the shape of one example.
+
+    >>> from typing import Literal as L
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = tt.build(nn.Reshape[L[2], L[3]], rng=np.random.default_rng(0))
+    >>> layer.forward(tt.ones((5, 6))).shape
+    (5, 2, 3)
+    """
+
+    sizes: tuple[*Ds]
+
+    def __init__(self, *sizes: *Ds) -> None:
+        for size in sizes:
+            as_size("Reshape", "a size", size)
+        self.sizes = sizes
+
+    def forward(self, x: Tensor[tuple[B, *Gs], T, D]) -> Tensor[tuple[B, *Ds], T, D]:
+        """Return every example in the shape of the layer.
+
+        Raises:
+            ShapeError: if an example does not hold as many elements.
+        """
+        check_tensor("Reshape", "the input", x)
+        shape: tuple[int, ...] = x._array.shape
+        sizes: Any = self.sizes
+        if not shape or math.prod(shape[1:]) != math.prod(sizes):
+            raise ShapeError(
+                f"Reshape: examples of shape {sizes} were asked for, "
+                f"the input has shape {shape}, whose first axis is the batch"
+            )
+        result: Tensor[tuple[B, *Ds], T, D] = x.reshape((shape[0], *sizes))
+        return result

@@ -1,4 +1,4 @@
-"""Matrix products with a trained matrix."""
+"""Matrix products with a trained matrix, and a trained vector that is added."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
-from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.kernels import linear_algebra
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input
@@ -17,7 +17,7 @@ from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, Tensor2D
 from tapetensor.tensor.apply import apply
-from tapetensor.typing import Ds, T
+from tapetensor.typing import Ds, N, T
 
 
 class Linear(Module, Generic[In, Out, W]):
@@ -151,3 +151,44 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
         """
         check_input("UnbiasedLinear", x, self.weight, self.in_features)
         return apply(linear_algebra.unbiased_linear, (x, self.weight))
+
+
+class Bias1d(Module, Generic[N, W]):
+    """Add a trained vector along the last axis.
+
+        x + bias
+
+    Shape: ``(*Ds, N) -> (*Ds, N)``.
+    Initialization: 0.
+
+    Args:
+        features: the size of the last axis, > 0.
+        dtype: float32 or float64.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.Bias1d(2).forward(tt.ones((3, 2))).shape
+    (3, 2)
+    """
+
+    bias: Tensor1D[N, NoneTape, W]
+    features: N
+
+    @overload
+    def __init__(self: Bias1d[N, np.float32], features: N) -> None: ...
+    @overload
+    def __init__(self, features: N, dtype: type[W]) -> None: ...
+    def __init__(self, features: N, dtype: type[Any] = np.float32) -> None:
+        self.features = as_size("Bias1d", "features", features, low=1)
+        scalar_type = as_floating_dtype("Bias1d", "weights", dtype)
+        self.bias = init.make(init.zeros, (self.features,), scalar_type, init.NO_RANDOMNESS)
+
+    def forward(self, x: Tensor[tuple[*Ds, N], T, W]) -> Tensor[tuple[*Ds, N], T, W]:
+        """Return ``x + bias``.
+
+        Raises:
+            ShapeError: if the last axis of `x` does not have the size of the layer.
+            DTypeError: if `x` has another dtype than the bias.
+        """
+        check_input("Bias1d", x, self.bias, self.features)
+        return x + self.bias

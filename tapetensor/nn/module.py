@@ -24,8 +24,7 @@ from tapetensor.errors import (
     TapeTensorError,
     cut_traceback,
 )
-from tapetensor.nn.annotations import is_class_variable, names_around
-from tapetensor.nn.conformity import check_fields
+from tapetensor.nn.annotations import check_fields, is_class_variable, names_around
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
 from tapetensor.pictures import table
 from tapetensor.tape import NoneTape

@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from tapetensor.kernels import recurrent as kernels
-from tapetensor.nn.recurrence import Memory, Recurrent, parts_of
+from tapetensor.nn.recurrent_cells import Memory, Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D, Tensor3D

@@ -13,7 +13,7 @@ from tapetensor.kernels import indexing
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.nn.dropout import dropped
 from tapetensor.nn.fields import Field
-from tapetensor.nn.recurrence import Recurrent, parts_of
+from tapetensor.nn.recurrent_cells import Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor3D, concat, stack

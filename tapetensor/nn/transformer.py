@@ -9,16 +9,15 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.errors import ArgumentValueError
-from tapetensor.nn.arguments import check_sequences
+from tapetensor.nn.arguments import check_sequences, trained_together
 from tapetensor.nn.attention import MultiHeadAttention, Seen
 from tapetensor.nn.composed_activations import ACTIVATIONS, ActivationName
+from tapetensor.nn.containers import Repeated
 from tapetensor.nn.dropout import Dropout
 from tapetensor.nn.fields import options, repeat
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.normalization import LayerNorm
-from tapetensor.nn.repeated import Repeated
-from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Heads, Hidden, In, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor

@@ -30,7 +30,7 @@ from typing import Any, Literal
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.tensor.windows import Ints
+from tapetensor.tensor.operands import Ints
 
 In = TypeVar("In", bound=int)
 Out = TypeVar("Out", bound=int)

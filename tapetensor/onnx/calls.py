@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.onnx.graph import END, Graph
-from tapetensor.onnx.merging import Open, Value
-from tapetensor.onnx.refusals import refusal
-from tapetensor.onnx.views import index_of
+from tapetensor.onnx.graph import END, Graph, index_of
+from tapetensor.onnx.merging import Open, Value, refusal
 
 _INT64 = np.dtype(np.int64)
 

@@ -16,10 +16,9 @@ from tapetensor.compiler.trace.node import Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.extras import import_extra
-from tapetensor.io.atomic import write_atomically
+from tapetensor.io.disk import write_atomically
 from tapetensor.onnx.graph import Graph
-from tapetensor.onnx.merging import Dims, Merger, Open, Value
-from tapetensor.onnx.refusals import refusal
+from tapetensor.onnx.merging import Dims, Merger, Open, Value, refusal
 from tapetensor.onnx.writer import Writer
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor

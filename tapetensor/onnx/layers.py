@@ -10,10 +10,8 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import Keywords, Kind
 from tapetensor.onnx.calls import Operands
-from tapetensor.onnx.graph import END, Graph
-from tapetensor.onnx.merging import Dims, Open, Uniform, Value
-from tapetensor.onnx.refusals import refusal
-from tapetensor.onnx.views import index_of
+from tapetensor.onnx.graph import END, Graph, index_of
+from tapetensor.onnx.merging import Dims, Open, Uniform, Value, refusal
 
 # In which order ONNX has the gates of a cell, of which the kernels have their own.
 _GATES: dict[str, list[int]] = {"RNN": [0], "GRU": [1, 0, 2], "LSTM": [0, 3, 1, 2]}

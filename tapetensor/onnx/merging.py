@@ -14,7 +14,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, NodeKind, View
-from tapetensor.onnx.refusals import refusal
+from tapetensor.errors import TraceError
 from tapetensor.pictures import Place
 
 
@@ -224,3 +224,9 @@ def _matched(several: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
 
 def _name(function: Callable[..., Any] | None) -> tuple[str, str]:
     return getattr(function, "__module__", "") or "", getattr(function, "__name__", "")
+
+
+def refusal(what: str, place: Place | None, cure: str = "") -> TraceError:
+    """Return the error, with the place in the user's program."""
+    told = f"export: {what}; {cure or 'compute it outside of what is exported'}"
+    return TraceError(f"{place}: {told}" if place else told)

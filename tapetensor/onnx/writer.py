@@ -10,10 +10,8 @@ from tapetensor.compiler.trace.node import Kind
 from tapetensor.compiler.trace.operations import write_all
 from tapetensor.onnx import calls, elementwise, layers
 from tapetensor.onnx.elementwise import BOOL
-from tapetensor.onnx.graph import END, Graph
-from tapetensor.onnx.merging import Counted, Open, Uniform, Value
-from tapetensor.onnx.refusals import refusal
-from tapetensor.onnx.views import seen, written
+from tapetensor.onnx.graph import END, Graph, seen, written
+from tapetensor.onnx.merging import Counted, Open, Uniform, Value, refusal
 
 _REDUCTIONS = {
     "np.add": "ReduceSum",

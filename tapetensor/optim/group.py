@@ -12,7 +12,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray, run_check
-from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
+from tapetensor.kernels.numerics.decorators import IS_CHOSEN, MACHINE_CODE, MANY_STEPS
 from tapetensor.optim.given import (
     Names,
     Takes,
@@ -161,7 +161,7 @@ class Group:
         places = None if is_whole else places_of(gradients)
         if self.is_flat():
             is_native = IS_CHOSEN and self._values.size >= MANY_STEPS
-            loop = eager().update_loop(self, options) if is_native else None
+            loop = MACHINE_CODE.update(self, options) if is_native else None
             if places == ():
                 self.miss()
             elif isinstance(gradients[0], RowSparse):

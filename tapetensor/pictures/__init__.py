@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from tapetensor.pictures.graph import Graph as Graph
 from tapetensor.pictures.graph import Op as Op
+from tapetensor.pictures.graph import tree as tree
 from tapetensor.pictures.places import Place as Place
 from tapetensor.pictures.places import calling_place as calling_place
 from tapetensor.pictures.places import users_place as users_place
-from tapetensor.pictures.tree import tree as tree
 
 # Pages and tables are imported when one is drawn: with what they need of the standard library they
 # would be a tenth of the import time.
@@ -34,6 +34,6 @@ def notebook_cell(graph: Graph, text: str = "") -> str:
 
 def table(title: str, rows: Sequence[Sequence[str]]) -> str:
     """Return a table as HTML, whose first row says what the columns are."""
-    from tapetensor.pictures import tables
+    from tapetensor.pictures import page
 
-    return tables.table(title, rows)
+    return page.table(title, rows)

@@ -20,6 +20,7 @@ from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange
 from tapetensor.tensor.creation import eye as eye
 from tapetensor.tensor.creation import from_array as from_array
+from tapetensor.tensor.creation import from_memmap as from_memmap
 from tapetensor.tensor.creation import from_numpy as from_numpy
 from tapetensor.tensor.creation import full as full
 from tapetensor.tensor.creation import normal as normal
@@ -27,20 +28,21 @@ from tapetensor.tensor.creation import ones as ones
 from tapetensor.tensor.creation import uniform as uniform
 from tapetensor.tensor.creation import zeros as zeros
 from tapetensor.tensor.custom import custom_op as custom_op
-from tapetensor.tensor.einsum import einsum as einsum
+from tapetensor.tensor.images import fold as fold
+from tapetensor.tensor.images import interpolate as interpolate
+from tapetensor.tensor.images import pixel_shuffle as pixel_shuffle
+from tapetensor.tensor.images import pixel_unshuffle as pixel_unshuffle
+from tapetensor.tensor.images import unfold as unfold
+from tapetensor.tensor.images import upscale2d as upscale2d
 from tapetensor.tensor.joining import concat as concat
+from tapetensor.tensor.joining import einsum as einsum
+from tapetensor.tensor.joining import segment_sum as segment_sum
 from tapetensor.tensor.joining import stack as stack
-from tapetensor.tensor.mapped import from_memmap as from_memmap
-from tapetensor.tensor.narrowing import owns_tape as owns_tape
-from tapetensor.tensor.patches import fold as fold
-from tapetensor.tensor.patches import pixel_shuffle as pixel_shuffle
-from tapetensor.tensor.patches import pixel_unshuffle as pixel_unshuffle
-from tapetensor.tensor.patches import unfold as unfold
+from tapetensor.tensor.ownership import owns_tape as owns_tape
 from tapetensor.tensor.pooling import avg_pool2d as avg_pool2d
 from tapetensor.tensor.pooling import max_pool2d as max_pool2d
 from tapetensor.tensor.pooling import min_pool2d as min_pool2d
 from tapetensor.tensor.scan import ssm_scan as ssm_scan
-from tapetensor.tensor.segments import segment_sum as segment_sum
 from tapetensor.tensor.selection import maximum as maximum
 from tapetensor.tensor.selection import minimum as minimum
 from tapetensor.tensor.selection import where as where
@@ -54,8 +56,6 @@ from tapetensor.tensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor.transposed_convolution import conv_transpose1d as conv_transpose1d
 from tapetensor.tensor.transposed_convolution import conv_transpose2d as conv_transpose2d
-from tapetensor.tensor.upscale import interpolate as interpolate
-from tapetensor.tensor.upscale import upscale2d as upscale2d
 
 
 class _Package(ModuleType):

@@ -12,9 +12,8 @@ from typing import Literal as L
 from tapetensor.kernels import convolution
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.operands import TapeOfRhs
+from tapetensor.tensor.operands import Ints, TapeOfRhs, convolution_window, operands_of
 from tapetensor.tensor.tensor import Joins, Tensor
-from tapetensor.tensor.windows import Ints, convolution_window, operands_of
 from tapetensor.typing import Ds, F, K, M, N, P, T
 
 

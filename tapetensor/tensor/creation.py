@@ -1,4 +1,4 @@
-"""Functions that make plain tensors from sizes, numbers, arrays and random generators."""
+"""Functions that make plain tensors from sizes, numbers, arrays, files and random generators."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from tapetensor.arguments import as_number, as_shape, as_size, check_rng
 from tapetensor.arrays.array import (
     Array,
     Dispatched,
+    as_dtype,
+    as_floating_dtype,
     check_dispatched,
     check_shape,
     check_unmasked,
     is_array,
     is_numpys,
 )
-from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
@@ -424,3 +425,62 @@ def _array(op: str, make: Callable[..., Array], *arguments: object) -> Array:
         return make(*arguments)
     except (ValueError, OverflowError) as error:
         raise ArgumentValueError(f"{op}: {error}") from None
+
+
+@overload
+def from_memmap(array: np.ndarray[Any, np.dtype[D]]) -> Tensor[Any, NoneTape, D]: ...
+@overload
+def from_memmap(array: np.ndarray[Any, np.dtype[D]], shape: S) -> Tensor[S, NoneTape, D]: ...
+def from_memmap(array: Any, shape: Any = None) -> Any:
+    """Return a tensor over a file that is mapped into memory for reading; nothing is copied.
+
+        x = tt.from_memmap(np.load("images.npy", mmap_mode="r"), (N, 3, 32, 32))
+
+    The tensor borrows the file: its elements are read when an op, or a batch of
+    `tapetensor.data.batches`, comes to them, and the system takes their memory back when it needs
+    it. So data may be larger than memory. The file must stay as it is for as long as the tensor
+    lives; what `from_numpy` makes is a copy, which depends on nobody.
+
+    Args:
+        array: a `numpy.memmap`, or a part of one, that nobody can write through: of mode "r".
+        shape: the shape, which gives the tensor its static dims and is checked. Without it
+            the dims are `Any` to the type checker.
+
+    Raises:
+        ArgumentTypeError: if it is no such array.
+        ArgumentValueError: if it can be written through.
+        ShapeError: if the array does not have that shape.
+        DTypeError: if a tensor cannot have its dtype, or it has another order of bytes.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import tapetensor as tt
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "x.npy", np.ones((4, 2), np.float32))
+    ...     x = tt.from_memmap(np.load(Path(folder) / "x.npy", mmap_mode="r"), (4, 2))
+    ...     print((x * 2).sum().item())
+    16.0
+    """
+    if not isinstance(array, np.memmap):
+        raise ArgumentTypeError(
+            f"from_memmap: expected a numpy.memmap, got {type(array).__name__}; write "
+            'tt.from_memmap(np.load(path, mmap_mode="r")), or tt.from_numpy(...), which copies'
+        )
+    dtype = as_dtype("from_memmap", array.dtype)
+    if dtype != array.dtype:
+        raise DTypeError(
+            f"from_memmap: the file has {array.dtype}, in another order of bytes than this machine "
+            f"has; write it anew as {dtype}, or copy it with tt.from_numpy(...)"
+        )
+    file = array.base
+    while isinstance(file, np.ndarray):
+        file = file.base
+    buffer: Any = file
+    if array.flags.writeable or buffer is None or not memoryview(buffer).readonly:
+        raise ArgumentValueError(
+            "from_memmap: the array can be written through, which would change what a tape has "
+            'recorded; open it with mode "r", or copy it with tt.from_numpy(...)'
+        )
+    if shape is not None:
+        check_shape("from_memmap", array, as_shape("from_memmap", shape))
+    return wrap(Tensor, np.asarray(array), next_id(), None)

@@ -1,12 +1,18 @@
-"""Functions that act on every element by itself; the shape stays."""
+"""Functions that act on every element by itself, and dropout, which draws; the shape stays."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from tapetensor.arguments import check_choice
-from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels import elementwise, masking
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.arguments import as_number, broadcasts_to, check_choice, check_rng
+from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.kernels import elementwise, indexing
+from tapetensor.kernels import elementwise as kernels
+from tapetensor.kernels.numerics import choice
+from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     FloatingBase,
@@ -14,16 +20,17 @@ from tapetensor.tensor.base import (
     TensorBase,
     check_floating,
     check_numeric,
+    check_tensor,
 )
-from tapetensor.tensor.operands import as_scalar
-from tapetensor.typing import D, F, R, S, T
+from tapetensor.tensor.operands import TapeOfRhs, as_scalar
+from tapetensor.typing import D, Ds, F, N, R, S, T
 
 if TYPE_CHECKING:
-    from tapetensor.tensor.tensor import Tensor
+    from tapetensor.tensor.tensor import Joins, Tensor
 
 
 class Elementwise(TensorBase[S, T, D]):
-    """Functions of one tensor, element by element.
+    """Functions of one tensor, element by element, and dropout, which draws.
 
     Those that are defined on floating dtypes only raise `DTypeError` on others.
     """
@@ -305,4 +312,159 @@ class Elementwise(TensorBase[S, T, D]):
         Tensor([0., 2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("nans_to", self)
-        return apply(masking.nans_to, (self,), (as_scalar("nans_to", "number", number),))
+        return apply(indexing.nans_to, (self,), (as_scalar("nans_to", "number", number),))
+
+    def leaky_relu(self: FloatingBase[S, T, F], negative_slope: float = 0.01) -> Tensor[S, T, F]:
+        """Return the elements with the negative ones made small.
+
+            x  if x > 0  else  slope * x
+
+        Shape: that of `self`.
+        Derivative: 1 above 0, `negative_slope` below and at 0.
+
+        Args:
+            negative_slope: the factor of what is not positive, finite.
+
+        Raises:
+            ArgumentValueError: if `negative_slope` is not finite.
+
+        Source: Maas, Hannun & Ng (2013), "Rectifier nonlinearities improve neural network acoustic
+            models".
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-4.0, 2.0], shape=(2,)).leaky_relu(0.25)
+        Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("leaky_relu", self)
+        slope = as_number("leaky_relu", "negative_slope", negative_slope)
+        return apply(elementwise.leaky_relu, (self,), (slope,))
+
+    @overload
+    def prelu(
+        self: FloatingBase[S, T, F], slope: Joins[S, T, F] | Joins[tuple[()], T, F]
+    ) -> Tensor[S, T, F]: ...
+    @overload
+    def prelu(
+        self: FloatingBase[S, NoneTape, F],
+        slope: Tensor[S, TapeOfRhs, F] | Tensor[tuple[()], TapeOfRhs, F],
+    ) -> Tensor[S, TapeOfRhs, F]: ...
+    @overload
+    def prelu(
+        self: FloatingBase[tuple[*Ds, N], T, F], slope: Joins[tuple[N], T, F]
+    ) -> Tensor[tuple[*Ds, N], T, F]: ...
+    @overload
+    def prelu(
+        self: FloatingBase[tuple[*Ds, N], NoneTape, F], slope: Tensor[tuple[N], TapeOfRhs, F]
+    ) -> Tensor[tuple[*Ds, N], TapeOfRhs, F]: ...
+    def prelu(self, slope: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return the elements with the negative ones multiplied by slopes that can be trained.
+
+            x  if x > 0  else  slope * x
+
+        Shape: that of `self`, to which that of `slope` broadcasts: one slope, one for each place
+            along the last axis, one for each element.
+        Derivative: 1 above 0, `slope` below and at 0; for `slope`, `x` where it is not positive,
+            summed over what was broadcast.
+
+        Args:
+            slope: a tensor.
+
+        Raises:
+            ShapeError: if `slope` does not broadcast to the shape of `self`.
+            DTypeError: if the dtypes differ or are not floating.
+
+        Source: He et al. (2015), "Delving deep into rectifiers".
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-4.0, 2.0], shape=(2,)).prelu(tt.full((), 0.25))
+        Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_tensor("prelu", "the slope", slope)
+        check_floating("prelu", self)
+        if not broadcasts_to(slope._array.shape, self._array.shape):
+            raise ShapeError(
+                f"prelu: slopes of shape {slope._array.shape} do not broadcast to the elements of "
+                f"shape {self._array.shape}"
+            )
+        return apply(elementwise.prelu, (self, slope))
+
+    def elu(self: FloatingBase[S, T, F], alpha: float = 1.0) -> Tensor[S, T, F]:
+        """Return the exponential linear unit.
+
+            x  if x > 0  else  alpha * (e**x - 1)
+
+        Shape: that of `self`.
+        Derivative: 1 above 0, ``alpha * e**x`` below and at 0.
+
+        Args:
+            alpha: minus the limit for ever smaller elements, finite.
+
+        Raises:
+            ArgumentValueError: if `alpha` is not finite.
+
+        Source: Clevert, Unterthiner & Hochreiter (2015), "Fast and accurate deep network learning
+            by exponential linear units (ELUs)".
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-1000.0, 2.0], shape=(2,)).elu()
+        Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.elu, (self,), (as_number("elu", "alpha", alpha),))
+
+    def dropout(
+        self: FloatingBase[S, T, F], p: float, *, rng: np.random.Generator
+    ) -> Tensor[S, T, F]:
+        """Zero elements at random and scale up the others, if `self` owns a tape.
+
+            x * mask / (1 - p)      for a tensor that owns a tape
+            x                       for one without: the tensor itself, and nothing is drawn
+
+        The tape says whether this is training, as for the layer `tapetensor.nn.Dropout`. To drop
+        from plain values, multiply by a mask of your own. With the generator of a module that
+        `tapetensor.nn.inference` returned nothing is dropped, either.
+
+        Shape: that of `self`.
+        Derivative: the same mask, scaled the same.
+
+        Args:
+            p: the probability of a zero, in [0, 1].
+            rng: where the mask comes from.
+
+        Raises:
+            ArgumentValueError: if `p` lies outside [0, 1].
+            ArgumentTypeError: if `rng` is not a numpy generator.
+
+        Source: Srivastava et al. (2014), "Dropout: a simple way to prevent neural networks from
+            overfitting".
+
+        >>> import numpy as np
+        >>> import tapetensor as tt
+        >>> x = tt.ones((4,))
+        >>> x.trace().dropout(0.5, rng=np.random.default_rng(0)).detach().numpy()
+        array([2., 2., 2., 0.], dtype=float32)
+        >>> x.dropout(0.5, rng=np.random.default_rng(0)) is x
+        True
+        """
+        check_floating("dropout", self)
+        probability = as_number("dropout", "p", p, at_least=0, at_most=1)
+        check_rng("dropout", rng)
+        if self.tape is None or not getattr(rng, "drops", True):
+            result: Any = self
+            return result  # type: ignore[no-any-return]  # a tensor is what TensorBase stands for
+        data = self._array
+        mask = choice.scaled_mask(data.shape, probability, data.dtype, rng)
+        return apply(kernels.dropout, (self,), (mask,))
+
+
+class Undropping(np.random.Generator):
+    """A generator with which nothing is dropped; it draws as any other.
+
+    The modules that `tapetensor.nn.inference` returns have it in place of their own.
+    """
+
+    drops = False
+
+    @override
+    def __reduce__(self) -> Any:
+        """Be copied and pickled as one of this class."""
+        return Undropping, (self.bit_generator,)

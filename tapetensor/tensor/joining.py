@@ -1,24 +1,40 @@
-"""Putting tensors together along an axis, an existing one or a new one."""
+"""Tensors put together: along an axis, by segments, and by the subscripts of `einsum`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, Never, overload
+from typing import Any, Literal, Never, TypeAlias, overload
 
-from tapetensor.arguments import normalize_axis
+from tapetensor.arguments import as_size, check_kind, normalize_axis
 from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.errors import (
     ArgumentTypeError,
 )
 from tapetensor.kernels import (
+    indexing,
+    linear_algebra,
+)
+from tapetensor.kernels import (
     shape as shape_kernels,
 )
+from tapetensor.rules import products
+from tapetensor.rules.dims import sized
+from tapetensor.rules.indexing import check_segments
+from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_tensor
+from tapetensor.tensor.base import (
+    TensorBase,
+    check_numeric,
+    check_plain,
+    check_same_dtype,
+    check_tensor,
+)
+from tapetensor.tensor.indexing import I
+from tapetensor.tensor.operands import check_labels
 from tapetensor.tensor.tensor import Joins, Tensor
-from tapetensor.typing import B, D, Ds, K, M, N, P, T
+from tapetensor.typing import B, D, Ds, K, M, N, P, R, T
 
 
 # The sizes along the axis are open: mypy would not infer one that stands in `Joins` alone.
@@ -259,3 +275,103 @@ def as_operands(op: str, tensors: object) -> tuple[TensorBase[Any, Any, Any], ..
     for tensor in tensors:
         check_tensor(op, "an operand", tensor)
     return tuple(tensors)
+
+
+def segment_sum(
+    x: Tensor[tuple[M, *Ds], T, R], segments: Tensor[tuple[M], NoneTape, I], count: N
+) -> Tensor[tuple[N, *Ds], T, R]:
+    """Return the sums of the slices along the first axis that name the same segment.
+
+        y[s] = sum of x[i] over all i with segments[i] == s;  0 where there is none
+
+    The reverse of ``table.take(segments)``; ``segment_sum(x, segments, n)`` is added to a tensor
+    with ``+``, as index_add and scatter_add do elsewhere.
+
+    Shape: ``(M, *Ds), (M) -> (N, *Ds)`` for ``count: N``.
+    Derivative: each slice gets the cotangent of its segment.
+
+    Args:
+        x: what is added up.
+        segments: the number of the segment of each slice, from 0 to ``count - 1``.
+        count: how many segments there are.
+
+    Raises:
+        ShapeError: if there are not as many segments as slices.
+        DTypeError: if `segments` are not integers, or `x` is bool.
+        AxisError: if a number is none of a segment.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if `count` is negative.
+        UntracedTensorError: if `segments` own a tape.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> words = tt.from_numpy([1.0, 2.0, 4.0], shape=(3,))
+    >>> segment_sum(words, tt.from_numpy([0, 0, 2], shape=(3,), dtype=np.int64), 3)
+    Tensor([3., 0., 4.], shape=(3,), dtype=float32, NoneTape)
+    """
+    check_tensor("segment_sum", "the first operand", x)
+    check_numeric("segment_sum", x)
+    check_plain("segment_sum", "segments", segments, "they are positions: write them as integers")
+    number = as_size("segment_sum", "count", count)
+    if x._array.ndim == 0 or segments._array.shape != x._array.shape[:1]:
+        shapes = sized(x._array.shape), sized(segments._array.shape)
+        raise refusal(lambda: check_segments("segment_sum", *shapes))
+    check_labels("segment_sum", segments, number, names=("segments", "segments"))
+    return apply(indexing.segment_sum, (x, segments), (number,), keeps_dtype=False)
+
+
+One: TypeAlias = Literal[1]
+
+
+@overload
+def einsum(subscripts: str, x: Tensor[Any, T, R], /) -> Tensor[Any, T, R]: ...
+@overload
+def einsum(
+    subscripts: str, lhs: Tensor[Any, T, R], rhs: Joins[Any, T, R], /
+) -> Tensor[Any, T, R]: ...
+@overload
+def einsum(
+    subscripts: str, lhs: Tensor[Any, NoneTape, R], rhs: Tensor[Any, T, R], /
+) -> Tensor[Any, T, R]: ...
+@overload
+def einsum(subscripts: str, /, *operands: Tensor[Any, T, R]) -> Tensor[Any, T, R]: ...
+def einsum(subscripts: str, /, *operands: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+    """Return the sum of products that subscripts spell, as `numpy.einsum`.
+
+        "bij,bjk->bik" is a batch of matrix products, "ii->" a trace
+
+    Shape: that of the subscripts; a repeated letter has one size, ``...`` broadcasts.
+    Derivative: the einsum of the cotangent with the other operands.
+
+    Args:
+        subscripts: one group of letters per operand; without ``->`` the letters that occur once
+            are kept in alphabetical order.
+        operands: one or more tensors.
+
+    Raises:
+        ShapeError: if the subscripts do not fit the shapes.
+        ArgumentValueError: if the subscripts cannot be read.
+        DTypeError: if the dtypes differ, or are bool.
+
+    >>> import tapetensor as tt
+    >>> tt.einsum("ij,jk->ik", tt.ones((2, 3)), tt.ones((3, 4))).shape
+    (2, 4)
+    """
+    tensors = as_operands("einsum", operands)
+    check_kind("einsum", "subscripts", subscripts, str, "a string")
+    inputs, output, sizes = products.einsum(
+        "einsum", subscripts, [x._array.shape for x in tensors], _shared
+    )
+    check_same_dtype("einsum", tensors)
+    check_numeric("einsum", tensors[0])
+    shapes = [tuple([sizes[letter] for letter in letters]) for letters in inputs]
+    # Broadcast inside the kernel: as ops of their own they would take tapes before all is checked.
+    return apply(
+        partial(linear_algebra.einsum, inputs=inputs, output=output, shapes=shapes), tensors
+    )
+
+
+def _shared(known: int, size: int, broadcasts: bool) -> int | None:
+    if known == size or (broadcasts and size == 1):
+        return known
+    return size if broadcasts and known == 1 else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Never, overload
 
 from tapetensor.arguments import as_int
 from tapetensor.errors import AxisError
-from tapetensor.kernels import linear_algebra, masking
+from tapetensor.kernels import indexing, linear_algebra
 from tapetensor.rules import products
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
@@ -132,7 +132,7 @@ class LinearAlgebra(TensorBase[S, T, D]):
         Tensor([[1., 0.],
                 [1., 1.]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        return _triangle(masking.tril, self, k)
+        return _triangle(indexing.tril, self, k)
 
     def triu(
         self: LinearAlgebra[tuple[*Ds, M, N], T, D], k: int = 0
@@ -153,7 +153,7 @@ class LinearAlgebra(TensorBase[S, T, D]):
         Tensor([[0., 1.],
                 [0., 0.]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        return _triangle(masking.triu, self, k)
+        return _triangle(indexing.triu, self, k)
 
 
 def _triangle(kernel: Kernel, x: TensorBase[S, T, D], k: object) -> Tensor[S, T, D]:

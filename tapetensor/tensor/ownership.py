@@ -1,4 +1,4 @@
-"""Methods that hand tapes from tensor to tensor, and the backward pass that uses one up."""
+"""Methods that hand tapes from tensor to tensor, the backward pass that uses one up, pictures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Never, Protocol, overload
 
 import numpy as np
-from typing_extensions import TypeVar
+from typing_extensions import TypeIs, TypeVar
 
 from tapetensor.arguments import as_flag, check_choice, check_kind
 from tapetensor.arrays.array import is_numpys
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tapetensor.arrays.array import Array
     from tapetensor.tensor.tensor import Tensor
 
+
 NewTape = TypeVar("NewTape", bound=Tape)
 
 
@@ -52,7 +53,7 @@ class HasParameters(Protocol):
 
 
 class Ownership(TensorBase[S, T, D]):
-    """Who has a tape."""
+    """Who has a tape, and how what made a tensor is looked at."""
 
     __slots__ = ()
 
@@ -262,6 +263,57 @@ class Ownership(TensorBase[S, T, D]):
             cut_traceback(error)
             raise
 
+    def to_html(
+        self: Ownership[S, OwnedTape, D], *, names: Mapping[str, Tensorlike[Any]] | None = None
+    ) -> str:
+        """Return an HTML page that draws the recorded ops before the tensor; it needs no network.
+
+        The pullbacks run once for it, for their times and for the shapes of what they give; what
+        is recorded is not used up. Inside `source_lines` an op knows the line that ran it.
+
+        Args:
+            names: names for inputs, such as ``model.parameters()``.
+
+        Raises:
+            ArgumentTypeError: if `names` are not tensors by name.
+            UntracedTensorError: if the tensor has no tape.
+            TapeClosedError: if its tape is closed.
+
+        >>> import tapetensor as tt
+        >>> page = tt.ones((2, 3)).trace().exp().sum().to_html()
+        >>> page.count('role="button"')
+        3
+        """
+        _check_names("to_html", names)
+        return _tape_of("to_html", self).to_html(_output(self), names=names)
+
+    def tree(
+        self: Ownership[S, OwnedTape, D],
+        *,
+        names: Mapping[str, Tensorlike[Any]] | None = None,
+        ascii: bool | None = None,
+    ) -> str:
+        """Return the recorded ops before the tensor as text, the latest first.
+
+        Args:
+            names: names for inputs, such as ``model.parameters()``.
+            ascii: whether to draw with plain characters; None means if the terminal needs it.
+
+        Raises:
+            ArgumentTypeError: if `names` are not tensors by name.
+            UntracedTensorError: if the tensor has no tape.
+            TapeClosedError: if its tape is closed.
+        """
+        _check_names("tree", names)
+        return _tape_of("tree", self).tree(_output(self), names=names, ascii=ascii)
+
+    def _repr_html_(self) -> str | None:
+        """Return the picture for a notebook, or None, for the plain repr."""
+        tape = self.tape
+        if tape is None or tape.is_closed:
+            return None
+        return tape.apart(self.history)._repr_html_(_output(self))
+
 
 def tape_and_seed(
     tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any] | None
@@ -361,3 +413,83 @@ def _handle(
     result = rewrap(tensor, data, tensor._id, tape)
     result.history = history
     return result
+
+
+def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
+    tape = tensor.tape
+    if tape is None:
+        raise UntracedTensorError(
+            f"{op}: the tensor of shape {tensor._array.shape} has no tape, so nothing is recorded; "
+            "begin with x.trace()"
+        )
+    tape.check_usable(op)
+    return tape.apart(tensor.history)
+
+
+def _check_names(op: str, names: Mapping[str, object] | None) -> None:
+    if names is None:
+        return
+    check_kind(op, "names", names, Mapping, "tensors by name, such as model.parameters()")
+    for name, tensor in names.items():
+        check_tensor(op, f"names[{name!r}]", tensor)
+
+
+def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:
+    """Return where to start measuring; None inside `grad` and `compile`, which would see it."""
+    return tensor if is_numpys(tensor._array) else None
+
+
+def compute_gradients(
+    loss: FloatingBase[S, OwnedTape, F],
+    *,
+    wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
+) -> Gradients:
+    """Run the recorded ops backwards and return the gradients of the sum of the loss's elements.
+
+    For a scalar the same as ``loss.backward()``; another shape is taken with a cotangent of ones.
+
+    Args:
+        loss: of any shape.
+        wrt: what to differentiate with respect to, as for `backward`.
+
+    Raises:
+        ArgumentTypeError: if `loss` is not a tensor.
+        UntracedTensorError: if it owns no tape.
+        TapeUsedError: if an earlier backward pass has used up the recorded ops.
+        TapeClosedError: if the context that its tape belongs to was left, or the tape cleared.
+        DTypeError: if it is not floating.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([1.0, 3.0], shape=(2,))
+    >>> tt.compute_gradients(x.trace().square())[x]
+    Tensor([2., 6.], shape=(2,), dtype=float32, NoneTape)
+    """
+    check_tensor("compute_gradients", "the loss", loss)
+    assert isinstance(loss, Ownership)
+    check_usable("compute_gradients", loss)
+    ones = rewrap(loss, np.ones_like(loss._array), next_id(), None)
+    return loss.backward(ones, wrt=wrt)
+
+
+def owns_tape(
+    x: Tensor[S, NoneTape, D] | Tensor[S, OwnedTape, D],
+) -> TypeIs[Tensor[S, OwnedTape, D]]:
+    """Tell whether a tensor owns a tape, so that checkers know which of two types it has.
+
+    What the property `Tensor.owns_tape` says, which no checker narrows by. In a `forward` with an
+    overload for each tape it parts the two: behind ``if tt.owns_tape(x):`` mypy, pyright, pyrefly
+    and ty take `x` for the traced tensor, and after it for the plain one.
+
+    Args:
+        x: a tensor, plain or traced.
+
+    Raises:
+        ArgumentTypeError: if `x` is not a tensor.
+
+    >>> import tapetensor as tt
+    >>> x = tt.ones((2,))
+    >>> tt.owns_tape(x), tt.owns_tape(x.trace())
+    (False, True)
+    """
+    check_tensor("owns_tape", "x", x)
+    return x.owns_tape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, overload
 from typing import Literal as L
 
-from tapetensor.kernels import pooling
+from tapetensor.kernels import images
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
@@ -13,12 +13,12 @@ from tapetensor.rules.windows import check_rank, holds_padding_alone
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_floating, check_tensor
-from tapetensor.tensor.tensor import Tensor
-from tapetensor.tensor.windows import (
+from tapetensor.tensor.operands import (
     Ints,
     as_window,
     per_axis,
 )
+from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import Ds, F, K, M, N, T
 
 
@@ -75,7 +75,7 @@ def avg_pool2d(
     >>> tt.avg_pool2d(x, 2)
     Tensor([[[3.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
-    return _pooled(pooling.avg_pool2d, x, kernel_size, stride, padding, dilation)
+    return _pooled(images.avg_pool2d, x, kernel_size, stride, padding, dilation)
 
 
 @overload
@@ -132,7 +132,7 @@ def max_pool2d(
     >>> tt.max_pool2d(x, 2)
     Tensor([[[6.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
-    return _pooled(pooling.max_pool2d, x, kernel_size, stride, padding, dilation)
+    return _pooled(images.max_pool2d, x, kernel_size, stride, padding, dilation)
 
 
 @overload
@@ -189,7 +189,7 @@ def min_pool2d(
     >>> tt.min_pool2d(x, 2)
     Tensor([[[1.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
-    return _pooled(pooling.min_pool2d, x, kernel_size, stride, padding, dilation)
+    return _pooled(images.min_pool2d, x, kernel_size, stride, padding, dilation)
 
 
 def _pooled(

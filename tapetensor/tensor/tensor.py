@@ -11,26 +11,17 @@ from tapetensor.arguments.spellings import OF_TENSORS, CalledOtherwise, without_
 from tapetensor.tape import NoneTape, Tape
 from tapetensor.tensor.arithmetic import Arithmetic
 from tapetensor.tensor.comparison import Comparison
-from tapetensor.tensor.conversion import Conversion
-from tapetensor.tensor.decompositions import Decompositions
-from tapetensor.tensor.dropout import Dropout
 from tapetensor.tensor.elementwise import Elementwise
 from tapetensor.tensor.habits import Habits
 from tapetensor.tensor.indexing import Indexing
 from tapetensor.tensor.linear_algebra import LinearAlgebra
 from tapetensor.tensor.ownership import Ownership
-from tapetensor.tensor.padding import Padding
-from tapetensor.tensor.permutation import Permutation
-from tapetensor.tensor.pictures import Pictures
-from tapetensor.tensor.quantiles import Quantiles
-from tapetensor.tensor.rectifiers import Rectifiers
+from tapetensor.tensor.permutation import Padding, Permutation
 from tapetensor.tensor.reductions import Reductions
-from tapetensor.tensor.rounding import Rounding
-from tapetensor.tensor.scan import Scans
+from tapetensor.tensor.scan import Order, Scans
 from tapetensor.tensor.shape import Shape
 from tapetensor.tensor.softmax import Softmax
 from tapetensor.tensor.solving import Solving
-from tapetensor.tensor.sorting import Order
 from tapetensor.tensor.statistics import Statistics
 from tapetensor.tensor.transcendental import Transcendental
 from tapetensor.typing import B, K, M, N, P, Q
@@ -48,12 +39,8 @@ class Tensor(
     Comparison[S, T, D],
     Elementwise[S, T, D],
     Transcendental[S, T, D],
-    Rounding[S, T, D],
-    Rectifiers[S, T, D],
-    Dropout[S, T, D],
     Reductions[S, T, D],
     Statistics[S, T, D],
-    Quantiles[S, T, D],
     Softmax[S, T, D],
     Scans[S, T, D],
     Order[S, T, D],
@@ -62,10 +49,7 @@ class Tensor(
     Padding[S, T, D],
     LinearAlgebra[S, T, D],
     Solving[S, T, D],
-    Decompositions[S, T, D],
     Indexing[S, T, D],
-    Conversion[S, T, D],
-    Pictures[S, T, D],
     Habits[S, T, D],
     Generic[S, T, D],
 ):

@@ -1,23 +1,30 @@
-"""Functions of elements that come from geometry, growth and probability; the shape stays."""
+"""Functions of elements from geometry, growth and probability, and whole numbers next to them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tapetensor.kernels import transcendental
+from tapetensor.kernels import elementwise
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
-from tapetensor.typing import D, F, S, T
+from tapetensor.tensor.base import (
+    FloatingBase,
+    NumberBase,
+    TensorBase,
+    check_floating,
+    check_numeric,
+)
+from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
 
 class Transcendental(TensorBase[S, T, D]):
-    """Angles, hyperbolic functions, logarithms and the error function, element by element.
+    """Angles, hyperbolic functions, logarithms and the error function; functions that go in steps.
 
-    All are defined on floating dtypes only and raise `DTypeError` on others.
+    The former are defined on floating dtypes only and raise `DTypeError` on others. Of the latter
+    the derivative is 0, at the steps as well. NaN stays NaN, infinities stay.
     """
 
     __slots__ = ()
@@ -36,7 +43,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).tan()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.tan, self)
+        return _of_floats(elementwise.tan, self)
 
     def asin(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the angle in radians, from -pi/2 to pi/2, that has a sine.
@@ -52,7 +59,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).asin()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.asin, self)
+        return _of_floats(elementwise.asin, self)
 
     def acos(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the angle in radians, from 0 to pi, that has a cosine.
@@ -68,7 +75,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.ones((2,)).acos()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.acos, self)
+        return _of_floats(elementwise.acos, self)
 
     def atan(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the angle in radians, from -pi/2 to pi/2, that has a tangent.
@@ -84,7 +91,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).atan()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.atan, self)
+        return _of_floats(elementwise.atan, self)
 
     def sinh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the hyperbolic sine.
@@ -100,7 +107,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).sinh()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.sinh, self)
+        return _of_floats(elementwise.sinh, self)
 
     def cosh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the hyperbolic cosine.
@@ -116,7 +123,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).cosh()
         Tensor([1., 1.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.cosh, self)
+        return _of_floats(elementwise.cosh, self)
 
     def asinh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the inverse hyperbolic sine.
@@ -132,7 +139,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).asinh()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.asinh, self)
+        return _of_floats(elementwise.asinh, self)
 
     def acosh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the inverse hyperbolic cosine.
@@ -148,7 +155,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.ones((2,)).acosh()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.acosh, self)
+        return _of_floats(elementwise.acosh, self)
 
     def atanh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the inverse hyperbolic tangent.
@@ -164,7 +171,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).atanh()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.atanh, self)
+        return _of_floats(elementwise.atanh, self)
 
     def expm1(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the exponential minus one, exact near 0.
@@ -180,7 +187,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).expm1()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.expm1, self)
+        return _of_floats(elementwise.expm1, self)
 
     def log1p(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the natural logarithm of one plus the elements, exact near 0.
@@ -196,7 +203,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).log1p()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.log1p, self)
+        return _of_floats(elementwise.log1p, self)
 
     def log2(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the logarithm to the base 2.
@@ -213,7 +220,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.full((2,), 8.0).log2()
         Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.log2, self)
+        return _of_floats(elementwise.log2, self)
 
     def log10(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the logarithm to the base 10.
@@ -230,7 +237,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.ones((2,)).log10()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.log10, self)
+        return _of_floats(elementwise.log10, self)
 
     def rsqrt(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the reciprocal of the square root.
@@ -244,7 +251,7 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.full((2,), 4.0).rsqrt()
         Tensor([0.5, 0.5], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.rsqrt, self)
+        return _of_floats(elementwise.rsqrt, self)
 
     def erf(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the error function.
@@ -260,7 +267,97 @@ class Transcendental(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).erf()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        return _of_floats(transcendental.erf, self)
+        return _of_floats(elementwise.erf, self)
+
+    def floor(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
+        """Return the largest whole numbers that are not above the elements.
+
+        Shape: that of `self`.
+        Derivative: 0.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: array API, ``floor``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-1.5, 2.5], shape=(2,)).floor()
+        Tensor([-2.,  2.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("floor", self)
+        return apply(elementwise.floor, (self,))
+
+    def ceil(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
+        """Return the smallest whole numbers that are not below the elements.
+
+        Shape: that of `self`.
+        Derivative: 0.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: array API, ``ceil``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-1.5, 2.5], shape=(2,)).ceil()
+        Tensor([-1.,  3.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("ceil", self)
+        return apply(elementwise.ceil, (self,))
+
+    def round(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
+        """Return the nearest whole numbers; halfway between two, the even one.
+
+        Shape: that of `self`.
+        Derivative: 0.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: array API, ``round``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.5, 2.5], shape=(2,)).round()
+        Tensor([2., 2.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("round", self)
+        return apply(elementwise.round, (self,))
+
+    def trunc(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
+        """Return the whole numbers next to the elements on the way to 0.
+
+        Shape: that of `self`.
+        Derivative: 0.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: array API, ``trunc``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-1.5, 2.5], shape=(2,)).trunc()
+        Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("trunc", self)
+        return apply(elementwise.trunc, (self,))
+
+    def sign(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
+        """Return -1 for elements below 0, 1 for those above, 0 for 0.
+
+        Shape: that of `self`.
+        Derivative: 0.
+
+        Raises:
+            DTypeError: for a bool tensor.
+
+        Source: array API, ``sign``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-1.5, 2.5], shape=(2,)).sign()
+        Tensor([-1.,  1.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_numeric("sign", self)
+        return apply(elementwise.sign, (self,))
 
 
 def _of_floats(kernel: Kernel, x: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:

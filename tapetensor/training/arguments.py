@@ -19,9 +19,8 @@ from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.training.evaluation import check_batches, check_metrics
-from tapetensor.training.history import COLUMNS, SKIPPED
+from tapetensor.training.history import COLUMNS, SKIPPED, EarlyStopping
 from tapetensor.training.logs import CsvLog
-from tapetensor.training.stopping import EarlyStopping
 
 
 def check_arguments(

@@ -1,14 +1,25 @@
-"""One epoch: a step for each batch, from the first, or from where a checkpoint was written."""
+"""One epoch: a step for each batch, from the first, or from where a checkpoint was written.
+
+Ctrl-C and SIGTERM are requests: the running step ends, and then the training.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
+import signal
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Sized
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias
+
+from typing_extensions import override
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
 from tapetensor.optim import Optimizer, exponential_moving_average
@@ -18,12 +29,12 @@ from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.training.checkpoint import Position
 from tapetensor.training.evaluation import Batch, M, Source, check_equal, iterate, rows_of
-from tapetensor.training.interruption import Interruption
-from tapetensor.training.progress import ProgressBar
+from tapetensor.training.logs import ProgressBar
 from tapetensor.training.streams import Streams, print_of
 
 if TYPE_CHECKING:
     from tapetensor.distributed import Communicator
+
 
 Loss: TypeAlias = Callable[[M, Batch], Tensor0D[OwnedTape, Any]]
 # A step trains on a batch, and returns the loss before that, times the rows of this rank; NaN if it
@@ -240,3 +251,44 @@ def count_batches(batches: Source[Batch], streams: Streams, most: int) -> int:
     found = sum(1 for _ in islice(iterate("fit", "batches", batches), most))
     streams.write(states)
     return found
+
+
+_SAID = b"\nfit: ends after this step; Ctrl-C once more ends at once, without a checkpoint\n"
+
+
+class Interruption(AbstractContextManager["Interruption"]):
+    """Takes note of a first Ctrl-C or SIGTERM inside; a second one does what it ever does.
+
+    Schedulers of clusters send SIGTERM. Only the main thread gets signals, and a handler that the
+    program has set itself stays in charge.
+
+    Attributes:
+        asked: whether there was one.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[int, Any] = {}
+
+    @override
+    def __enter__(self) -> Self:
+        usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in usual.items():
+                if signal.getsignal(number) is handler:
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    @override
+    def __exit__(self, *_: object) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def _note(self, number: int, frame: Any) -> None:
+        if self.asked:
+            self.__exit__()
+            signal.raise_signal(number)
+        self.asked = True
+        # A call of print may be what was interrupted, so this writes by itself.
+        with contextlib.suppress(OSError, ValueError):
+            os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, _SAID)

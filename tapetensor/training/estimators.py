@@ -21,7 +21,7 @@ from tapetensor.optim import Optimizer
 from tapetensor.tensor import from_numpy
 from tapetensor.training.evaluation import predict
 from tapetensor.training.fit import fit
-from tapetensor.training.stopping import EarlyStopping
+from tapetensor.training.history import EarlyStopping
 
 import_extra("sklearn", "estimators", "sklearn")
 

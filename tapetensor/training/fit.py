@@ -21,11 +21,13 @@ from tapetensor.training.arguments import check_arguments, check_files, check_op
 from tapetensor.training.checkpoint import (
     Checkpoint,
     Position,
+    TrainingFiles,
     refuse_not_finite,
 )
 from tapetensor.training.epoch import (
     EpochRunner,
     Finite,
+    Interruption,
     Loss,
     Unused,
     averaging,
@@ -33,11 +35,8 @@ from tapetensor.training.epoch import (
     step_of,
 )
 from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
-from tapetensor.training.history import COLUMNS, SKIPPED, Ended, History, Row
-from tapetensor.training.interruption import Interruption
-from tapetensor.training.kept import Kept
-from tapetensor.training.logs import Log
-from tapetensor.training.progress import ProgressBar
+from tapetensor.training.history import COLUMNS, SKIPPED, EarlyStopping, Ended, History, Row
+from tapetensor.training.logs import Log, ProgressBar
 from tapetensor.training.ranks import (
     check_same_start,
     communicator_of,
@@ -47,7 +46,6 @@ from tapetensor.training.ranks import (
     settings_of,
     step_of_ranks,
 )
-from tapetensor.training.stopping import EarlyStopping
 from tapetensor.training.streams import found_streams
 
 if TYPE_CHECKING:
@@ -213,12 +211,12 @@ def fit(
     models = {"model": model} if judged is model else {"model": model, "average": judged}
     parts: dict[str, Any] = {**models, "optimizer": optimizer}
     file = None if checkpoint is None else Checkpoint(Path(checkpoint), parts, streams)
-    kept = Kept(file, judged, stop)
+    files = TrainingFiles(file, judged, stop)
     position = Position()
 
     def start() -> None:
         nonlocal position
-        position = kept.start(resume, overwrite, partial(count_batches, batches, streams))
+        position = files.start(resume, overwrite, partial(count_batches, batches, streams))
 
     team.on_root("fit", start)
     make_alike(team, parts.values())
@@ -244,9 +242,9 @@ def fit(
     logs = log if team.is_root else ()
 
     def write_down() -> None:
-        kept.save(position)
-        # A training that ends here comes to it again: see `Kept.start`.
-        kept.keep_best(history.rows)
+        files.save(position)
+        # A training that ends here comes to it again: see `TrainingFiles.start`.
+        files.keep_best(history.rows)
         for one in logs:
             one.write(history.rows[-1])
 
@@ -266,7 +264,7 @@ def fit(
             team.on_root("fit", partial(refuse_not_finite, optimizer))
             if not is_over:
                 ended = "interrupted"
-                team.on_root("fit", partial(kept.save, position))
+                team.on_root("fit", partial(files.save, position))
                 break
             # Buffers hold statistics, which each rank has taken of its own shares.
             make_alike(team, [one for one in models.values() if one.buffers()])
@@ -290,7 +288,7 @@ def fit(
             bar.row(history.rows[-1])
         history.ended = ended
     if ended != "interrupted":
-        team.on_root("fit", kept.restore)
+        team.on_root("fit", files.restore)
         make_alike(team, [judged])
     return history
 

@@ -51,7 +51,7 @@ def check_same_start(
         DistributedError: on every rank, if they do not.
     """
     if ranks.transport is not None:
-        from tapetensor.distributed.agreement import check_agreement
+        from tapetensor.distributed.communicator import check_agreement
 
         lines = [f"fit's {name}: {value}" for name, value in settings.items()]
         check_agreement("fit", ranks.transport, model, f"generators: {streams.kinds}", *lines)

@@ -36,7 +36,7 @@ from tapetensor.surroundings.places import (
     Slot,
     attributes_of,
 )
-from tapetensor.surroundings.reach import Reach
+from tapetensor.surroundings.reachable import Reach
 from tapetensor.tensor import Tensor
 
 # Of so many objects and containers, of so many items each, it is found out whether numbers change.

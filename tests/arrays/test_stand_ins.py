@@ -22,8 +22,8 @@ from tapetensor.arrays.stand_ins import (
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.higher_order.array import RecordedArray, RecordingLevel
-from tapetensor.kernels.numerics import sums
-from tapetensor.kernels.numerics.steps import runs_steps
+from tapetensor.kernels.numerics import along_axes
+from tapetensor.kernels.numerics.decorators import runs_steps
 
 VALUES = np.linspace(-1.0, 2.0, 2 * 3 * 64).reshape(2, 3, 64).astype(np.float32)
 
@@ -58,11 +58,11 @@ def test_numpys_arrays_and_numbers_are_no_stand_ins(x: Any) -> None:
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: sums.sum_over(x, (1,)),
-        lambda x: sums.sum_over(x, (0, 2)),
-        lambda x: sums.products_over(x, x, (2,)),
-        sums.row_sums,
-        sums.sum_of_rows,
+        lambda x: along_axes.sum_over(x, (1,)),
+        lambda x: along_axes.sum_over(x, (0, 2)),
+        lambda x: along_axes.products_over(x, x, (2,)),
+        along_axes.row_sums,
+        along_axes.sum_of_rows,
     ],
 )
 def test_a_recorded_array_is_summed_as_its_value_is(f: Callable[[Any], Any]) -> None:

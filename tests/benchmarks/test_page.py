@@ -14,7 +14,7 @@ from benchmarks import kernels, page, scale
 from benchmarks.page import FIGURES, PAGE, Run, tables, written
 from benchmarks.scale import turns
 from benchmarks.scale.turns import Growth, Measured, table
-from tapetensor.machine.blas import KERNEL_VARIABLE
+from tapetensor.machine.settings import KERNEL_VARIABLE
 
 RESULTS = {
     "W1": {"tapetensor": {"median_ms": 0.5}, "torch": {"median_ms": 0.25, "first_ms": 7.0}},

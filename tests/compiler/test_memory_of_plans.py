@@ -27,7 +27,7 @@ from tapetensor.compiler.trace.node import Kind, Node, View
 from tapetensor.compiler.trace.operations import write_all
 from tapetensor.compiler.trace.program import Program
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.sums import row_products
+from tapetensor.kernels.numerics.along_axes import row_products
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.distributed.buckets import Bucket, buckets_of
+from tapetensor.distributed.reducer import Bucket, buckets_of
 from tapetensor.tape.history import BackwardPass, gathered
 from tapetensor.tape.replay import replay_by_group
 

@@ -14,8 +14,8 @@ import pytest
 import tapetensor as tt
 from tapetensor import distributed, io, losses, nn, optim
 from tapetensor.distributed import communicator, mpi
-from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
+from tapetensor.distributed.reducer import buckets_of
 from tests.arrays import foreign
 
 ALONE = distributed.alone()

@@ -13,7 +13,7 @@ import tapetensor as tt
 from tapetensor import losses, nn
 from tapetensor.higher_order import kernels
 from tapetensor.kernels.numerics import recurrence
-from tapetensor.kernels.numerics.steps import writing_step
+from tapetensor.kernels.numerics.decorators import writing_step
 from tapetensor.testing import check_grad
 from tapetensor.typing import Array
 

@@ -14,7 +14,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import io, nn, optim
-from tapetensor.io.atomic import write_atomically
+from tapetensor.io.disk import write_atomically
 from tests.io.models import FORMATS, assert_same, net, saved
 
 

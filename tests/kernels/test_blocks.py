@@ -16,8 +16,11 @@ import tapetensor as tt
 from tapetensor.kernels import arithmetic, elementwise
 from tapetensor.kernels.attention import scaled_dot_product_attention as kernel
 from tapetensor.kernels.normalization import batch_norm, layer_norm
-from tapetensor.kernels.numerics import channels, normalized, threads, tiles
-from tapetensor.kernels.numerics.blocks import BLOCK, LARGE, in_blocks
+from tapetensor.kernels.numerics import attention_tiles as tiles
+from tapetensor.kernels.numerics import normalized_channels as channels
+from tapetensor.kernels.numerics import normalized_rows as normalized
+from tapetensor.kernels.numerics import threads
+from tapetensor.kernels.numerics.threads import BLOCK, LARGE, in_blocks
 from tapetensor.machine import openblas
 from tapetensor.testing import check_grad
 
@@ -107,13 +110,13 @@ def test_a_child_process_has_threads_of_its_own() -> None:
     program = f"""
 import os
 import numpy as np
-from tapetensor.kernels.numerics import blocks
-blocks.threads.count = lambda: 2
+from tapetensor.kernels.numerics import threads
+threads.count = lambda: 2
 x = np.zeros({SIZE})
-blocks.in_blocks(np.exp, x)
+threads.in_blocks(np.exp, x)
 child = os.fork()
 if not child:
-    os._exit(int(blocks.in_blocks(np.exp, x).sum() != {SIZE}))
+    os._exit(int(threads.in_blocks(np.exp, x).sum() != {SIZE}))
 print(os.waitpid(child, 0)[1])
 """
     if not hasattr(sys, "getwindowsversion"):

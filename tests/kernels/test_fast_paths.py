@@ -11,7 +11,7 @@ import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tapetensor.kernels import arithmetic
 from tapetensor.kernels.linear_algebra import linear, unbiased_linear
-from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.along_axes import sum_to
 from tapetensor.kernels.numerics.choice import can_blend, choose
 
 SHAPES = [(5, 3), (1, 3), (0, 3), (5, 1), (5, 0), (2, 4, 3), (2, 0, 3), (40_000, 2)]

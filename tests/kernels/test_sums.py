@@ -12,13 +12,14 @@ import pytest
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.indexing import getitem, take
-from tapetensor.kernels.numerics.extremes import largest, smallest
-from tapetensor.kernels.numerics.segments import segment_sum
-from tapetensor.kernels.numerics.sums import (
+from tapetensor.kernels.numerics.along_axes import (
+    largest,
     products_over,
     row_sums,
+    smallest,
     sum_over,
 )
+from tapetensor.kernels.numerics.segments import segment_sum
 from tests.arrays import foreign
 
 _SHAPES = (

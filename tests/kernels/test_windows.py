@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.kernels import convolution, pooling
+from tapetensor.kernels import convolution, images
 from tapetensor.kernels import convolution as kernels
-from tapetensor.kernels.numerics import columns, grouped
+from tapetensor.kernels.numerics import columns, grouped_convolution
 from tapetensor.kernels.numerics.windows import Window
 from tapetensor.testing import check_grad
 from tests.arrays import foreign
@@ -58,7 +58,7 @@ def test_groups_by_rows_of_images_are_those_by_columns(
 ) -> None:
     weight, bias = _array((out, channels // groups, *window.kernel)), _array((out,))
     for x in _layouts(_array((2, channels, 6, 7))):
-        assert grouped.are_small(np.moveaxis(x, 0, -1), weight, groups)
+        assert grouped_convolution.are_small(np.moveaxis(x, 0, -1), weight, groups)
         g = _array((2, out, *window.counts((6, 7))))
         cotangents = [*_layouts(g), np.broadcast_to(0.5, g.shape)]
         _check_same(convolution.conv2d, (x, weight, bias), cotangents, window, groups)
@@ -101,7 +101,7 @@ def test_groups_of_lines_by_rows_are_those_by_columns(window: Window) -> None:
 
 # The others hold nothing but padding in places, which pooling refuses.
 @pytest.mark.parametrize("window", [_WINDOWS[0], _WINDOWS[1], _WINDOWS[4]])
-@pytest.mark.parametrize("kernel", [pooling.max_pool2d, pooling.min_pool2d])
+@pytest.mark.parametrize("kernel", [images.max_pool2d, images.min_pool2d])
 def test_pooling_by_steps_is_pooling_at_once(kernel: Any, window: Window) -> None:
     smooth = _array((2, 3, 7, 8))
     # Few different numbers, so that many windows have several winners.
@@ -121,7 +121,7 @@ def test_pooling_by_steps_is_pooling_at_once(kernel: Any, window: Window) -> Non
 
 def test_a_window_of_more_ties_than_a_byte_can_count_shares_equally() -> None:
     window = Window((17, 17), (1, 1), (0, 0), (1, 1))
-    kernel: Any = pooling.max_pool2d
+    kernel: Any = images.max_pool2d
     _, (pullback,) = kernel(np.zeros((1, 1, 17, 18)), window)
     (share,) = pullback(np.ones((1, 1, 1, 2)))[0]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tapetensor.__main__ import main as command_line
-from tapetensor.machine import blas, doctor
-from tapetensor.machine.blas import KERNEL_VARIABLE, SETTING, Processor
+from tapetensor.machine import doctor, settings
+from tapetensor.machine.settings import BLAS_SETTING, KERNEL_VARIABLE, Processor
 
 AVX512 = frozenset({"avx2", "fma", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
 ZEN4 = Processor("AMD EPYC", "AuthenticAMD", AVX512)
@@ -25,7 +25,7 @@ OPENBLAS = doctor.Blas("scipy-openblas 0.3", "Haswell", 2)
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KERNEL_VARIABLE, raising=False)
-    monkeypatch.delenv(SETTING, raising=False)
+    monkeypatch.delenv(BLAS_SETTING, raising=False)
 
 
 def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -39,22 +39,22 @@ SHOW = f"import os, tapetensor; print(os.environ.get('{KERNEL_VARIABLE}'))"
 
 
 def test_a_processor_runs_the_kernels_whose_instructions_it_has() -> None:
-    assert blas.runnable_kernels(ZEN4) == ["Haswell", "SkylakeX"]
-    assert blas.runnable_kernels(XEON) == ["Haswell", "SkylakeX", "Cooperlake"]
-    assert blas.runnable_kernels(ZEN3) == ["Haswell"]
-    assert blas.runnable_kernels(UNKNOWN) == []
+    assert settings.runnable_kernels(ZEN4) == ["Haswell", "SkylakeX"]
+    assert settings.runnable_kernels(XEON) == ["Haswell", "SkylakeX", "Cooperlake"]
+    assert settings.runnable_kernels(ZEN3) == ["Haswell"]
+    assert settings.runnable_kernels(UNKNOWN) == []
 
 
 def test_only_an_amd_processor_with_avx_512_is_asked_for_another_kernel() -> None:
-    assert blas.better_kernel(ZEN4) == "SkylakeX"
-    assert [blas.better_kernel(other) for other in (XEON, ZEN3, UNKNOWN)] == [None, None, None]
+    assert settings.better_kernel(ZEN4) == "SkylakeX"
+    assert [settings.better_kernel(other) for other in (XEON, ZEN3, UNKNOWN)] == [None, None, None]
 
 
 def test_without_cpuinfo_nothing_is_assumed(tmp_path: Path) -> None:
-    found = blas.processor(tmp_path / "missing")
+    found = settings.processor(tmp_path / "missing")
 
     assert found.name
-    assert blas.runnable_kernels(found) == []
+    assert settings.runnable_kernels(found) == []
 
 
 def test_importing_changes_nothing_without_the_setting() -> None:
@@ -62,51 +62,51 @@ def test_importing_changes_nothing_without_the_setting() -> None:
 
 
 def test_the_setting_asks_for_the_better_kernel_before_numpy_is_imported() -> None:
-    assert run(SHOW, **{SETTING: "auto"}).stdout.strip() == str(
-        blas.better_kernel(blas.processor())
+    assert run(SHOW, **{BLAS_SETTING: "auto"}).stdout.strip() == str(
+        settings.better_kernel(settings.processor())
     )
 
 
 def test_the_setting_takes_effect_in_the_loaded_library() -> None:
-    kernel = blas.better_kernel(blas.processor())
+    kernel = settings.better_kernel(settings.processor())
     if kernel is None or doctor.loaded_blas().kernel is None:
         pytest.skip("OpenBLAS's own choice is right here")
     program = "import tapetensor.machine.doctor as d; print(d.loaded_blas().kernel)"
 
-    assert run(program, **{SETTING: "auto"}).stdout.strip() == kernel
+    assert run(program, **{BLAS_SETTING: "auto"}).stdout.strip() == kernel
 
 
 def test_a_kernel_that_the_user_asks_for_stays() -> None:
-    chosen = run(SHOW, **{SETTING: "auto", KERNEL_VARIABLE: "Haswell"}).stdout.strip()
+    chosen = run(SHOW, **{BLAS_SETTING: "auto", KERNEL_VARIABLE: "Haswell"}).stdout.strip()
 
     assert chosen == "Haswell"
 
 
 def test_the_setting_warns_if_numpy_was_imported_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SETTING, "auto")
-    monkeypatch.setattr(blas, "processor", lambda: ZEN4)
+    monkeypatch.setenv(BLAS_SETTING, "auto")
+    monkeypatch.setattr(settings, "processor", lambda: ZEN4)
 
     with pytest.warns(RuntimeWarning, match="export OPENBLAS_CORETYPE=SkylakeX"):
-        blas.apply_setting()
+        settings.apply_blas_setting()
     assert KERNEL_VARIABLE not in os.environ
 
 
 def test_a_setting_of_another_value_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SETTING, "fast")
+    monkeypatch.setenv(BLAS_SETTING, "fast")
 
     with pytest.warns(RuntimeWarning, match='the one value is "auto"'):
-        blas.apply_setting()
+        settings.apply_blas_setting()
 
 
 def test_the_setting_is_silent_where_there_is_nothing_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(SETTING, "auto")
-    monkeypatch.setattr(blas, "processor", lambda: XEON)
+    monkeypatch.setenv(BLAS_SETTING, "auto")
+    monkeypatch.setattr(settings, "processor", lambda: XEON)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        blas.apply_setting()
+        settings.apply_blas_setting()
     assert KERNEL_VARIABLE not in os.environ
 
 

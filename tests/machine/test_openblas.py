@@ -13,9 +13,9 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import extras
-from tapetensor.io import atomic
+from tapetensor.io import disk
 from tapetensor.kernels.numerics import threads
-from tapetensor.machine import doctor, memory, openblas
+from tapetensor.machine import doctor, openblas, settings
 
 
 class Blas:
@@ -86,15 +86,15 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def faults(**environment: str) -> int:
     """Return the page faults of five passes that hold 40 MB each."""
     everything = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
-    everything = {**everything, memory.SETTING: "", **environment}
+    everything = {**everything, settings.MEMORY_SETTING: "", **environment}
     command = [sys.executable, "-c", PASSES]
     output = subprocess.run(command, env=everything, capture_output=True, text=True, check=True)
     return int(output.stdout)
 
 
-@pytest.mark.skipif(not memory._is_glibc(), reason="the allocator is not glibc's")
+@pytest.mark.skipif(not settings._is_glibc(), reason="the allocator is not glibc's")
 def test_the_next_pass_finds_the_memory_of_the_one_before() -> None:
-    kept, given_back = faults(), faults(**{memory.SETTING: "system"})
+    kept, given_back = faults(), faults(**{settings.MEMORY_SETTING: "system"})
 
     assert kept < 1000 < given_back
 
@@ -110,23 +110,23 @@ def test_the_next_pass_finds_the_memory_of_the_one_before() -> None:
 def test_settings_of_the_allocator_are_left_alone(
     variable: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(memory.SETTING, raising=False)
+    monkeypatch.delenv(settings.MEMORY_SETTING, raising=False)
     monkeypatch.setenv(variable, value)
 
-    assert not memory.keep_freed_memory()
+    assert not settings.keep_freed_memory()
 
 
 def test_the_user_may_leave_it_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(memory.SETTING, "system")
+    monkeypatch.setenv(settings.MEMORY_SETTING, "system")
 
-    assert not memory.keep_freed_memory()
+    assert not settings.keep_freed_memory()
 
 
 def test_another_allocator_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(memory.SETTING, raising=False)
-    monkeypatch.setattr(memory, "_is_glibc", lambda: False)
+    monkeypatch.delenv(settings.MEMORY_SETTING, raising=False)
+    monkeypatch.setattr(settings, "_is_glibc", lambda: False)
 
-    assert not memory.keep_freed_memory()
+    assert not settings.keep_freed_memory()
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
@@ -157,11 +157,9 @@ def test_the_doctor_measures_in_its_own_process(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_is_written_where_a_folder_cannot_be_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atomic, "IN_WEBASSEMBLY", True)
-    monkeypatch.setattr(
-        atomic, "_flush", lambda path, access: None if path.is_file() else _refuse()
-    )
-    atomic.write_atomically(tmp_path / "file", _write)
+    monkeypatch.setattr(disk, "IN_WEBASSEMBLY", True)
+    monkeypatch.setattr(disk, "_flush", lambda path, access: None if path.is_file() else _refuse())
+    disk.write_atomically(tmp_path / "file", _write)
 
     assert (tmp_path / "file").read_text() == "all"
 

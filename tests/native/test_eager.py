@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tapetensor.higher_order.array import RecordedArray, RecordingLevel
-from tapetensor.kernels import elementwise, indexing, losses, normalization, rectifiers, reductions
+from tapetensor.kernels import elementwise, indexing, losses, normalization, reductions
 from tapetensor.native import eager
 from tapetensor.native.eager import NativeKernel
 
@@ -46,8 +46,8 @@ ONE_OPERAND: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         for name in ("abs", "tanh", "sigmoid", "relu", "silu", "gelu", "gelu_tanh", "softplus")
     },
     "clip": (elementwise.clip, (-1.0, 1.0)),
-    "leaky_relu": (rectifiers.leaky_relu, (0.1,)),
-    "elu": (rectifiers.elu, (1.5,)),
+    "leaky_relu": (elementwise.leaky_relu, (0.1,)),
+    "elu": (elementwise.elu, (1.5,)),
     "softmax": (reductions.softmax, (1,)),
     "softmax over rows": (reductions.softmax, (0,)),
     "log_softmax": (reductions.log_softmax, (1,)),

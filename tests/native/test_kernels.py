@@ -12,10 +12,10 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import compiler, nn
+from tapetensor.kernels.numerics import along_axes as plain_sums
+from tapetensor.kernels.numerics import matrices as plain_stacks
 from tapetensor.kernels.numerics import recurrence as plain_recurrence
 from tapetensor.kernels.numerics import segments as plain_segments
-from tapetensor.kernels.numerics import stacks as plain_stacks
-from tapetensor.kernels.numerics import sums as plain_sums
 from tapetensor.kernels.numerics import threads
 from tapetensor.native import eager, loading
 from tapetensor.native import kernels as native

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.kernels import pooling
+from tapetensor.kernels import images
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Window
 from tapetensor.native import loading
@@ -26,8 +26,8 @@ WINDOWS = [
 ]
 DTYPES = [np.float32, np.float64, np.float16]
 PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
-    native.max_pool2d: inspect.unwrap(pooling.max_pool2d),
-    native.min_pool2d: inspect.unwrap(pooling.min_pool2d),
+    native.max_pool2d: inspect.unwrap(images.max_pool2d),
+    native.min_pool2d: inspect.unwrap(images.min_pool2d),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tapetensor.kernels import recurrent as plain
-from tapetensor.native import recurrent as native
+from tapetensor.native import sequences as native
 
 Array = np.ndarray[Any, np.dtype[Any]]
 # The kernel on numpy and natively, how many gates it has, and how many states.

@@ -13,7 +13,7 @@ from benchmarks.contenders.tapetensor import COMPUTES
 from benchmarks.problems import WORKLOADS
 from tapetensor import compiler, losses, nn, optim
 from tapetensor.kernels.numerics import optimizers as plain
-from tapetensor.native import optimizers as native
+from tapetensor.native import kernels as native
 
 OPTIMIZERS: list[Callable[[nn.Module], optim.Optimizer]] = [
     lambda model: optim.Sgd(model, lr=0.05),

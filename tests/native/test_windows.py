@@ -12,7 +12,7 @@ import tapetensor as tt
 from tapetensor import compiler, nn
 from tapetensor.kernels.numerics import windows as plain
 from tapetensor.kernels.numerics.windows import Window, cropped, padded
-from tapetensor.native import windows as native
+from tapetensor.native import pooling as native
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WINDOWS = [

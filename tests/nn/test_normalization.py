@@ -11,7 +11,7 @@ import tapetensor as tt
 from tapetensor import nn
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import normalization
-from tapetensor.kernels.numerics import sums
+from tapetensor.kernels.numerics import along_axes as sums
 from tapetensor.tensor.apply import apply
 from tapetensor.testing import check_grad
 from tests.nn.gradients import check_layer

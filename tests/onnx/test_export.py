@@ -12,7 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, onnx
-from tapetensor.kernels.numerics import columns, tiles
+from tapetensor.kernels.numerics import attention_tiles, columns
 from tests.onnx import running
 from tests.onnx.running import assert_same, exported
 from tests.ops.calling import tensors_of
@@ -210,7 +210,7 @@ def test_without_the_package_the_error_says_what_to_install(
 def test_what_goes_by_tiles_and_blocks_elsewhere_is_written_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiles, "_FEWEST", 1)
+    monkeypatch.setattr(attention_tiles, "_FEWEST", 1)
     monkeypatch.setattr(columns, "_MANY", 0)
     rng = np.random.default_rng(0)
     weight: Any = tt.normal((4, 3, 3, 3), rng=rng)

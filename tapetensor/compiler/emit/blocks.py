@@ -18,7 +18,7 @@ from tapetensor.compiler.plan.storage import may_write_over, owner
 from tapetensor.compiler.trace.node import Backend, DType, Kind, Node, Shape, View
 from tapetensor.extras import import_extra
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.native import BACKEND_VARIABLE
+from tapetensor.kernels.numerics.decorators import BACKEND_VARIABLE
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
 _SMALLEST = 1 << 18

@@ -11,8 +11,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, View, is_in_order, laid_out
-from tapetensor.kernels.numerics.extremes import starts_of_rows
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, ones
+from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES, ones, starts_of_rows
 
 
 @dataclass(slots=True)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy._core import _methods
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.rearranging import REARRANGED, shadow
-from tapetensor.arrays.stand_ins import Captured, CapturedArray
+from tapetensor.arrays.stand_ins import REARRANGED, Captured, CapturedArray, shadow
 from tapetensor.compiler.trace.node import Kind, Shape, View, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import alike, copied, looks, select, unwritten, write_all

@@ -11,8 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.rearranging import shadow
-from tapetensor.arrays.stand_ins import CapturedGenerator, Recorded
+from tapetensor.arrays.stand_ins import CapturedGenerator, Recorded, shadow
 from tapetensor.compiler.trace.functions import (
     capture_by_trial,
     capture_function,

@@ -11,7 +11,7 @@ from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, View, repeated_shape
 from tapetensor.compiler.trace.number import COMPARISONS, NumberTracer, dummy
 from tapetensor.compiler.trace.refusals import WRITTEN, check_writer, trace_error
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
+from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer

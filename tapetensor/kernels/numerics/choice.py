@@ -1,4 +1,4 @@
-"""Choosing element by element between two arrays, without a jump for every element.
+"""Which elements: choices between two arrays, masks, and the order along an axis.
 
 `np.where` and `np.copyto` decide at every element which way to go. Where the processor cannot
 foresee it, as for the signs of activations, that takes seven to seventeen times as long as to blend
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 
 # Smaller arrays take less time than the calls.
 _SMALLEST = 1 << 10
@@ -85,3 +86,30 @@ def _with_dtype_of(other: Any, side: Any) -> Any:
     if side.__class__ in (int, float) and type(other) is np.ndarray and other.dtype in _BITS:
         return np.array(side, other.dtype)
     return side
+
+
+def scaled_mask(
+    shape: tuple[int, ...], p: float, dtype: np.dtype[Any], rng: np.random.Generator
+) -> Array:
+    """Return 0 with probability `p` and ``1 / (1 - p)`` otherwise; all 0 for ``p = 1``."""
+    kept = rng.random(shape, dtype=np.float32) >= p
+    mask: Array = kept * dtype.type(1.0 / (1.0 - p) if p < 1.0 else 0.0)
+    return mask
+
+
+def where_labels_are(scores: Array, labels: Array) -> Array:
+    """Return a mask of scores ``(*Ds, N)``: true at the class that each label ``(*Ds)`` names."""
+    classes = like(np.arange(scores.shape[-1]), scores)
+    is_label: Array = np.expand_dims(like(labels, scores), -1) == classes
+    return is_label
+
+
+def order_of(x: Array, axis: int, descending: bool) -> Array:
+    """Return the positions that sort; equal elements keep their order, NaN is the largest."""
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    # Backwards there and back again, so that equal elements keep their order here too.
+    backwards = (slice(None),) * axis + (slice(None, None, -1),)
+    order = np.argsort(x[backwards], axis=axis, kind="stable")[backwards]
+    positions: Array = x.shape[axis] - 1 - order
+    return positions

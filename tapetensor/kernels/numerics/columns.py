@@ -16,8 +16,8 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.steps import may_hide_parts, single_step
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
+from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES
+from tapetensor.kernels.numerics.decorators import may_hide_parts, single_step
 from tapetensor.kernels.numerics.windows import Sizes, Window, overlap
 
 # So many elements of columns stay in a cache.

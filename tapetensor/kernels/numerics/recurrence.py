@@ -7,9 +7,14 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.blocks import in_blocks
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import native_step, native_writing_step, writing_step
+from tapetensor.kernels.numerics.decorators import (
+    MANY_STEPS,
+    native_from,
+    native_step,
+    native_writing_step,
+    writing_step,
+)
+from tapetensor.kernels.numerics.threads import in_blocks
 
 # How much of a sequence is worked on at a time: this and its decays fit in a second-level cache.
 _BLOCK_BYTES = 1 << 19

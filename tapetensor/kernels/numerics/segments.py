@@ -9,9 +9,8 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import single_step
-from tapetensor.kernels.numerics.sums import SHORT, sum_of_rows
+from tapetensor.kernels.numerics.along_axes import SHORT, sum_of_rows
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, single_step
 
 # Narrower rows, and fewer elements, are added one by one.
 _WIDE = 64

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.choice import choose
-from tapetensor.kernels.numerics.steps import elementwise_step
+from tapetensor.kernels.numerics.decorators import elementwise_step
 
 # W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of
 # Computation 23, as tabulated in SPECFUN's CALERF; highest power first.

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
-from tapetensor.kernels.numerics.steps import native_writing_step
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, native_writing_step
 
 Sizes = tuple[int, ...]
 

@@ -148,9 +148,9 @@ _EXACT_LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     for room, name in (
         ("linear", "Linear"),
         ("linear", "UnbiasedLinear"),
-        ("bias", "Bias1d"),
+        ("linear", "Bias1d"),
         ("normalization", "LayerNorm"),
-        ("rms_norm", "RMSNorm"),
+        ("normalization", "RMSNorm"),
     )
 }
 
@@ -182,11 +182,11 @@ _METHODS: Final[dict[str, Hook]] = (
 _NAMED: Final[dict[str, Rule]] = (
     {
         "tensor.creation.from_numpy": creation.from_numpy,
-        "tensor.mapped.from_memmap": creation.made,
+        "tensor.creation.from_memmap": creation.made,
         "tensor.joining.concat": joining.concat,
         "tensor.joining.stack": joining.stack,
-        "tensor.segments.segment_sum": joining.segment_sum,
-        "tensor.einsum.einsum": linear_algebra.einsum,
+        "tensor.joining.segment_sum": joining.segment_sum,
+        "tensor.joining.einsum": linear_algebra.einsum,
         "tensor.convolution.conv1d": windows.convolution,
         "tensor.convolution.conv2d": windows.convolution,
         "tensor.transposed_convolution.conv_transpose1d": windows.transposed,
@@ -194,14 +194,14 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.pooling.avg_pool2d": windows.pooling,
         "tensor.pooling.max_pool2d": windows.pooling,
         "tensor.pooling.min_pool2d": windows.pooling,
-        "tensor.upscale.upscale2d": windows.upscale2d,
-        "tensor.upscale.interpolate": windows.interpolate,
+        "tensor.images.upscale2d": windows.upscale2d,
+        "tensor.images.interpolate": windows.interpolate,
         "tensor.attention.scaled_dot_product_attention": layers.attention,
-        "losses.similarity.cosine_embedding": layers.cosine_embedding,
+        "losses.margin.cosine_embedding": layers.cosine_embedding,
     }
     | {f"tensor.creation.{name}": creation.made for name in creation.NAMES}
     | {
-        f"tensor.patches.{rule.__name__}": rule
+        f"tensor.images.{rule.__name__}": rule
         for rule in (windows.unfold, windows.fold, windows.pixel_shuffle, windows.pixel_unshuffle)
     }
     | {f"losses.{name}": partial(layers.pair, names=two) for name, two in layers.PAIRS.items()}
@@ -232,7 +232,7 @@ _FROM_NUMPY: Final = f"{TENSOR_ROOMS}creation.from_numpy"
 for _name in (
     _FROM_NUMPY,
     f"{TENSOR_ROOMS}creation.from_array",
-    f"{TENSOR_ROOMS}mapped.from_memmap",
+    f"{TENSOR_ROOMS}creation.from_memmap",
 ):
     _FUNCTIONS[_name] = creation.of_own_dtype(_FUNCTIONS[_name])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mypy.nodes import StrExpr
 from mypy.types import TupleType, get_proper_type
 
-from tapetensor.arguments.shapes import normalize_axes, normalize_axis
+from tapetensor.arguments.checks import normalize_axes, normalize_axis
 from tapetensor.errors import ArgumentValueError
 from tapetensor.mypy_plugin.reading import (
     UndecidedError,

@@ -8,7 +8,7 @@ from itertools import chain
 from mypy.nodes import Expression, ListExpr, SliceExpr, TupleExpr
 from mypy.types import AnyType, Instance, Type, get_proper_type
 
-from tapetensor.arguments.shapes import normalize_axis
+from tapetensor.arguments.checks import normalize_axis
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.mypy_plugin.reading import (
     Operand,

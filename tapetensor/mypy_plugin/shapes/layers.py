@@ -156,7 +156,7 @@ PAIRS: Final = {
     "classification.binary_cross_entropy": ("predictions", "probabilities"),
     "classification.binary_cross_entropy_with_logits": ("logits", "probabilities"),
     "classification.kl_div": ("logits", "probabilities"),
-    "likelihood.poisson_nll": ("log_rates", "counts"),
+    "regression.poisson_nll": ("log_rates", "counts"),
 }
 # Operands of one shape, and whether there is a sign for each of their elements.
 ALIKE: Final = {
@@ -164,7 +164,7 @@ ALIKE: Final = {
     "margin.soft_margin": (("prediction",), True),
     "margin.margin_ranking": (("lhs", "rhs"), True),
     "margin.triplet_margin": (("anchor", "positive", "negative"), False),
-    "likelihood.gaussian_nll": (("prediction", "target", "variance"), False),
+    "regression.gaussian_nll": (("prediction", "target", "variance"), False),
 }
 # The losses of labels: what the scores are called, and what takes probabilities in their place.
 LABELLED: Final = {

@@ -10,7 +10,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor1D, Tensor2D, nn
-from tapetensor.nn.branches import Layer
+from tapetensor.nn.containers import Layer
 from tapetensor.typing import Div, M, Mul, N, Sub, T
 
 Features = NewType("Features", int)

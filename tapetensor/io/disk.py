@@ -1,0 +1,204 @@
+"""Numbers on their way between memory and a file, a part at a time, and their check sums.
+
+A check sum is CRC-32, as `zlib.crc32` gives it. Those of parts, in whatever order they were read or
+written, are put together to that of the whole. A file is written as a whole or not at all, and says
+of an array what it is before the array is read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tapetensor.arrays.array import Array, native
+from tapetensor.kernels.numerics import threads
+from tapetensor.machine.settings import IN_WEBASSEMBLY
+
+# So many bytes are still in the cache when the sum of what was read, or is written, is computed.
+PART = 1 << 20
+# The bits of the polynomial of CRC-32, the highest power last.
+_POLYNOMIAL = 0xEDB88320
+_ONE = 1 << 31
+
+
+def joined(first: int, second: int, length: int) -> int:
+    """Return the check sum of two texts one after the other.
+
+    Args:
+        first: that of the first.
+        second: that of the second.
+        length: how many bytes the second has.
+    """
+    # The sum of the first goes on through as many zeros, which multiply it by a power of x.
+    power, factor, bits = _ONE, 3, length
+    while bits:
+        if bits & 1:
+            power = _product(_power_of_two(factor), power)
+        factor, bits = factor + 1, bits >> 1
+    return _product(power, first) ^ second
+
+
+def _product(one: int, other: int) -> int:
+    """Return the product of two polynomials over bits, modulo that of CRC-32."""
+    product = 0
+    for place in range(31, -1, -1):
+        if one >> place & 1:
+            product ^= other
+        other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
+    return product
+
+
+@cache
+def _power_of_two(exponent: int) -> int:
+    """Return ``x ** (2 ** exponent)``."""
+    if not exponent:
+        return _ONE >> 1
+    root = _power_of_two(exponent - 1)
+    return _product(root, root)
+
+
+def as_bytes(array: Array) -> memoryview:
+    """Return the bytes of an array that lies in C order, without a copy."""
+    flat: Any = array.reshape(-1).view(np.uint8)
+    return memoryview(flat)
+
+
+def parts(content: memoryview) -> list[memoryview]:
+    """Return bytes in parts that fit in the cache."""
+    return [content[start : start + PART] for start in range(0, len(content), PART)]
+
+
+def read_at_once(content: memoryview, files: Sequence[Any], start: int) -> int:
+    """Fill memory with what a file has from a place on; return its check sum.
+
+    Args:
+        content: where it goes.
+        files: the file, opened without a buffer once for every thread that is to read.
+        start: the place.
+
+    Raises:
+        EOFError: if the file ends before.
+    """
+    pieces = parts(content)
+    shares = threads.shares(len(pieces), len(files)) if len(pieces) > len(files) else []
+    spans = [(first * PART, min(last * PART, len(content))) for first, last in shares]
+    spans = spans or [(0, len(content))]
+    sums = [0] * len(spans)
+
+    def work(number: int) -> None:
+        first, last = spans[number]
+        file = files[number]
+        file.seek(start + first)
+        for part in parts(content[first:last]):
+            _fill(part, file.readinto)
+            sums[number] = zlib.crc32(part, sums[number])
+
+    threads.run_together(*[(work, number) for number in range(len(spans))])
+    total = 0
+    for (first, last), one in zip(spans, sums, strict=True):
+        total = joined(total, one, last - first)
+    return total
+
+
+def _fill(part: memoryview, read: Callable[[memoryview], int]) -> None:
+    while part:
+        count = read(part)
+        if not count:
+            raise EOFError("it ends before the numbers do")
+        part = part[count:]
+
+
+# numpy has no such dtype; its arrays are read as float32, which has all of its numbers.
+BFLOAT16 = "bfloat16"
+# What a file may hold in the place of an array, and nobody reads.
+PICKLE = "pickle"
+
+
+class Header(NamedTuple):
+    """Shape and dtype of an array.
+
+    Attributes:
+        shape: the sizes of its axes.
+        dtype: as numpy writes it, or as the file does where numpy has no such dtype.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Source(Protocol):
+    """Arrays by name, which can be asked for their headers first."""
+
+    @property
+    def headers(self) -> Mapping[str, Header]:
+        """The headers by name."""
+
+    def array(self, name: str) -> Array:
+        """Return a copy of an array, in C order."""
+
+
+def header_of(array: Array) -> Header:
+    """Return the header of an array, whatever the order of its bytes."""
+    return Header(array.shape, str(native(array.dtype)))
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make a file beside `path`, and put that in its place once it is on the disk.
+
+    Whatever happens before that moment, an exception or a power cut, leaves what was there. A
+    symbolic link stays one, and a file that was there keeps its permissions, which what is written
+    before has as well.
+
+    Raises:
+        OSError: if it cannot be written, or something is there that is no file, a pipe, say.
+    """
+    target = Path(os.path.realpath(path))
+    check_regular(target)
+    # In the same directory, for a file cannot be moved between file systems in one go. Its name is
+    # short, for that of the target may be as long as names can be.
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    mode = 0o600 if target.exists() else 0o666
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+    try:
+        write(temporary)
+        if target.exists():
+            shutil.copymode(target, temporary)
+        _flush(temporary, os.O_RDWR)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    # So that the new name survives a power cut as well; elsewhere directories cannot be opened, or
+    # be flushed.
+    if os.name == "posix" and not IN_WEBASSEMBLY:
+        _flush(target.parent, os.O_RDONLY)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a pipe or a device, which nobody may ever write into or read from.
+
+    Raises:
+        OSError: if there is something at the path that is no file.
+    """
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", os.fspath(path))
+
+
+def _flush(path: Path, access: int) -> None:
+    descriptor = os.open(path, access)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
