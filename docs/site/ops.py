@@ -40,7 +40,7 @@ FAMILIES = {
     "Running totals": """
         cumulative_sum cumsum cumsum; cumulative_prod cumprod cumprod
         cumulative_max maximum.accumulate cummax; cumulative_min minimum.accumulate cummin
-        cumulative_logsumexp logaddexp.accumulate logcumsumexp
+        cumulative_logsumexp logaddexp.accumulate logcumsumexp; diff = =
     """,
     "Order": "sort = =; argsort = =; topk - =",
     "Shapes": """

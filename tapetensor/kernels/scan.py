@@ -14,7 +14,7 @@ from tapetensor.kernels.indexing import take_along_axis
 from tapetensor.kernels.numerics.along_axes import sum_to
 from tapetensor.kernels.numerics.recurrence import run_scan, scan_cotangents
 from tapetensor.tape import Pullbacks
-from tapetensor.tape.pullbacks import JointPullbacks, Needed
+from tapetensor.tape.pullbacks import JointPullbacks, Needed, PartPullback
 
 
 def cumulative_sum(x: Array, axis: int) -> tuple[Array, Pullbacks]:
@@ -33,6 +33,14 @@ def _sums_so_far(x: Array, axis: int) -> Array:
     wide = x.astype(np.float64) if x.dtype.kind == "f" and x.dtype.itemsize < 8 else x
     sums: Array = np.cumsum(wide, axis=axis, dtype=wide.dtype)
     return sums.astype(x.dtype, copy=False)
+
+
+def diff(x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """``y_t = x_(t + 1) - x_t`` along `axis`."""
+    ahead = (slice(None),) * axis
+    later, earlier = (*ahead, slice(1, None)), (*ahead, slice(None, -1))
+    to_later, to_earlier = PartPullback(x, later), PartPullback(x, earlier)
+    return x[later] - x[earlier], (lambda g: to_later(g) - to_earlier(g),)
 
 
 def cumulative_prod(x: Array, axis: int) -> tuple[Array, Pullbacks]:

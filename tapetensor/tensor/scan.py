@@ -178,9 +178,39 @@ class Order(TensorBase[S, T, D]):
 
 
 class Scans(TensorBase[S, T, D]):
-    """Running totals, products and extremes, of the shape of `self`."""
+    """Running totals, products and extremes, and differences, along one axis."""
 
     __slots__ = ()
+
+    @overload
+    def diff(
+        self: NumberBase[tuple[*Ds, Any], T, R], axis: Literal[-1] = -1
+    ) -> Tensor[tuple[*Ds, Any], T, R]: ...
+    @overload
+    def diff(self: NumberBase[S, T, R], axis: int) -> Tensor[Any, T, R]: ...
+    def diff(self, axis: int = -1) -> Tensor[Any, Any, Any]:
+        """Return the differences of neighbours along one axis.
+
+            y[t] = x[t + 1] - x[t]
+
+        Shape: the axis is shorter by one; of no elements there are none.
+        Derivative: an element gets the cotangent of the difference that it ends, less that of the
+            one that it begins.
+
+        Args:
+            axis: the axis to look along.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: for a bool tensor.
+
+        Source: array API, ``diff``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0, 2.0], shape=(3,)).diff()
+        Tensor([ 2., -1.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return _along(scan.diff, self, axis)
 
     def cumulative_sum(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
         """Return the sums of the elements so far along one axis.

@@ -110,6 +110,25 @@ SCANS = (
         )
     ],
     Op(
+        name="diff",
+        covers=("diff",),
+        call=tt.Tensor.diff,
+        reference=lambda x, axis=-1: np.diff(x, axis=axis),
+        samples=(
+            given(_X),
+            given(_X, axis=0),
+            given(_X, axis=1),
+            given(spaced(1), axis=0),
+            given(spaced(2, 0), axis=0),
+            given(spaced(2, 0), axis=1),
+        ),
+        refusals=(
+            *refuses(_X[:, 0], axis=AXIS),
+            refused(tt.AxisError, "0-d", spaced()),
+        ),
+        takes_integers=True,
+    ),
+    Op(
         name="ssm_scan",
         covers=("ssm_scan",),
         call=tt.ssm_scan,

@@ -66,7 +66,7 @@ _PROTOCOLS = {
     "__setitem__",
 }
 # Functions of these rooms make tensors, replay tapes, or tell whether there is one.
-_NO_OPS = {"creation", "mapped", "backward", "narrowing"}
+_NO_OPS = {"creation", "ownership", "base"}
 # What layers apply, without being public by themselves.
 _OF_LAYERS = {"linear", "unbiased_linear", "rnn", "lstm", "gru"}
 _OF_PYTHON = {

@@ -80,6 +80,7 @@ _OPEN: Final[dict[str, Rule]] = {
     "broadcast_to": axes.broadcast_to,
     "squeeze": axes.squeeze,
     "expand_dims": axes.expand_dims,
+    "diff": axes.diff,
     "pad": axes.pad,
     "split": axes.split,
     **dict.fromkeys(

@@ -133,6 +133,14 @@ def pad(call: Call) -> Answer:
     return call.like(x, tuple(sizes))
 
 
+def diff(call: Call) -> Answer:
+    """Return the result of `diff`: the axis, shorter by one."""
+    shape, axis = axis_of_receiver(call, -1)
+    left = total((shape[axis], Size.of(-1)))
+    size = Size.of(0) if is_negative(left) else left
+    return call.like(call.receiver, (*shape[:axis], size, *shape[axis + 1 :]))
+
+
 def roll(call: Call) -> Answer:
     """Return the result of `roll`, whose axis has to be there."""
     shape, _ = axis_of_receiver(call, None)

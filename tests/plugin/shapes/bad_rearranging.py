@@ -51,6 +51,7 @@ BAD: list[Callable[[], object]] = [
     lambda: m.pinv() + v,  # E: add: shapes (3, 2) and (3,) do not broadcast, 2 != 3
     lambda: z.svd()[1] + v,  # E: add: shapes (4, 2) and (3,) do not broadcast, 2 != 3
     lambda: m.solve(v),  # E: solve: needs square matrices (*Ds, N, N), the shape is (2, 3)
+    lambda: m.diff(axis=2),  # E: diff: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.roll(1, axis=2),  # E: roll: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: z.split(0),  # E: split: sections must be > 0, got 0
     lambda: tt.concat((v, v), axis=1),  # E: concat: axis 1 is outside the shape (3,); allowed: -1

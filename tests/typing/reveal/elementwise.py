@@ -156,6 +156,8 @@ check(
 check(assert_type(mi.cumulative_max(0), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(assert_type(m.trace().cumulative_min(-1), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(md.cumulative_logsumexp(1), Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
+check(assert_type(m.diff(), Tensor2D[L[2], Any]), (2, 2))
+check(assert_type(mi.diff(0), Tensor[Any, NoneTape, np.int64]), (1, 3))
 check(assert_type(m.trace().logaddexp(v), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(m.atan2(v.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(mi // 2, Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
