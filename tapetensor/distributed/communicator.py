@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, final, overload
+from typing import Any, final, overload
 
 import numpy as np
 from typing_extensions import override
@@ -319,10 +319,6 @@ def leave_unstarted() -> None:
 def alone() -> Communicator:
     """Return a communicator of this process alone, for which MPI need not be installed."""
     return Communicator(None)
-
-
-if TYPE_CHECKING:
-    pass
 
 
 # How many differences a message lists.

@@ -1,8 +1,8 @@
 """Convolutions, each product of which is one matrix product over the columns of all windows.
 
-There are three exceptions: those of groups of few channels (see `grouped`), windows of a single
-element, which are columns as they lie in each image, and columns of many elements, of which a few
-rows at a time are made (see `columns`).
+There are three exceptions: those of groups of few channels (see `grouped_convolution`), windows of
+a single element, which are columns as they lie in each image, and columns of many elements, of
+which a few rows at a time are made (see `columns`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ OWNED_TAPE = "tapetensor.tape.tape.OwnedTape"
 MODULE = "tapetensor.nn.module.Module"
 SEQUENTIAL = "tapetensor.nn.containers.Sequential"
 IS_TRAINING = "tapetensor.nn.views.is_training"
-ASKS_FOR_TAPE = "tapetensor.tensor.tensor.owns_tape"
+ASKS_FOR_TAPE = "tapetensor.tensor.ownership.owns_tape"
 BUILD = "tapetensor.nn.build.build"
 # The functions that make tensors are defined here.
 CREATED = "tapetensor.tensor.creation."

@@ -1,6 +1,6 @@
 """Channels without their mean and divided by their deviation, some channels at a time.
 
-What `normalized` is for rows this is for channels, which stand on axis 1 and lie anywhere in
+What `normalized_rows` is for rows this is for channels, which stand on axis 1 and lie anywhere in
 memory. The elements of a channel become a row, which is read again while it is in the cache.
 """
 

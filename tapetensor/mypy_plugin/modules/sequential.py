@@ -208,11 +208,7 @@ def _fail(context: FunctionContext, message: str) -> None:
 
 _ROOM: Final = "tapetensor.nn.containers."
 # The first keep the shape of their input; the modules of the others make one shape.
-_RESIDUAL: Final = (
-    f"{_ROOM}ResidualAdd",
-    f"{_ROOM}ResidualMul",
-    f"{_ROOM}Repeated",
-)
+_RESIDUAL: Final = (f"{_ROOM}ResidualAdd", f"{_ROOM}ResidualMul", f"{_ROOM}Repeated")
 _PARALLEL: Final = (f"{_ROOM}ParallelAdd", f"{_ROOM}ParallelMul", f"{_ROOM}AddInto")
 BRANCHES: Final = (*_RESIDUAL, *_PARALLEL, f"{_ROOM}SplitInto")
 
