@@ -44,7 +44,7 @@ v.split(3, axis=1)  # type: ignore[call-overload]  # a vector has one axis
 m.split("2")  # type: ignore[arg-type]  # no number of parts
 v.roll(1, axis=1)  # type: ignore[call-overload]  # a vector has one axis
 v.roll(1)  # type: ignore[call-overload]  # the axis has to be named
-s.diff()  # type: ignore[call-overload]  # there is no axis
+s.diff()  # type: ignore[call-arg]  # there is no axis
 v.cumulative_sum()  # type: ignore[call-arg]  # the axis has to be named
 v.cumulative_prod()  # type: ignore[call-arg]  # the axis has to be named
 v.cumulative_max()  # type: ignore[call-arg]  # the axis has to be named

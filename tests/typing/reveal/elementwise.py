@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
 from typing import Literal as L
 
 import numpy as np
 
-from tapetensor import NoneTape, OwnedTape, Tensor2D, Tensor3D
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor2D, Tensor3D
 from tests.typing.check import assert_type, check
 from tests.typing.operands import m, mask, md, mi, s, v, vd, z
 
