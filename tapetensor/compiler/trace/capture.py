@@ -291,6 +291,10 @@ class Capture:
     def _enter(self, frame: types.FrameType) -> bool:
         """Walk what the code of a frame may read; tell whether to be told of that code again."""
         code = frame.f_code
+        # Most are known, and 70 are entered for each op.
+        known = self._counts.get(id(code))
+        if known is not None and len(self._walk.functions.get(id(code), ())) == known:
+            return False
         if code is _OF_PROTOCOLS:
             # From Python 3.12 on it looks into objects, which their classes do not see.
             self._walk.reads.give_up()
@@ -302,9 +306,6 @@ class Capture:
 
     def _walk_code(self, frame: types.FrameType, code: types.CodeType) -> None:
         functions = self._walk.functions
-        known = self._counts.get(id(code))
-        if known is not None and len(functions.get(id(code), ())) == known:
-            return
         module = frame.f_globals.get("__name__") or ""
         # Python writes the constructors of named tuples itself.
         is_written = "_tuple_new" in frame.f_globals and code.co_filename == "<string>"

@@ -46,6 +46,7 @@ class Program:
     Attributes:
         nodes: the captured nodes, in order.
         groups: the groups of parameters of the optimizers that came in.
+        thread: the thread that captures.
         ignored: the errors of floating-point numbers that the function has numpy not warn of.
         checkpoint: the number of the checkpoint that is captured; 0 outside of one.
         checkpoints: how many there have been.
@@ -58,7 +59,7 @@ class Program:
     ) -> None:
         self.backend = backend
         self.prefers_steps = prefers_steps
-        self._thread = get_ident()
+        self.thread = get_ident()
         self._errors = None if errors_raise() else _state_of_errors()
         self._answers = _answers()
         self.ignored: set[str] = set()
@@ -73,7 +74,7 @@ class Program:
 
     def check_thread(self) -> None:
         """Refuse another thread, which found a tracer in something that both threads use."""
-        if get_ident() != self._thread:
+        if get_ident() != self.thread:
             raise trace_error(
                 "what is used here is being traced in another thread, for a compiled function's "
                 "first call of a kind, and has no values meanwhile; make that call before other "
@@ -92,7 +93,8 @@ class Program:
         label: str = "",
     ) -> Node:
         """Add a node, or return the one that computes the same."""
-        self.check_thread()
+        if get_ident() != self.thread:
+            self.check_thread()
         if self._errors is None or self._errors is not _state_of_errors():
             if errors_raise():
                 raise trace_error(
@@ -272,7 +274,8 @@ def _key(value: Any, kept: list[Any]) -> Hashable:
         kept.append(value)
         return (id(value),)
     if cls is tuple or isinstance(value, tuple | list):
-        return (cls, *[_key(item, kept) for item in value])
+        # Most are nodes, for which a call would take longer than all that it does.
+        return (cls, *[one if one.__class__ is Node else _key(one, kept) for one in value])
     if isinstance(value, dict):
         return _key(tuple(value.items()), kept)
     if cls is slice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from inspect import unwrap
 from operator import attrgetter
+from threading import get_ident
 from typing import Any, Never
 
 import numpy as np
@@ -95,6 +96,9 @@ class ArrayTracer(ArrayMethods):
     @override
     def node(self) -> Node:
         """The value that it stands for at the moment."""
+        # A call for each would be a tenth of a capture.
+        if get_ident() != self.program.thread:
+            self.program.check_thread()
         if self.base is not None and self.base[0].node is not self._seen:
             array, view = self.base
             self._node = self.program.view(view, array.node, self.shape)
