@@ -74,6 +74,15 @@ def test_points_of_large_images_are_those_by_columns(leading: tuple[int, ...]) -
         _check_same(convolution.conv2d, (x, weight, bias), cotangents, window, 1)
 
 
+def test_points_of_large_images_stay_in_order() -> None:
+    window = Window((1, 1), (1, 1), (0, 0), (1, 1))
+    kernel: Any = convolution.conv2d
+    y, (to_x, _) = kernel(_array((5, 4, 8, 9)), _array((3, 4, 1, 1)), None, window, 1)
+
+    assert y.flags.c_contiguous
+    assert to_x(y).flags.c_contiguous
+
+
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_cotangent_of_a_weight_is_a_sum_over_all_places_of_large_images(channels: int) -> None:
     x, weight, window = _array((8, channels, 64, 64)), _array((16, channels, 3, 3)), _WINDOWS[0]
