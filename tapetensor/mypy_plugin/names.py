@@ -13,8 +13,6 @@ NONE_TAPE = "tapetensor.tape.tape.NoneTape"
 OWNED_TAPE = "tapetensor.tape.tape.OwnedTape"
 MODULE = "tapetensor.nn.module.Module"
 SEQUENTIAL = "tapetensor.nn.containers.Sequential"
-IS_TRAINING = "tapetensor.nn.views.is_training"
-ASKS_FOR_TAPE = "tapetensor.tensor.ownership.owns_tape"
 BUILD = "tapetensor.nn.build.build"
 # The functions that make tensors are defined here.
 CREATED = "tapetensor.tensor.creation."

@@ -76,6 +76,8 @@ class Assignments:
         self.statements = tree.defs
         values: dict[nodes.Node | None, nodes.Expression] = {}
         stored: list[nodes.NameExpr] = []
+        # What attributes are set to, by their names.
+        self.set_on: dict[str, list[nodes.Expression]] = {}
         self._dropped: set[nodes.Context] = set()
         self._targets: list[nodes.Expression] = []
         for statement in statements(tree.defs):
@@ -83,6 +85,8 @@ class Assignments:
             if isinstance(statement, nodes.AssignmentStmt):
                 for target in statement.lvalues:
                     values.update(_pairs(target, statement.rvalue))
+                    if isinstance(target, nodes.MemberExpr):
+                        self.set_on.setdefault(target.name, []).append(statement.rvalue)
             elif isinstance(statement, nodes.ExpressionStmt):
                 self._dropped.add(statement.expr)
             elif isinstance(statement, nodes.MatchStmt):
@@ -200,6 +204,8 @@ def _names(node: nodes.Node) -> list[nodes.NameExpr]:
     return [one for one in get_subexpressions(node) if isinstance(one, nodes.NameExpr)]
 
 
+# Functions of which a loop goes over what they are given.
+WALKING: Final = ("builtins.enumerate", "builtins.zip", "builtins.reversed")
 # Functions that may read any attribute.
 READ_ALL: Final = ("getattr", "vars")
 
@@ -268,6 +274,10 @@ def _joined(
     walked = [
         one for each in used if isinstance(each, nodes.GeneratorExpr) for one in each.sequences
     ]
+    for one in used:
+        match one:
+            case nodes.CallExpr(callee=nodes.RefExpr(fullname=name), args=given):
+                named += given if name in WALKING else []
     for statement in statements(tree.defs):
         if isinstance(statement, nodes.AssignmentStmt):
             named.append(statement.rvalue)

@@ -224,6 +224,11 @@ def _asked(tree: nodes.MypyFile) -> Iterator[tuple[nodes.Expression, str]]:
             case nodes.GeneratorExpr(condlists=lists):
                 for test in (one for each in lists for one in each):
                     yield from _within(test, "if")
+            case nodes.CallExpr(
+                callee=nodes.NameExpr(fullname="builtins.any" | "builtins.all", name=op),
+                args=[nodes.GeneratorExpr(left_expr=test)],
+            ):
+                yield from _within(test, op)
             case nodes.OpExpr(op="and" | "or" as op, left=left):
                 yield from _within(left, op)
             case nodes.UnaryExpr(op="not", expr=inner):

@@ -54,7 +54,7 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     if fullname == names.SEQUENTIAL:
         return _and_checked(sequential.check_layers)
     own = training.function_result(fullname)
-    return _checked if own is None else _and_checked(own)
+    return declaring.check_made if own is None else _and_checked(own)
 
 
 def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
@@ -72,18 +72,12 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
         return sequential.apply_layers
     own = training.method_result(fullname)
-    return _checked if own is None else _and_checked(own)
-
-
-def _checked(context: FunctionContext | MethodContext) -> Type:
-    """Check what a call makes by where it stands: in a `forward`, in an `__init__`."""
-    calling.check_returned(context)
-    return declaring.check_made(context)
+    return declaring.check_made if own is None else _and_checked(own)
 
 
 def _and_checked(hook: Callable[[Any], Type]) -> Callable[[Any], Type]:
     def checked(context: FunctionContext | MethodContext) -> Type:
-        return _checked(context._replace(default_return_type=hook(context)))
+        return declaring.check_made(context._replace(default_return_type=hook(context)))
 
     return checked
 

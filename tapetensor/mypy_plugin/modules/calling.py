@@ -1,22 +1,18 @@
 """`model(x)` typed as `forward`, and a `forward` for each tape.
 
-Two typed overloads may serve plain inputs and traced ones. What typing alone does not see: that
-the body for the tape returns a value that has lost it, and that a generic `forward` around such a
-one is right for either tape.
+Two typed overloads may serve plain inputs and traced ones. Typing alone does not see that a generic
+`forward` around such a one is right for either tape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from mypy import nodes
-from mypy.plugin import ClassDefContext, FunctionContext, MethodContext, MethodSigContext
+from mypy.plugin import ClassDefContext, MethodSigContext
 from mypy.server.trigger import make_trigger
 from mypy.types import (
     CallableType,
     FunctionLike,
     Instance,
-    TupleType,
     Type,
     TypeVarType,
     get_proper_type,
@@ -24,8 +20,6 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import (
-    ASKS_FOR_TAPE,
-    IS_TRAINING,
     MODULE,
     NONE_TAPE,
     OWNED_TAPE,
@@ -33,7 +27,7 @@ from tapetensor.mypy_plugin.names import (
     member_of,
 )
 from tapetensor.mypy_plugin.reading import class_of
-from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_GRADIENT, MODULE_NO_FORWARD
+from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_NO_FORWARD
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.statements import attributes_of, bases_in
 
@@ -168,32 +162,6 @@ def follow_tape(context: MethodSigContext) -> FunctionLike:
     return item.copy_modified(arg_types=types, ret_type=_with_tape(item.ret_type, tape))
 
 
-def check_returned(context: FunctionContext | MethodContext) -> Type:
-    """Report a value without a tape that a `forward` returns in its body for the owned tape."""
-    made, where = context.default_return_type, context.context
-    function = reporting.function(context.api)
-    if (
-        isinstance(function, nodes.FuncDef)
-        and function.name == _FORWARD
-        and _is_named(_tape(_first(made)), NONE_TAPE)
-        and function.info
-        and function.info.has_base(MODULE)
-    ):
-        node = member_of(function.info, _FORWARD)
-        if isinstance(node, nodes.OverloadedFuncDef) and _is_for_each_tape(node):
-            inputs = {one.variable.name for one in function.arguments[1:]}
-            if any(one is where for one in _returned(function.body.body, inputs, owned=None)):
-                reporting.report(
-                    context.api,
-                    f"{function.info.name}.forward: the overload for OwnedTape promises a tape, "
-                    "and what its body returns here has none: no gradient flows back from it; "
-                    "return what the ops on the traced input made, without detach()",
-                    where,
-                    MODULE_GRADIENT,
-                )
-    return made
-
-
 def _is_for_each_tape(node: nodes.OverloadedFuncDef) -> bool:
     """Tell whether there is one overload for each tape, which returns the tape that it takes."""
     declared = get_proper_type(node.type)
@@ -218,12 +186,6 @@ def _tape(found: Type | None) -> Type | None:
     return None
 
 
-def _first(found: Type) -> Type:
-    """Return the type of the first of several values, or of the only one."""
-    proper = get_proper_type(found)
-    return proper.items[0] if isinstance(proper, TupleType) and proper.items else proper
-
-
 def _with_tape(found: Type, tape: Type) -> Type:
     proper = get_proper_type(found)
     if not isinstance(proper, Instance) or not _is_named(_tape(proper), NONE_TAPE):
@@ -234,76 +196,3 @@ def _with_tape(found: Type, tape: Type) -> Type:
 
 def _is_named(found: Type | None, name: str) -> bool:
     return isinstance(found, Instance) and found.type.fullname == name
-
-
-def _returned(
-    body: Sequence[nodes.Statement], inputs: set[str], *, owned: bool | None
-) -> Iterator[nodes.Expression]:
-    """Yield what statements return where the input owns a tape.
-
-    Args:
-        body: the statements.
-        inputs: the names of the inputs.
-        owned: whether the input owns one there; None if that is not known.
-    """
-    values: dict[str, nodes.Expression] = {}
-    for statement in body:
-        match statement:
-            # Of a pair (value and tape, from `split_tape`) the value comes first.
-            case nodes.AssignmentStmt(
-                lvalues=[
-                    nodes.NameExpr(name=name)
-                    | nodes.TupleExpr(items=[nodes.NameExpr(name=name), *_])
-                ],
-                rvalue=value,
-            ):
-                named = value.name if isinstance(value, nodes.NameExpr) else ""
-                values[name] = values.get(named, value)
-            case nodes.ReturnStmt(expr=nodes.Expression() as value):
-                if isinstance(value, nodes.NameExpr):
-                    value = values.get(value.name, value)
-                if isinstance(value, nodes.ConditionalExpr):
-                    asked = _asked(value.cond, inputs)
-                    if asked is not None:
-                        yield value.if_expr if asked else value.else_expr
-                elif owned:
-                    yield value
-            case nodes.IfStmt(expr=[question], body=[then], else_body=otherwise):
-                asked = _asked(question, inputs)
-                inside = owned if asked is None else asked
-                yield from _returned(then.body, inputs, owned=inside)
-                after = owned if asked is None else not asked
-                if otherwise is not None:
-                    yield from _returned(otherwise.body, inputs, owned=after)
-                if asked is not None and _leaves(then):
-                    owned = after
-            case _:
-                pass
-
-
-def _leaves(block: nodes.Block) -> bool:
-    return bool(block.body) and isinstance(block.body[-1], nodes.ReturnStmt)
-
-
-def _asked(question: nodes.Expression, inputs: set[str]) -> bool | None:
-    """Tell whether a condition says that an input owns a tape; None if it asks something else."""
-    match question:
-        case nodes.UnaryExpr(op="not", expr=inner):
-            found = _asked(inner, inputs)
-            return None if found is None else not found
-        case nodes.MemberExpr(name="owns_tape", expr=nodes.NameExpr(name=name)) if name in inputs:
-            return True
-        case nodes.CallExpr(
-            callee=nodes.RefExpr(fullname=called), args=[*_, nodes.NameExpr(name=name)]
-        ) if called in (ASKS_FOR_TAPE, IS_TRAINING) and name in inputs:
-            # That a module does not train says nothing: it may infer from a traced input.
-            return True if called == ASKS_FOR_TAPE else None
-        case nodes.ComparisonExpr(
-            operators=[("is" | "is not" | "==" | "!=") as operator],
-            operands=[
-                nodes.MemberExpr(name="tape_type", expr=nodes.NameExpr(name=name)),
-                nodes.RefExpr() as tape,
-            ],
-        ) if name in inputs and tape.fullname in (NONE_TAPE, OWNED_TAPE):
-            return (tape.fullname == OWNED_TAPE) == (operator in ("is", "=="))
-    return None

@@ -35,6 +35,7 @@ from tapetensor.mypy_plugin.shapes.elementwise import (
     where,
 )
 from tapetensor.mypy_plugin.shapes.signatures import agreeing, compute_dims
+from tapetensor.mypy_plugin.statements import WALKING
 from tapetensor.rules import layers as rules
 
 HookT = TypeVar("HookT", bound=Callable[..., Any])
@@ -289,7 +290,7 @@ def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], 
 
 def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a function."""
-    if fullname in variables.WALKING:
+    if fullname in WALKING:
         return variables.walked
     if fullname == "builtins.sum":
         return variables.summed

@@ -321,7 +321,8 @@ def _reported(
     if formals == item.arg_types:
         return item
     result = types.get_proper_type(item.ret_type)
-    refused = refused_result(item) if has_dims(result) else item.ret_type
+    is_tensor = has_dims(result) or isinstance(result, types.TupleType)
+    refused = refused_result(item) if is_tensor else item.ret_type
     return item.copy_modified(arg_types=formals, ret_type=refused)
 
 

@@ -32,7 +32,7 @@ from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.reading import ANYTHING, has_dims, is_endless, members, read_dim
 from tapetensor.mypy_plugin.shapes.calls import type_of
-from tapetensor.mypy_plugin.statements import joined_with, statements
+from tapetensor.mypy_plugin.statements import WALKING, assignments_of, joined_with, statements
 from tapetensor.rules.dims import differ
 
 _SETTING: Final = (
@@ -48,6 +48,7 @@ class _Values:
         self.statements: list[nodes.Statement] | None = None
         self.names: dict[nodes.Context, nodes.NameExpr] = {}
         self.looped: set[nodes.Context] = set()
+        self.unrolled: set[nodes.Context] = set()
         self.added_to: set[nodes.Context] = set()
 
 
@@ -72,7 +73,7 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     node = None if name is None else name.node
     if name is None or not isinstance(node, nodes.Var) or node.is_final:
         return distributed(result)
-    grows = may_grow and context.context in _found.looped
+    grows = context.context in (_found.looped if may_grow else _found.unrolled)
     # What is annotated stays what that says; a parameter says what it is given.
     is_parameter = reporting.is_parameter(api, node)
     redefines = api.options.allow_redefinition
@@ -81,15 +82,16 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         # mypy has read the type that it had, of which the result must be one.
         reporting.redeclare(api, name, result, lambda _: result)
         return ANYTHING
-    if redefines and _is_number(reporting.type_now(api, name)) and _adds_to(context.context, name):
-        # mypy makes it a number or a tensor, and asks for what numbers have not, behind a loop.
-        others = [one for one in members(node.type) if not _is_number(one)]
-        reporting.redeclare(
-            api,
-            name,
-            UnionType.make_union(others),
-            lambda found: result if _is_number(found) else found,
-        )
+    if node.is_inferred and redefines and _is_number(reporting.type_now(api, name)):
+        if _adds_to(context.context, name):
+            # mypy makes it a number or a tensor, which lacks what numbers have not.
+            others = [one for one in members(node.type) if not _is_number(one)]
+            reporting.redeclare(
+                api,
+                name,
+                UnionType.make_union(others),
+                lambda found: result if _is_number(found) else found,
+            )
         return result
     tensors = [one for one in members(node.type) if isinstance(one, Instance)]
     tensors = [one for one in tensors if one.type is result.type]
@@ -198,7 +200,7 @@ def _is_open(known: Type, new: Type, *, grows: bool) -> bool:
 
 def _read(tree: nodes.MypyFile) -> None:
     _found.statements = tree.defs
-    _found.names, _found.looped, _found.added_to = {}, set(), set()
+    _found.names, _found.added_to, _found.looped, _found.unrolled = {}, set(), set(), set()
     for statement in statements(tree.defs):
         if isinstance(statement, nodes.AssignmentStmt):
             for lvalue in statement.lvalues:
@@ -206,9 +208,28 @@ def _read(tree: nodes.MypyFile) -> None:
         elif isinstance(statement, nodes.OperatorAssignmentStmt):
             _found.added_to.add(statement.lvalue)
         elif isinstance(statement, nodes.ForStmt | nodes.WhileStmt):
-            for inner in statements(statement.body.body):
-                if isinstance(inner, nodes.AssignmentStmt):
-                    _found.looped.update(_values(inner.rvalue))
+            values = [
+                value
+                for inner in statements(statement.body.body)
+                if isinstance(inner, nodes.AssignmentStmt)
+                for value in _values(inner.rvalue)
+            ]
+            _found.looped.update(values)
+            if isinstance(statement, nodes.ForStmt) and _is_display(statement.expr, tree):
+                _found.unrolled.update(values)
+
+
+def _is_display(walked: nodes.Expression, tree: nodes.MypyFile) -> bool:
+    """Tell whether a loop goes over what is listed: layers, say, each of a size of its own.
+
+    mypy takes it for one that may have no turn, and a name for what it was before, too.
+    """
+    match assignments_of(tree).value(walked):
+        case nodes.CallExpr(callee=nodes.RefExpr(fullname=name), args=given) if name in WALKING:
+            return any(_is_display(one, tree) for one in given)
+        case nodes.ListExpr(items=[_, *_]) | nodes.TupleExpr(items=[_, *_]):
+            return True
+    return False
 
 
 def _add(lvalue: nodes.Expression, rvalue: nodes.Expression) -> None:
@@ -227,9 +248,6 @@ def _values(rvalue: nodes.Expression) -> list[nodes.Expression]:
     if isinstance(rvalue, nodes.TupleExpr):
         return [value for one in rvalue.items for value in _values(one)]
     return [rvalue]
-
-
-WALKING: Final = ("builtins.enumerate", "builtins.zip", "builtins.reversed")
 
 
 def walked(context: FunctionContext | MethodContext) -> Type:

@@ -32,47 +32,6 @@ class TwoWays(nn.Module):
         return self.out.forward(x)
 
 
-class Lossy(nn.Module):
-    out: nn.Linear[L[8], L[8]]
-
-    @overload
-    def forward(self, x: Plain[B]) -> Plain[B]: ...
-    @overload
-    def forward(self, x: Traced[B]) -> Traced[B]: ...
-    def forward(self, x: Plain[B] | Traced[B]) -> Plain[B] | Traced[B]:
-        if tt.owns_tape(x):
-            return self.out.forward(x).detach()  # P: Lossy.forward: the overload for OwnedTape
-        return self.out.forward(x)
-
-
-class LossyByAName(nn.Module):
-    out: nn.Linear[L[8], L[8]]
-
-    @overload
-    def forward(self, x: Plain[B]) -> Plain[B]: ...
-    @overload
-    def forward(self, x: Traced[B]) -> Traced[B]: ...
-    def forward(self, x: Plain[B] | Traced[B]) -> Plain[B] | Traced[B]:
-        if x.tape_type is not OwnedTape:
-            return self.out.forward(x)
-        y = self.out.forward(x)
-        return y.detach()  # P: LossyByAName.forward: the overload for OwnedTape promises a tape
-
-
-class LossyByHalves(nn.Module):
-    out: nn.Linear[L[8], L[8]]
-
-    @overload
-    def forward(self, x: Plain[B]) -> Plain[B]: ...
-    @overload
-    def forward(self, x: Traced[B]) -> Traced[B]: ...
-    def forward(self, x: Plain[B] | Traced[B]) -> Plain[B] | Traced[B]:
-        if not tt.owns_tape(x):
-            return self.out.forward(x)
-        value, _ = self.out.forward(x).split_tape()  # P: the overload for OwnedTape promises a tape
-        return value
-
-
 class Around(nn.Module):
     two: TwoWays
 

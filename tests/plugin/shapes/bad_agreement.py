@@ -96,6 +96,16 @@ def by_rank(model: Image, x: Tensor2D[B, M]) -> float:
     return float(y.mean().item())
 
 
+def halves(x: Tensor2D[B, L[4], T]) -> tuple[Tensor2D[B, L[2], T], Tensor2D[B, L[2], T]]:
+    left, right = x.split(2, axis=-1)
+    return left, right
+
+
+def by_both_halves(x: Tensor2D[B, L[3]]) -> object:
+    left, right = halves(x.relu())  # E: Argument 1 to "halves" has incompatible type
+    return left + right
+
+
 BAD: list[Callable[[], object]] = [
     lambda: tt.losses.mse(column(m, nn.Linear(3, 1, rng=np.random.default_rng(0))), tt.ones((2,))),
     lambda: by_function(m, m77),
@@ -108,6 +118,7 @@ BAD: list[Callable[[], object]] = [
     lambda: by_second(m, tt.ones((2, 7))),
     lambda: by_keyword(m, tt.ones((2, 7))),
     lambda: by_number(nn.Linear(7, 2, rng=np.random.default_rng(0)), tt.ones((2, 8))),
+    lambda: by_both_halves(m),
     lambda: by_rank(tt.build(Image, rng=np.random.default_rng(0)), m),
     lambda: whole(paired(m, tt.ones((2, 7)))),  # E: Argument 2 to "paired" has incompatible type
 ]

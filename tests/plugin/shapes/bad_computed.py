@@ -52,7 +52,6 @@ def grid(x: Tensor1D[Mul[M, N]], rows: M, columns: N) -> Tensor2D[M, N]:
 v, six, seven = tt.zeros((3,)), tt.zeros((6,)), tt.zeros((7,))
 BAD: list[Callable[[], object]] = [
     lambda: doubled(v) + seven,  # E: add: shapes (6,) and (7,) do not broadcast, 6 != 7
-    lambda: next(map(doubled, [v])) + seven,  # E: add: shapes (6,) and (7,) do not broadcast
     lambda: rows_of_two(seven),  # E: Argument 1 ... tuple[Literal[7]] ... Mul[N, Literal[2]]],
     lambda: grid(six, 2, 4),  # E: Argument 1 ... tuple[Literal[6]] ... tuple[Literal[8]],
     # They run, and return another shape than they say.

@@ -87,6 +87,15 @@ BAD += [
     lambda: other_batch(m, eight_labels),
 ]
 
+
+class Trainer:
+    def __init__(self) -> None:
+        self.loss = partial(losses.huber, delta=2.0)
+
+    def step(self, x: Tensor2D[M, N], y: Tensor2D[M, L[7]]) -> object:
+        return self.loss(x, y)  # E: huber: prediction of shape (M, N) and target of shape (M, 7)
+
+
 # A partial of an overloaded function is called as the function.
 huber = partial(losses.huber, delta=2.0)
 of_each = partial(losses.mse, reduction="none")
@@ -95,5 +104,6 @@ assert_type(of_each(m, m), Tensor2D[L[2], L[3]])
 BAD += [
     lambda: huber(v, v7),  # E: huber: prediction of shape (3,) and target of shape (7,) differ
     lambda: of_each(m, md),  # E: mse: dtypes differ: float32 and float64
+    lambda: Trainer().step(m, tt.ones((2, 7))),
     lambda: partial(losses.mae, m)(m77),  # E: mae: prediction of shape (2, 3) and target of shape
 ]

@@ -91,6 +91,10 @@ def kept(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row.abs()]  # E: if: a tensor of shape (3,) has a truth
 
 
+def any_of(rows: list[Row]) -> bool:
+    return any(row > 0.0 for row in rows)  # E: any: a tensor of shape (3,) has a truth for each
+
+
 def named(x: Row) -> Row:
     mask = x > 0.0
     if mask:  # E: if: a tensor of shape (3,) has a truth for each element
@@ -170,6 +174,7 @@ BAD: list[Callable[[], object]] = [
     lambda: joined(x),
     lambda: chosen(x),
     lambda: kept([x]),
+    lambda: any_of([x]),
     lambda: named(x),
     lambda: parameter(x, x),
     lambda: optional(x, x),

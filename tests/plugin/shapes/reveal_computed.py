@@ -61,18 +61,13 @@ def twice(x: Tensor1D[N]) -> Tensor1D[Mul[N, L[2]]]:
 
 
 short = tt.zeros((4,))
-mapped = next(map(twice, [short]))
-check(assert_type(mapped, Tensor1D[L[8]]), (8,))
-# Also where a size is asked for, and whatever goes in.
-anything: Any = short
-asked: Tensor1D[L[8]] = next(map(twice, [anything]))
-asked = next(map(twice, [short]), asked)
-for asked in map(twice, (anything, short)):
-    check(asked, (8,))
-of_any: list[Tensor1D[L[8]]] = [*map(twice, [anything])]
-of_any = list(map(twice, [short]))
-plain: Tensor1D[int] = next(map(twice, [short]))
-check(plain, (8,))
+# It is taken for a fitting one, also where a size is asked for.
+mapped: Tensor1D[L[8]] = next(map(twice, [short]))
+mapped = next(map(twice, [short]), mapped)
+for one in map(twice, (short, short)):
+    check(one, (8,))
+listed: list[Tensor1D[L[8]]] = [*map(twice, [short])]
+check(listed[0], (8,))
 
 
 # Sums, differences, multiples; nested, and with literals in them.

@@ -60,6 +60,17 @@ def shrunk(x: Tensor4D[B, L[8], L[16], L[16]], pool: nn.MaxPool2d[L[2]]) -> None
     check(assert_type(x, Tensor4D[B, L[4], Any, Any]), (2, 4, 4, 4))
 
 
+class Mlp(nn.Module):
+    hidden: nn.Linear[L[3], L[4]]
+    middle: nn.Linear[L[4], L[4]]
+    out: nn.Linear[L[4], L[7]]
+
+    def forward(self, x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[7], T]:
+        for layer in [self.hidden, self.middle]:
+            x = layer.forward(x).relu()
+        return self.out.forward(x)
+
+
 def other_dtypes(values: Any) -> None:
     x = tt.zeros((3,), np.int64)
     x = tt.zeros((3,))
@@ -101,6 +112,7 @@ model = tt.build(Narrowing, rng=rng)
 check(added([tt.ones((2, 4))]), ())
 check(shown_and_used(tt.ones((2, 4))), ())
 check(model.forward(tt.zeros((6, 3)), 2), (6, 7))
+check(tt.build(Mlp, rng=rng).forward(tt.zeros((6, 3))), (6, 7))
 check(narrowed(2), (3, 2, 5))
 in_one_branch(2, first=True)
 check(of_a_parameter(tt.zeros((3, 4)), 2), (2, 4))

@@ -8,7 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor, Tensor1D, Tensor2D, nn
+from tapetensor import Tensor, Tensor0D, Tensor1D, Tensor2D, nn
 from tapetensor.typing import B, T
 from tests.typing.check import assert_type, check
 
@@ -78,6 +78,17 @@ class Mlp(nn.Module):
         return h
 
 
+def squares(model: Mlp) -> list[Tensor0D]:
+    """A loop over what is listed has a turn; `zip` and the like are given such a list, too."""
+    total = tt.zeros(())
+    h = tt.ones((2, 4))
+    for layer, name in zip([model.hidden, model.out], ["hidden", "out"], strict=True):
+        h = layer.forward(h)
+        total = total + h.square().sum() * float(len(name))
+    check(assert_type(h, Tensor2D[L[2], Any]), (2, 3))
+    return [total, *[w.square().sum() for w in (model.hidden.weight, model.out.weight)]]
+
+
 def listed(model: Mlp) -> None:
     """What is listed of a model has open dims where its tensors, or layers, have several."""
     weights = [model.hidden.weight, model.out.weight]
@@ -98,3 +109,4 @@ model = tt.build(Mlp, rng=rng)
 check(model.forward(tt.ones((2, 4))), (2, 3))
 check(model.in_turn(tt.ones((2, 4))), (2, 3))
 listed(model)
+assert len(squares(model)) == 3
