@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from tapetensor.arguments.numbers import as_int, as_size
-from tapetensor.errors import ArgumentTypeError, AxisError
+from tapetensor.errors import ArgumentTypeError, AxisError, TapeTensorError, cut_traceback
 from tapetensor.rules.dims import Dim, sized, written
 from tapetensor.rules.rearranging import reshape
 from tapetensor.rules.refusals import refusal
@@ -20,7 +20,11 @@ def as_shape(op: str, shape: object) -> tuple[int, ...]:
         ArgumentTypeError: if it is not a tuple of integers.
         ArgumentValueError: if a dim is negative.
     """
-    return tuple(as_size(op, "a dim", dim) for dim in _as_tuple(op, shape))
+    try:
+        return tuple(as_size(op, "a dim", dim) for dim in _as_tuple(op, shape))
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 def as_target_shape(op: str, shape: object, size: int, source: tuple[int, ...]) -> tuple[int, ...]:

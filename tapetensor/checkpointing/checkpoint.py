@@ -18,7 +18,9 @@ from tapetensor.checkpointing.records import FingerprintingTape, OpPrint, Run
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    TapeTensorError,
     UntracedTensorError,
+    cut_traceback,
 )
 from tapetensor.surroundings.reach import Surroundings
 from tapetensor.tape import OwnedTape
@@ -113,14 +115,18 @@ def checkpoint(
         check_tensor("checkpoint", f"input {position}", x)
     if rng is not None:
         check_rng("checkpoint", rng)
-    # A plan lays out its memory itself: what is captured for one is run as it is.
-    if IS_TRACING.get() or not any(x.owns_tape for x in inputs):
-        output = f(*inputs)
-        check_tensor("checkpoint", "the result of f", output)
-        return output
-    part = _Part(f, inputs, Surroundings(f, rng, *inputs))
-    ids = tuple([x.id for x in inputs if x.owns_tape])
-    return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
+    try:
+        # A plan lays out its memory itself: what is captured for one is run as it is.
+        if IS_TRACING.get() or not any(x.owns_tape for x in inputs):
+            output = f(*inputs)
+            check_tensor("checkpoint", "the result of f", output)
+            return output
+        part = _Part(f, inputs, Surroundings(f, rng, *inputs))
+        ids = tuple([x.id for x in inputs if x.owns_tape])
+        return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 class _Part(Fingerprinted):
