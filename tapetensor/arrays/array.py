@@ -1,4 +1,4 @@
-"""What the library takes for an array: numpy's own, and any that follows its dispatch protocols."""
+"""Arrays that the library accepts: numpy's own, and any that follow its dispatch protocols."""
 
 from __future__ import annotations
 

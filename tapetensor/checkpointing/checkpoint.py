@@ -40,7 +40,7 @@ Result = TypeVar("Result", bound=Tensor[Any, Any, Any])
 
 
 class _Outcome(NamedTuple):
-    """What a run gave: an id from before it, and then all that is later."""
+    """The results of a run: an id from before it, and all that is later."""
 
     start: int
     output: Tensor[Any, Any, Any]

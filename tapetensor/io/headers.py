@@ -1,4 +1,4 @@
-"""What a file says of an array before the array is read."""
+"""The header of an array in a file, which is read before the array."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def soft_margin(prediction: Array, signs: Array, reduction: Reduction) -> tuple[
 def margin_ranking(
     lhs: Array, rhs: Array, signs: Array, margin: float, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
-    """What the one that should be larger lacks of the other and the margin."""
+    """How far the right one falls short of the other plus the margin."""
     is_left = like(signs, lhs) > 0
     lacking = margin - np.where(is_left, lhs - rhs, rhs - lhs)
     lacks = lacking >= 0
@@ -61,7 +61,7 @@ def margin_ranking(
 def multi_margin(
     scores: Array, labels: Array, margin: float, power: int, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
-    """What the score of the right class lacks of each other and the margin, over all classes."""
+    """How far the score of the right class falls short of the others plus the margin, as a mean."""
     is_label = where_labels_are(scores, labels)
     right = row_sums(np.where(is_label, scores, 0))
     lacking = margin + scores - right
@@ -81,7 +81,7 @@ def multi_margin(
 def triplet_margin(
     anchor: Array, positive: Array, negative: Array, margin: float, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
-    """What the distance to the negative lacks of that to the positive and the margin."""
+    """How far the distance to the negative falls short of that to the positive plus the margin."""
     # PyTorch's, which keeps the root away from 0 where two vectors are the same.
     to_positive, to_negative = anchor - positive + 1e-6, anchor - negative + 1e-6
     near = np.sqrt(row_products(to_positive, to_positive))

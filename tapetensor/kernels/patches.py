@@ -17,7 +17,7 @@ from tapetensor.tape import Pullbacks
 
 
 def unfold(x: Array, window: Window) -> tuple[Array, Pullbacks]:
-    """What every window reads of ``(*leading, channels, height, width)``, as a column."""
+    """The elements of every window of ``(*leading, channels, height, width)``, as a column."""
     leading, sizes = x.shape[:-3], x.shape[-2:]
     count = window.counts(sizes)
     source = batch_last(x, 2)

@@ -32,7 +32,7 @@ _WHOLE = (1, 1), (0, 0)
 
 
 class _Runs(NamedTuple):
-    """What is read from the frames of the channels of a group.
+    """The elements that are read from the frames of the channels of a group.
 
     Attributes:
         offsets: where the run of each element of a filter begins.

@@ -1,4 +1,4 @@
-"""What machine code leaves to numpy: errors that numpy is to raise, and higher derivatives."""
+"""Cases that machine code leaves to numpy: its errors, and higher derivatives."""
 
 from __future__ import annotations
 

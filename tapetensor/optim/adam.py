@@ -17,7 +17,7 @@ _SUMS = (State("gradients"), State("squares"))
 
 
 class _AdaptiveMoments(Optimizer):
-    """What `Adam` and `AdamW` share."""
+    """The common base of `Adam` and `AdamW`."""
 
     def __init__(
         self,

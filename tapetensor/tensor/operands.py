@@ -1,4 +1,4 @@
-"""What may stand on the right of a binary operator, and how the operator is run."""
+"""The right operands of binary operators, and how the operators are run."""
 
 from __future__ import annotations
 

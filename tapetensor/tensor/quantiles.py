@@ -1,4 +1,4 @@
-"""What part of the elements is below: the median and other quantiles."""
+"""The median and other quantiles."""
 
 from __future__ import annotations
 

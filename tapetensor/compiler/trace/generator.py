@@ -42,7 +42,7 @@ class GeneratorTracer(np.random.Generator, CapturedGenerator):
     @property  # type: ignore[misc]  # a class is an attribute to mypy
     @override
     def __class__(self) -> type[Any]:
-        """What it stands for, as programs ask: ``type(rng)``."""
+        """The class that it stands for, for programs that ask ``type(rng)``."""
         return np.random.Generator
 
     @override
