@@ -25,6 +25,7 @@ _floats: Any = tt.ones((4,))
 _narrow: Any = nn.Linear(3, 4, rng=_rng)
 _images: Any = nn.Conv2d(3, 8, kernel_size=3, rng=_rng)
 _sequences: Any = nn.LSTM(3, 4, rng=_rng)
+_table: Any = nn.Embedding(4, 3, rng=_rng)
 _chain: Any = nn.Sequential(nn.Linear(2, 3, rng=_rng), nn.ReLU(), nn.Linear(4, 3, rng=_rng))
 _other: Any = optim.Adam(nn.Linear(2, 3, rng=_rng))
 
@@ -93,7 +94,7 @@ _MISTAKES: dict[str, tuple[Callable[[], object], int]] = {
     "a layer in a chain": (lambda: _chain(_x), 0),
     "the same chain by forward": (lambda: _chain.forward(_x), 0),
     "a layer in a model of the user's": (lambda: _model(_x), 1),
-    "ids beyond a table": (lambda: nn.Embedding(4, 3, rng=_rng)(tt.arange(5)), 0),
+    "ids beyond a table": (lambda: _table(tt.arange(5)), 0),
     "labels that are floats": (lambda: losses.cross_entropy(_x, _floats), 0),
     "labels that are no classes": (lambda: losses.cross_entropy(_x, tt.arange(4)), 0),
     "a target of another shape": (lambda: losses.mse(_x, tt.ones((4,))), 0),
