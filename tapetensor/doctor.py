@@ -1,4 +1,4 @@
-"""What the matrix products of this machine reach: ``python -m tapetensor.doctor``."""
+"""The speed of matrix products on this machine: ``python -m tapetensor.doctor``."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, nn, optim
+from tapetensor import data, losses, nn, optim, training
 from tapetensor.errors import TapeTensorError, cut_traceback
 
 _LIBRARY = str(Path(tt.__file__).parent)
@@ -24,6 +24,8 @@ _column: Any = tt.ones((3,))
 _floats: Any = tt.ones((4,))
 _narrow: Any = nn.Linear(3, 4, rng=_rng)
 _images: Any = nn.Conv2d(3, 8, kernel_size=3, rng=_rng)
+_sequences: Any = nn.LSTM(3, 4, rng=_rng)
+_table: Any = nn.Embedding(4, 3, rng=_rng)
 _chain: Any = nn.Sequential(nn.Linear(2, 3, rng=_rng), nn.ReLU(), nn.Linear(4, 3, rng=_rng))
 _other: Any = optim.Adam(nn.Linear(2, 3, rng=_rng))
 
@@ -57,9 +59,18 @@ def _step_of_another_model() -> None:
     _other.step(loss.backward(wrt=_narrow))
 
 
+def _loss_of(model: Any, x: Any) -> Any:
+    return losses.mse(model.forward(x.trace()), _column)
+
+
+def _fit() -> None:
+    training.fit(_narrow, optim.Adam(_narrow), _loss_of, [tt.ones((4, 3))], epochs=1)
+
+
 _compiled: Any = tt.compile(_product)
 _conditional: Any = tt.compile(lambda x: x if x.sum() > 0 else -x)
 _build: Any = tt.build
+_zeros: Any = tt.zeros
 
 # What people do wrong, and how many functions of their own are on the way.
 _MISTAKES: dict[str, tuple[Callable[[], object], int]] = {
@@ -83,7 +94,7 @@ _MISTAKES: dict[str, tuple[Callable[[], object], int]] = {
     "a layer in a chain": (lambda: _chain(_x), 0),
     "the same chain by forward": (lambda: _chain.forward(_x), 0),
     "a layer in a model of the user's": (lambda: _model(_x), 1),
-    "ids beyond a table": (lambda: nn.Embedding(4, 3, rng=_rng)(tt.arange(5)), 0),
+    "ids beyond a table": (lambda: _table(tt.arange(5)), 0),
     "labels that are floats": (lambda: losses.cross_entropy(_x, _floats), 0),
     "labels that are no classes": (lambda: losses.cross_entropy(_x, tt.arange(4)), 0),
     "a target of another shape": (lambda: losses.mse(_x, tt.ones((4,))), 0),
@@ -96,6 +107,11 @@ _MISTAKES: dict[str, tuple[Callable[[], object], int]] = {
     "the truth of several": (lambda: bool(_x > 0), 0),
     "another tensor in a field": (lambda: setattr(_narrow, "weight", _x), 0),
     "a model without sizes": (lambda: _build(_Unsized, rng=_rng), 0),
+    "a shape that is no tuple": (lambda: _zeros(3), 0),
+    "a sequence of another width": (lambda: _sequences.forward(tt.ones((2, 5, 2))), 0),
+    "batches of other rows": (lambda: data.batches(_x, _column, size=2), 0),
+    "a function in a checkpoint": (lambda: tt.checkpoint(_product, _x.trace()), 1),
+    "a loss within fit": (_fit, 2),
     "a function within grad": (lambda: tt.grad(lambda x: _product(x).sum(), _x), 2),
     "a function that is no scalar": (lambda: tt.grad(lambda x: x.square(), _x), 0),
     "a function that is compiled": (lambda: _compiled(_x), 1),

@@ -1,4 +1,4 @@
-"""What people write who know other libraries, and what to write here: one table for each place.
+"""Spellings of other libraries, and those of this one: one table for each place.
 
 The run time says it where a name is missing, and the mypy plugin where it sees one. Each cure is a
 line that runs, and after a comma why, if that is not plain.

@@ -1,1 +1,1 @@
-"""What an array may be: numpy's, another library's, a stand-in; its shape and its dtype."""
+"""Kinds of arrays: numpy's, another library's, stand-ins; their shapes and dtypes."""

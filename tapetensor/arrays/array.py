@@ -1,4 +1,4 @@
-"""What the library takes for an array, which dtypes and shapes it may have.
+"""Arrays that the library accepts, and the dtypes and shapes that they may have.
 
 An array is numpy's own, or any that follows its dispatch protocols. Shapes are types: `Rank0` to
 `Rank6`.

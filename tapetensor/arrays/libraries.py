@@ -19,7 +19,7 @@ from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 
 
 class HasAsarray(Protocol):
-    """What makes arrays of one library from those of another."""
+    """A module that makes arrays of its library from those of another."""
 
     def asarray(self, a: Any, /) -> Any:
         """Return an array of this library with the elements of another."""

@@ -18,7 +18,9 @@ from tapetensor.checkpointing.records import FingerprintingTape, OpPrint, Run
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    TapeTensorError,
     UntracedTensorError,
+    cut_traceback,
 )
 from tapetensor.surroundings.reachable import Surroundings
 from tapetensor.tape import OwnedTape
@@ -39,7 +41,7 @@ Result = TypeVar("Result", bound=Tensor[Any, Any, Any])
 
 
 class _Outcome(NamedTuple):
-    """What a run gave: an id from before it, and then all that is later."""
+    """The results of a run: an id from before it, and all that is later."""
 
     start: int
     output: Tensor[Any, Any, Any]
@@ -116,17 +118,21 @@ def checkpoint(
         check_tensor("checkpoint", f"input {position}", x)
     if rng is not None:
         check_rng("checkpoint", rng)
-    is_traced = any(x.owns_tape for x in inputs)
-    if IS_TRACING.get() or not is_traced:
-        # A plan computes the values again itself; what is captured for one is run once.
-        captured = captured_among([x._array for x in inputs]) if is_traced else None
-        run = partial(f, *inputs)
-        output = run() if captured is None else captured.capture_checkpoint(run)
-        check_tensor("checkpoint", "the result of f", output)
-        return output
-    part = _Part(f, inputs, Surroundings(f, rng, *inputs))
-    ids = tuple([x.id for x in inputs if x.owns_tape])
-    return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
+    try:
+        is_traced = any(x.owns_tape for x in inputs)
+        if IS_TRACING.get() or not is_traced:
+            # A plan computes the values again itself; what is captured for one is run once.
+            captured = captured_among([x._array for x in inputs]) if is_traced else None
+            run = partial(f, *inputs)
+            output = run() if captured is None else captured.capture_checkpoint(run)
+            check_tensor("checkpoint", "the result of f", output)
+            return output
+        part = _Part(f, inputs, Surroundings(f, rng, *inputs))
+        ids = tuple([x.id for x in inputs if x.owns_tape])
+        return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 class _Part(Fingerprinted):

@@ -1,1 +1,1 @@
-"""What is behind ``python -m tapetensor``: beginning a project, explaining an error."""
+"""The commands of ``python -m tapetensor``, which begin a project or explain an error."""

@@ -10,7 +10,13 @@ from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor.arguments import as_number, as_size, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ShapeError,
+    TapeTensorError,
+    cut_traceback,
+)
 from tapetensor.tape import NoneTape
 from tapetensor.tape.history import OWN, gap_step, size_of
 from tapetensor.tape.ids import next_id
@@ -176,11 +182,15 @@ def batches_exact(
 
 def _checked(op: str, tensors: tuple[Any, ...], size: object, rng: object) -> tuple[int, int]:
     """Return how many rows there are in all and in a batch."""
-    rows = rows_in(op, tensors, low=1)
-    number = as_size(op, "size", size, low=1)
-    if rng is not None:
-        check_rng(op, rng)
-    return rows, number
+    try:
+        rows = rows_in(op, tensors, low=1)
+        number = as_size(op, "size", size, low=1)
+        if rng is not None:
+            check_rng(op, rng)
+        return rows, number
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:

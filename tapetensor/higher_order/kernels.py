@@ -48,7 +48,7 @@ def unpermuted(_: Array, value: Array, axes: tuple[int, ...]) -> tuple[Array, Pu
 
 
 def recurrence(_: Array, values: Array, decay: Array) -> tuple[Array, Pullbacks]:
-    """What `run_recurrence` writes."""
+    """The outputs of `run_recurrence`."""
     h = np.empty_like(values)
     run_recurrence(h, values, decay)
 

@@ -68,7 +68,7 @@ class _Entry(NamedTuple):
 
 
 class Chosen:
-    """What a module takes of a source, as a source in the names and dtypes of the module.
+    """The arrays that a module takes of a source, in its own names and dtypes.
 
     Args:
         op: what is named in errors.

@@ -94,7 +94,7 @@ def floor_divide(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 
 
 def remainder(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
-    """What ``floor_divide`` leaves over, of the sign of `rhs`."""
+    """The remainder of ``floor_divide``, with the sign of `rhs`."""
     return lhs % rhs, (
         lambda g: sum_to(g, lhs.shape),
         lambda g: sum_to(np.multiply(-g, lhs // rhs), rhs.shape),

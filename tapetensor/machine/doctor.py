@@ -1,4 +1,4 @@
-"""What the matrix products of this machine reach, and how to get the rest.
+"""The speed of matrix products on this machine, and how to improve it.
 
     python -m tapetensor doctor
 

@@ -160,7 +160,7 @@ def _given(context: Context, is_operator: bool) -> _Given | None:
 
 
 class _LastComplaint:
-    """What was said of the last call, about which mypy asks once for each of its overloads."""
+    """The answer for the last call, which mypy asks for once for each of its overloads."""
 
     def __init__(self) -> None:
         self.asked: tuple[object, ...] = ()

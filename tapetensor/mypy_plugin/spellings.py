@@ -1,4 +1,4 @@
-"""What other libraries call methods of a tensor and functions: the error says what to write here.
+"""Names of methods and functions in other libraries: the error says what to write here.
 
 mypy asks plugins about what is there. So the class and the package have these, for the plugin
 alone. It asks about functions where they are called: one that is only handed on is not found.

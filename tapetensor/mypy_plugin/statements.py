@@ -70,7 +70,7 @@ def targets(statement: nodes.Statement) -> list[nodes.Lvalue]:
 
 
 class Assignments:
-    """What the names of a file are assigned, and where they are read."""
+    """The assignments to the names of a file, and the places that read them."""
 
     def __init__(self, tree: nodes.MypyFile) -> None:
         self.statements = tree.defs

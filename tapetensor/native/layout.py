@@ -11,7 +11,7 @@ from tapetensor.compiler.trace.node import Kind, Node, Shape
 
 
 class Form(Enum):
-    """What of an array one turn of a loop over rows sees."""
+    """The part of an array that one turn of a loop over rows sees."""
 
     WIDE = auto()
     """A row of several elements."""
@@ -43,7 +43,7 @@ class Seen:
 
 
 class Total(Enum):
-    """What a reduction leaves."""
+    """The kinds of results of a reduction."""
 
     ROW = auto()
     """A number for every row."""

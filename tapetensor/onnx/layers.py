@@ -18,7 +18,7 @@ _GATES: dict[str, list[int]] = {"RNN": [0], "GRU": [1, 0, 2], "LSTM": [0, 3, 1, 
 
 
 class Memories(NamedTuple):
-    """What a long short-term memory gives, of whose cells ONNX has the last state only.
+    """The outputs of a long short-term memory, of which ONNX has only the last state of the cells.
 
     Attributes:
         size: how many states there are of each kind.

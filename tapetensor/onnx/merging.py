@@ -64,7 +64,7 @@ class Value:
 
     @property
     def called(self) -> str:
-        """What messages and tables call what computes it."""
+        """The name of its function in messages and tables."""
         module: str = getattr(self.function, "__module__", "") or ""
         name: str = getattr(self.function, "__name__", self.kind.name)
         short = "np" if isinstance(self.function, np.ufunc) else module.replace("numpy", "np")

@@ -17,7 +17,7 @@ _SUMS = (State("gradients"), State("squares"))
 
 
 class AdaptiveMoments(Optimizer):
-    """What `Adam`, `AdamW` and `SparseAdam` share."""
+    """The common base of `Adam`, `AdamW` and `SparseAdam`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a picture shows: ops with their operands, and what is known of each; and that as text."""
+"""The content of a picture: ops with their operands, and facts about each; and that as text."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Size:
 
     @property
     def number(self) -> Fraction:
-        """What is added to the products of names."""
+        """The constant that is added to the products of names."""
         return self._terms.get(_UNIT, Fraction(0))
 
     @property

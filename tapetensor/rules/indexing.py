@@ -30,7 +30,7 @@ _ZERO: Final = Size.of(0)
 
 
 class Kind(Enum):
-    """What an element of an index does to the axes."""
+    """The kinds of elements of an index, by their effect on the axes."""
 
     POSITION = "an int, which takes an axis away"
     SLICE = "a slice, which keeps it"

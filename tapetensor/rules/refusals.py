@@ -1,4 +1,4 @@
-"""What the run time says of shapes that it has found not to fit."""
+"""The errors of the run time for shapes that do not fit."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _OF_MODELS = "run a whole model that is constant as nn.inference(model)"
 
 
 class Gap:
-    """What gradients lack because they stopped at a value.
+    """A missing part of gradients that stopped at a value.
 
     Args:
         what: where they stopped, and why; a sentence that goes on with what is concerned.

@@ -36,7 +36,7 @@ G_co = TypeVar("G_co", covariant=True)
 
 
 class Tensorlike(Protocol[G_co]):
-    """What has an identity and a shape, and knows the type of its own gradient.
+    """An object with an identity and a shape that knows the type of its own gradient.
 
     So that this floor can name "a tensor" without naming the floor above.
     """

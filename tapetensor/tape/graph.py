@@ -34,7 +34,7 @@ class Output(Tensorlike[Any], Protocol):
 
 
 class Passage:
-    """What is seen on one way back through the steps, which are not used up.
+    """The facts of one pass back through the steps, which are not used up.
 
     A gradient has the shape and dtype of what it is the gradient of, and pullbacks take time. The
     tape itself keeps neither: recording them would make every op slower.

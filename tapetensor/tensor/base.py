@@ -1,4 +1,4 @@
-"""What every tensor is: data, an id and a tape state, and how they are read."""
+"""The base of tensors: data, an id and a tape state, and methods that read them."""
 
 from __future__ import annotations
 

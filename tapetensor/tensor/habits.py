@@ -1,4 +1,4 @@
-"""What is done to the tensors and arrays of other libraries: an error says how it is done here."""
+"""Habits from other libraries: an error says how to write them here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ops are given, checked: the right operand of an operator, labels, windows over images."""
+"""Checked operands of ops: the right one of an operator, labels, windows over images."""
 
 from __future__ import annotations
 

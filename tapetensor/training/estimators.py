@@ -44,7 +44,7 @@ def perceptron(features: int, outputs: int, rng: np.random.Generator) -> Module:
 
 
 class _Estimator(BaseEstimator):
-    """What both kinds of estimators are given, and how they train and predict."""
+    """The base of both estimators: their arguments, training and prediction."""
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.errors import TapeTensorError, cut_traceback
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
 from tapetensor.training.arguments import check_arguments, check_files, check_options
@@ -249,6 +250,7 @@ def fit(
             one.write(history.rows[-1])
 
     with ExitStack() as stack:
+        stack.push(_cut)
         for one in logs:
             stack.callback(one.close)
             counts = [SKIPPED] if check_finite == "skip" else []
@@ -291,6 +293,12 @@ def fit(
         team.on_root("fit", files.restore)
         make_alike(team, [judged])
     return history
+
+
+def _cut(_kind: object, error: BaseException | None, _traceback: object) -> None:
+    """Leave the inside of the loop out of the traceback of an error in it."""
+    if isinstance(error, TapeTensorError):
+        cut_traceback(error)
 
 
 def _tell_of_nans(row: Row) -> None:

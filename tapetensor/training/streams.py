@@ -65,7 +65,7 @@ class Streams:
 
     @property
     def kinds(self) -> list[str]:
-        """What ranks compare: how many generators of which kind there are."""
+        """The number of generators of each kind, which ranks compare."""
         kinds = [type(rng.bit_generator).__name__ for rng in self.generators]
         return [*kinds, *self._drawing]
 
@@ -288,7 +288,7 @@ class _Numbers(Stream):
 
 
 class _Holder(NamedTuple):
-    """What may hold numbers: a variable, the attributes of an object, a list, a dictionary.
+    """A place that may hold numbers: a variable, the attributes of an object, a list, a dictionary.
 
     Attributes:
         name: what it is called.

@@ -119,7 +119,7 @@ class NumberTracer(Captured):
     @property  # type: ignore[misc]  # a class is an attribute to mypy
     @override
     def __class__(self) -> type[Any]:
-        """What it stands for, as programs ask: ``isinstance(x, float)``."""
+        """The class that it stands for, for programs that ask ``isinstance(x, float)``."""
         return type(self.array.dtype.type().item())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:

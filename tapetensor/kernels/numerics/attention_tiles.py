@@ -40,7 +40,7 @@ Tile = tuple[slice, ...]
 
 
 class Seen(NamedTuple):
-    """What decides how much a query sees of a key, apart from the two.
+    """The settings that decide how much a query sees of a key, apart from the two.
 
     Attributes:
         bias: what is added to the scores, or None.

@@ -1,4 +1,4 @@
-"""What a module class declares, held against what it makes and what its `forward` reads.
+"""Checks of the fields of a module class against its constructor and its `forward`.
 
 ====================  ===================================================================
 made in `__init__`    a tensor or a layer that is set there and is no field of the class

@@ -107,7 +107,7 @@ class Call:
 
     @property
     def node(self) -> nodes.Context:
-        """What is called, as it stands in the program."""
+        """The called expression of the program."""
         return self._context.context
 
     @property
@@ -185,7 +185,7 @@ class Call:
 
     @property
     def wanted(self) -> Type | None:
-        """What the place of the call wants."""
+        """The type that the place of the call expects."""
         return self.api.expr_checker.type_context[-1]
 
     def expressions(self, index: int) -> list[nodes.Expression]:
@@ -237,12 +237,12 @@ class Call:
 
     @property
     def result(self) -> Operand:
-        """What plain typing says of the result."""
+        """The type of the result by plain typing."""
         return known(read_tensor(self._item.ret_type))
 
     @property
     def results(self) -> tuple[Operand, ...]:
-        """What plain typing says of the results, where there are several."""
+        """The types of several results by plain typing."""
         found = get_proper_type(self._item.ret_type)
         return known(
             all_known(map(read_tensor, found.items if isinstance(found, TupleType) else []))
@@ -286,7 +286,7 @@ class Call:
 
     @property
     def refused_result(self) -> Type:
-        """What is known of the result where an error is reported."""
+        """The known type of the result after an error is reported."""
         return refused_result(self._item)
 
 

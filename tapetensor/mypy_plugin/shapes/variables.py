@@ -42,7 +42,7 @@ _SETTING: Final = (
 
 
 class _Values:
-    """What is stored in names in the file that is being checked, by the expression."""
+    """The values of names in the file that is being checked, by the expression."""
 
     def __init__(self) -> None:
         self.statements: list[nodes.Statement] | None = None
