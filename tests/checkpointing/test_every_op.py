@@ -106,7 +106,7 @@ def test_what_was_found_is_let_go_of_with_the_tape() -> None:
 def test_a_layer_in_a_checkpoint_trains_as_without(kind: Any, is_foreign: bool) -> None:
     row = ROWS[kind]
     values = np.random.default_rng(3).standard_normal(row.shape(2, 4))
-    read = home if is_foreign else tt.Tensor.numpy
+    read: Any = home if is_foreign else tt.Tensor.numpy
     results: list[list[Any]] = []
     for is_checkpointed in (False, True):
         layer, x = row.make(4, np.random.default_rng(5)), tt.from_numpy(values)
