@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapetensor.compiler.cache import MAX_PLANS as MAX_PLANS
+from tapetensor.compiler.compiled import MAX_PLANS as MAX_PLANS
 from tapetensor.compiler.compiled import compile as compile
 from tapetensor.compiler.compiled import plans as plans
 from tapetensor.compiler.emit.plan import Plan as Plan

@@ -15,7 +15,7 @@ import numpy as np
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.trace.guards import tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
-from tapetensor.compiler.trace.kinds import is_dataclass_instance, is_plain, is_value
+from tapetensor.compiler.trace.kinds import is_dataclass_instance, is_plain
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
@@ -116,7 +116,7 @@ class ResultWriter:
             raise trace_error(
                 "a result is a tape apart from its tensor; return the tensor that has it"
             )
-        if is_plain(value) or is_value(value):
+        if is_plain(value):
             return self.bind(value)
         if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):
             source = f"({self._items(value)})"

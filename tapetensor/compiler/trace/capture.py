@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.trace.answers import BY_NAME, LISTENERS, view_of
 from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
 from tapetensor.compiler.trace.closed_list import (
@@ -40,10 +41,10 @@ from tapetensor.compiler.trace.kinds import (
     runs_what_is_listed,
     wrapped_in,
 )
-from tapetensor.compiler.trace.placeholder import Placeholder
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import (
     NotTracedError,
+    Placeholder,
     Untraced,
     first_of,
     placed,
@@ -548,3 +549,26 @@ class Capture:
 
 
 _RUN = Capture.run.__code__
+
+
+@contextmanager
+def capturing(
+    function: Callable[..., Any],
+    program: Program,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    varying: Collection[str] = (),
+    trusts: Collection[str] = (),
+) -> Iterator[tuple[Capture, Callable[[], Any]]]:
+    """Walk the inputs of a call; yield them, and what runs the function on tracers."""
+    one = Capture(program, function, varying, trusts)
+    token = IS_TRACING.set(True)
+    try:
+        with one.overlaid():
+            with placed(one.inputs.place):
+                called = one.open(function)
+            by_place, by_name = one.arguments(args, kwargs)
+            yield one, partial(one.run, partial(called, *by_place, **by_name))
+    finally:
+        IS_TRACING.reset(token)
+        one.close()

@@ -16,9 +16,11 @@ from tapetensor.arrays.stand_ins import CapturedGenerator, Recorded
 from tapetensor.compiler.trace.functions import (
     capture_by_trial,
     capture_function,
+    captured,
     is_basic,
     shaped,
     with_dots,
+    yields_to,
 )
 from tapetensor.compiler.trace.methods import ArrayMethods, known_place
 from tapetensor.compiler.trace.node import (
@@ -48,7 +50,6 @@ from tapetensor.compiler.trace.operations import (
 )
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import check_writer, trace_error
-from tapetensor.compiler.trace.ufuncs import captured, yields_to
 from tapetensor.errors import TraceError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 

@@ -39,14 +39,12 @@ from tapetensor.compiler.trace.kinds import (
     is_plain,
     is_plain_nest,
     is_users,
-    is_value,
     is_walked,
     runs_what_is_listed,
     storage,
     wrapped_in,
 )
-from tapetensor.compiler.trace.placeholder import Placeholder
-from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.refusals import Placeholder, trace_error
 from tapetensor.compiler.trace.watching import AttributeReads, can_tell
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
@@ -202,7 +200,7 @@ class Walk:
             local = self.local(expression)
             self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
             return inputs.walk_number(value, local, where)
-        if is_plain(value) or is_value(value):
+        if is_plain(value):
             if value.__class__ is str:
                 self.attributes |= attributes_in([value])
             self.guards.guard_plain(value, expression)
