@@ -89,9 +89,6 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
     "a diagonal of no elements": lambda x: [x[:0].diagonal(), np.diagonal(x[:, :0] * 2)],
     "products of complex scalars": _products_of_complex_scalars,
     "an error of a result that nobody reads": _largest_of_nothing,
-    "integers out of bounds": lambda x: [
-        x.astype(np.uint8) != -1, x.astype(np.int8) < 300, x.astype(np.int8) > 2**70
-    ],
     "bounds of other dtypes": lambda x: np.clip(x > 0, 0, x.astype(np.float16)),
     "a copy of what is repeated": lambda x: [x, np.broadcast_to(np.arange(3), (2, 3)).ravel()],
     "an array only if it must": lambda x: np.array(x, copy=None),
@@ -121,7 +118,6 @@ _RIGHT: dict[str, Callable[[Any], Any]] = {
         np.ones_like(x, None, "K", False), np.zeros_like(x, shape=()), np.full_like(x, x.max()),
         np.full_like(x.T, x[:, 0], int), np.empty_like(x[:0], subok=False),
     ],
-    "a choice that is wrapped around": lambda x: np.where(x > 0, x.astype(np.int8), 300),
     "a copy by the module": lambda x: [copy.copy(x.T), copy.deepcopy(x.T)],
     "what dtypes make": lambda x: [np.result_type(x, np.int8), np.can_cast(x, np.float32)],
     "an out that is none": lambda x: [np.exp(x[0, 0], out=None), x[..., 0]],
@@ -203,9 +199,6 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {
 if np.lib.NumpyVersion(np.__version__) < "2.3.0":
     # numpy knows no dots yet: a trace refuses them.
     _REFUSED["dots as an out"] = _WRONG.pop("dots as an out")
-if np.lib.NumpyVersion(np.__version__) >= "2.5.0":
-    # Since then numpy refuses numbers that are too large for the other choice.
-    _WRONG["a choice that is wrapped around"] = _RIGHT.pop("a choice that is wrapped around")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -81,9 +81,8 @@ class ResultWriter:
         # The lines run in this order: tensors, containers of them, state.
         self._tensors: list[str] = []
         self._containers: list[str] = []
-        # The variables of objects that are being written, and of those that lead to themselves.
+        # The variables of objects that are being written.
         self._begun: set[str] = set()
-        self._circular: set[str] = set()
         # What was written is kept alive, for it is known by its address.
         self._kept: list[Any] = []
 
@@ -99,8 +98,9 @@ class ResultWriter:
     def write(self, value: Any) -> str:
         """Return the source of a result."""
         known = self._known.get(id(value))
+        if known in self._begun:
+            raise trace_error("a result holds itself, which a replay does not make again")
         if known is not None:
-            self._circular |= {known} & self._begun
             return known
         if isinstance(value, TensorBase):
             return self._tensor(value)
@@ -162,8 +162,6 @@ class ResultWriter:
         fields = self._pairs(attributes_of(value) or {}) if is_dataclass else ""
         slots = self._pairs(Slots(value).read()) if is_dataclass else ""
         self._begun.remove(local)
-        if local in self._circular:
-            raise trace_error("a result holds itself, which a replay does not make again")
         if is_dataclass:
             source = f"filled({self.bind(cls)}, {fields}, {slots})"
         self._containers.append(f"{local} = {source}")

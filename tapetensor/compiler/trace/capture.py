@@ -53,7 +53,7 @@ from tapetensor.compiler.trace.refusals import (
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.walk import Walk
-from tapetensor.compiler.trace.watching import is_imported, is_teller, watched
+from tapetensor.compiler.trace.watching import is_teller, watched
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings.names import modules_in, names_in, place_of_name
@@ -111,7 +111,6 @@ class Capture:
         self._trusts = tuple(trusts)
         # A script that is imported may call what it has compiled: that is no code of an import.
         self._known = {*sys.modules}
-        self._imported: set[str] = set()
         self._entered: dict[int, types.CodeType] = {}
         # How many functions of some code were walked.
         self._counts: dict[int, int] = {}
@@ -134,7 +133,7 @@ class Capture:
     @property
     def has_imported(self) -> bool:
         """Whether modules of the user's are known only now, so that no walk has seen them."""
-        return not sys.modules.keys().isdisjoint(self._imported)
+        return any(map(is_users_module, sys.modules.keys() - self._known))
 
     @property
     def codes(self) -> list[types.CodeType]:
@@ -322,8 +321,6 @@ class Capture:
             self._counts[id(code)] = len(functions.get(id(code), ()))
         elif code in self._collecting:
             self._counts[id(code)] = 0
-        elif is_imported(frame) and module not in self._known:
-            self._imported.add(module)
         elif self._is_in_an_import(frame):
             self._counts[id(code)] = -1
         else:

@@ -120,17 +120,10 @@ def as_operand(value: Any) -> Any:
 
 
 def _comparable(value: Any, operands: tuple[Any, ...]) -> Any:
-    """Return an integer of Python's that no integer of the operands is as one of numpy's."""
-    kinds = [one.dtype for one in operands if getattr(one, "dtype", _BOOL).kind in "iu"]
-    if isinstance(value, NumberTracer):
-        return value.array if kinds and value.array.dtype.kind == "i" else value
-    if value.__class__ is not int or all(_holds(kind, value) for kind in kinds):
-        return value
-    return np.int64(value) if _holds(np.dtype(np.int64), value) else np.float64(value)
-
-
-def _holds(kind: DType, value: int) -> bool:
-    return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
+    """Return an integer that is not known yet as numpy's, to be compared with integers exactly."""
+    is_one = isinstance(value, NumberTracer) and value.array.dtype.kind == "i"
+    has_integers = is_one and any(getattr(one, "dtype", _BOOL).kind in "iu" for one in operands)
+    return value.array if has_integers else value
 
 
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
@@ -208,10 +201,6 @@ def product_shape(lhs: Shape, rhs: Shape) -> Shape:
     return (*leading, *lhs[-2:-1], *(rhs[-1:] if len(rhs) > 1 else ()))
 
 
-# Whether `np.where` makes another number of one that is too large for the other choice.
-_WRAPS_AROUND = np.lib.NumpyVersion(np.__version__) < "2.5.0"
-
-
 # The error for a result that a plan has no place for.
 VALUES_DECIDE = (
     "{} gives a shape or a dtype that depends on the values; choose by np.where(mask, a, b), or "
@@ -275,13 +264,6 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     dtype = np.result_type(
         *[np.dtype(one.dtype) if hasattr(one, "dtype") else one for one in choices]
     )
-    if _WRAPS_AROUND:
-        choices = tuple(
-            (one.array if isinstance(one, Captured) else np.asarray(one)).astype(dtype)
-            if one.__class__ is int
-            else one
-            for one in choices
-        )
     operands = (
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in choices],

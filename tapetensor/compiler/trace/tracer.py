@@ -38,7 +38,6 @@ from tapetensor.compiler.trace.node import (
 )
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import (
-    cast_exactly,
     cast_to,
     copied,
     item,
@@ -150,8 +149,7 @@ class ArrayTracer(ArrayMethods):
         if wanted == self.dtype:
             return self.copy() if copy else self
         if casting == "same_value":
-            checked: ArrayTracer = self.capture_step(cast_exactly, (self, wanted), {})
-            return checked
+            raise trace_error("a cast that checks values is no step; check them outside")
         node = self.program.elementwise(cast_to(wanted), (self.node,), wanted)
         return ArrayTracer(self.program, node, is_scalar=self.is_scalar)
 

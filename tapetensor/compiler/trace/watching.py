@@ -94,11 +94,6 @@ else:
         """Do nothing."""
 
 
-def is_imported(frame: FrameType) -> bool:
-    """Tell whether the module of a frame is being imported."""
-    return getattr(frame.f_globals.get("__spec__"), "_initializing", False)
-
-
 # The methods by which Python looks up and sets attributes. That one is deleted is seen afterwards.
 _METHODS = ("__getattribute__", "__setattr__")
 
