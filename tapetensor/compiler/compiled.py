@@ -206,16 +206,13 @@ class Compiled:
             if not cache.has_room(_name_of(self._function), args, kwargs):
                 return self._function(*args, **kwargs)
             cache.note_difference(args, kwargs)
-            where = "something that the function reads"
-            # Between a trace and its plan the garbage collector may have emptied a weak reference.
-            for _ in range(2):
-                plan = self._planned(args, kwargs)
-                if isinstance(plan, Untraced):
-                    return self._as_it_is(plan, args, kwargs)
-                result = cache.begin(plan, args, kwargs)
-                if result is not MISS:
-                    return result
-                where = plan.difference(args, kwargs) or where
+            plan = self._planned(args, kwargs)
+            if isinstance(plan, Untraced):
+                return self._as_it_is(plan, args, kwargs)
+            result = cache.begin(plan, args, kwargs)
+            if result is not MISS:
+                return result
+            where = plan.difference(args, kwargs) or "something that the function reads"
             with placed(place_of(self._function)):
                 raise trace_error(
                     f"a call does not fit the plan that was made for it; {where} compares unequal "

@@ -34,15 +34,6 @@ def _caught(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-def _written(write: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
-        y = x * 2
-        write(y, x)
-        return y
-
-    return function
-
-
 def _products_of_complex_scalars(x: Any) -> Any:
     z = x + 1j * x[::-1] / 3
     others = z[2, 1], z[1, 2].astype(np.complex128), 1.7, 3 - 0.1j
@@ -236,18 +227,6 @@ _TEXTS, _DATES = np.array(["ab", "c"]), np.array(["2020-01-01", "2020-01-02"], "
 _FIELDS, _SMALL = np.zeros(2, "i4,f4"), np.ones(2, np.int8)
 
 
-@pytest.mark.parametrize("dtype", [None, "U3", "S3", "V2", "M8[D]"])
-@pytest.mark.parametrize("x", [_TEXTS, _DATES, _SMALL], ids=["texts", "dates", "numbers"])
-@pytest.mark.parametrize("make", [np.zeros_like, np.ones_like])
-def test_zeros_and_ones_like_an_array_are_those_of_their_dtype(
-    make: Any, x: Any, dtype: Any
-) -> None:
-    expected = make(x, dtype=dtype)
-    found = tt.compile(lambda x: make(x, dtype=dtype))(x)
-
-    assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
-
-
 _RAISING: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "a number that does not fit": (lambda x: np.full_like(x, 300), _SMALL),
     "fewer places than numbers": (lambda x: np.full_like(x[:1], x), _SMALL),
@@ -274,16 +253,6 @@ def test_what_an_array_cannot_be_made_of_raises_also_where_nobody_reads_it(
     with pytest.raises(type(expected.value)) as found:
         tt.compile(run)(x)
     assert not isinstance(found.value, tt.TraceError)
-
-
-def test_integers_of_equal_dtypes_keep_their_own_scalars() -> None:
-    def run(x: Any) -> Any:
-        pair = np.broadcast_to(x, 2) + x
-        return np.floor(x), x + 1, (x * 1.0).astype(x.dtype)[()], pair @ pair
-
-    for dtype in (np.longlong, np.int64, np.ulonglong, np.uint64):
-        x = np.array(3, dtype)
-        assert [*map(type, tt.compile(run)(x))] == [*map(type, run(x))]
 
 
 @pytest.mark.parametrize("value", [np.datetime64("2020-01-05"), _TEXTS], ids=repr)
