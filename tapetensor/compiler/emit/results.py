@@ -122,8 +122,7 @@ class ResultWriter:
             source = f"({self._items(value)})"
             if type(value) is not tuple:
                 source = f"new_tuple({self.bind(type(value))}, {source})"
-            # What is in it may have led to it.
-            return self._known.get(id(value)) or self._known_as(value, source)
+            return self._known_as(value, source)
         return self._object(value)
 
     def _known_as(self, value: Any, source: str) -> str:

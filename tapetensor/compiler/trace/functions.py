@@ -50,6 +50,8 @@ def captured(
     if len(classes) > 1 and any(map(yields_to, classes)):
         return NotImplemented
     out, *others = options.pop("out", (None,))
+    # A name of a scalar gets another one by ``+=``.
+    out = None if issubclass(out.__class__, np.generic) else out
     name, is_call = f"np.{ufunc.__name__}", method == "__call__"
     called_method = ufunc if is_call else getattr(ufunc, method)
     if method == "at":
