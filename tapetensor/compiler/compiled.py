@@ -24,11 +24,11 @@ from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.results import write_results
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.capture import Capture, capturing
-from tapetensor.compiler.trace.changes import line_of_change
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.kinds import place_of
 from tapetensor.compiler.trace.program import Backend, Program, errors_raise
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, placed, trace_error
+from tapetensor.compiler.trace.watching import line_of_change
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 
 # A function keeps so many plans.

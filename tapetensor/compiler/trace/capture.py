@@ -24,7 +24,6 @@ import numpy as np
 
 from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.trace.answers import BY_NAME, LISTENERS, view_of
-from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
 from tapetensor.compiler.trace.closed_list import (
     BUILTINS,
     DUNDERS,
@@ -53,7 +52,7 @@ from tapetensor.compiler.trace.refusals import (
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.walk import Walk
-from tapetensor.compiler.trace.watching import is_teller, watched
+from tapetensor.compiler.trace.watching import Accessors, Held, is_teller, nothing, watched, whole
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings.names import modules_in, names_in, place_of_name

@@ -19,7 +19,6 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array, is_masked
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, differs, spelling
 from tapetensor.compiler.trace.kinds import is_set, place_of
 from tapetensor.compiler.trace.node import Kind, Node
@@ -27,6 +26,7 @@ from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer, GeneratorTracer
+from tapetensor.compiler.trace.watching import Accessors, Held, nothing, whole
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.surroundings.places import GeneratorState, Name, Place, contents_of

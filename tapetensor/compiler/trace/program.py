@@ -50,11 +50,7 @@ class Program:
         ignored: the errors of floating-point numbers that the function has numpy not warn of.
     """
 
-    def __init__(
-        self,
-        backend: Backend = "numpy",
-        prefers_steps: bool = False,
-    ) -> None:
+    def __init__(self, backend: Backend = "numpy", prefers_steps: bool = False) -> None:
         self.backend = backend
         self.prefers_steps = prefers_steps
         self._thread = get_ident()

@@ -21,7 +21,6 @@ import numpy as np
 
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.answers import BY_ID, ModuleView, converting, view_of
-from tapetensor.compiler.trace.changes import Held, members, parts, shown
 from tapetensor.compiler.trace.closed_list import cure_for
 from tapetensor.compiler.trace.guards import GuardWriter, named, spelling, tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
@@ -45,7 +44,7 @@ from tapetensor.compiler.trace.kinds import (
     wrapped_in,
 )
 from tapetensor.compiler.trace.refusals import Placeholder, trace_error
-from tapetensor.compiler.trace.watching import AttributeReads, can_tell
+from tapetensor.compiler.trace.watching import AttributeReads, Held, can_tell, members, parts, shown
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings import places
