@@ -1,9 +1,8 @@
 """How far compiled training is from eager training after a hundred steps, on every workload.
 
-Both start from the same state and get the same data. A plan adds in the order of eager mode, for
-training carries rounding on from step to step. How much of a difference that makes by itself is
-shown beside it: between two eager runs, one of which starts with every number of its data and
-parameters moved to the next float32.
+Both start from the same state and get the same data. Training carries rounding on from step to
+step. How much of a difference that makes by itself is shown beside it: between two eager runs, one
+of which starts with every number of its data and parameters moved to the next float32.
 
 A difference is the largest one of an array, over the largest element of that array.
 """

@@ -14,7 +14,7 @@ from typing import Any
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_function
-from tapetensor.compiler.cache import PlanCache
+from tapetensor.compiler.compiled import PlanCache
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.trace.node import Backend
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError

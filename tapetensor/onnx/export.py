@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arguments import check_function, check_path
-from tapetensor.compiler.capture import ArrayProgram, capture
 from tapetensor.compiler.trace.node import Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.extras import import_extra
 from tapetensor.io.disk import write_atomically
+from tapetensor.onnx.capture import ArrayProgram, capture
 from tapetensor.onnx.graph import Graph
 from tapetensor.onnx.merging import Dims, Merger, Open, Value, refusal
 from tapetensor.onnx.writer import Writer

@@ -119,19 +119,6 @@ def test_gradients_come_out_in_the_order_of_eager_mode_whatever_their_ids_are() 
     assert found == found[:1] * 8
 
 
-def test_gradients_go_in_and_accumulate() -> None:
-    @tt.compile
-    def accumulate(x: Tensor1D[Any], grads: tt.Gradients) -> tt.Gradients:
-        return x.trace(grads).square().sum().backward()
-
-    x = _vector(3.0)
-    grads = tt.Gradients()
-    for _ in range(4):
-        grads = accumulate(x, grads)
-
-    assert grads[x].item() == 24.0
-
-
 @pytest.mark.parametrize(
     "read",
     [

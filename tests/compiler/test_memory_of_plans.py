@@ -22,7 +22,7 @@ from tapetensor.arrays.array import untouched
 from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks
 from tapetensor.compiler.emit.steps import planned
-from tapetensor.compiler.plan.arena import Arena
+from tapetensor.compiler.plan.memory import Arena
 from tapetensor.compiler.trace.node import Kind, Node, View
 from tapetensor.compiler.trace.operations import write_all
 from tapetensor.compiler.trace.program import Program

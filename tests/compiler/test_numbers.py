@@ -265,7 +265,6 @@ def test_a_number_computes_with_numpys_scalars_and_functions_as_pythons_does(for
         lambda x, n: x.astype(np.int8) < n,
         lambda x, n: x.astype(np.uint64) != n,
         lambda x, n: x.astype(np.float32) == n,
-        lambda x, n: np.where(x > 2, x.astype(np.int8), n),
         lambda x, n: x.astype(np.uint8) * n,
         lambda x, n: np.maximum(x.astype(np.int8), n),
         lambda x, n: x.astype(np.int32) + n,

@@ -67,37 +67,6 @@ def test_gradients_lie_in_the_memory_of_the_optimizer() -> None:
     assert plans(compiled)[0].arena_bytes < 4 * 2 * rows * (512 + 256) * 1.05
 
 
-def test_two_optimizers_may_take_one_gradient() -> None:
-    pairs = [(nn.Bias1d(3), nn.Bias1d(3)) for _ in range(2)]
-    optimizers = [[optim.Sgd(layer, lr=0.1) for layer in pair] for pair in pairs]
-
-    def train(first: Any, second: Any, steps: Any, x: Any) -> None:
-        grads = second.forward(first.forward(x.trace())).square().sum().backward()
-        for optimizer in steps:
-            optimizer.step(grads)
-
-    x = tt.normal((4, 3), rng=np.random.default_rng(1))
-    compiled = tt.compile(train)
-    for _ in range(3):
-        train(*pairs[0], optimizers[0], x)
-        compiled(*pairs[1], optimizers[1], x)
-
-    for eager, replayed in zip(*pairs, strict=True):
-        assert eager.bias.numpy().any()
-        np.testing.assert_allclose(replayed.bias.numpy(), eager.bias.numpy(), rtol=1e-5)
-
-
-def test_what_nobody_reads_is_not_computed() -> None:
-    def run(x: Any) -> Any:
-        x.exp()
-        return x + 1.0
-
-    compiled = tt.compile(run)
-    compiled(tt.ones((3,)))
-
-    assert _calls(compiled, "exp") == 0
-
-
 def test_gradients_that_nobody_reads_are_not_computed() -> None:
     weight = tt.ones((3, 3))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,25 +67,6 @@ def test_what_was_kept_of_plain_values_is_used(monkeypatch: pytest.MonkeyPatch) 
     scale.cache_clear()
 
     assert compiled(_number(2.0)).item() == 8.0
-
-
-@pytest.mark.parametrize("kind", ["method", "partial", "lambda", "object", "bound in object"])
-def test_another_object_of_the_same_kind_in_each_call_makes_no_other_plan(kind: str) -> None:
-    model = nn.Linear(1, 1, rng=np.random.default_rng(0))
-    compiled = tt.compile(lambda f, x: f(x) if callable(f) else f.w * x)
-    for value in (1.0, 2.0, 3.0):
-        weight = _number(value)
-        made: dict[str, Any] = {
-            "method": model.forward,
-            "partial": functools.partial(lambda w, x: w * x, weight),
-            "lambda": lambda x, w=weight: x * w,
-            "object": Plain(w=weight),
-            "bound in object": types.MethodType(lambda self, x: self.w * x, Plain(w=weight)),
-        }
-        x: Any = tt.ones((1, 1))
-        expected = made[kind](x) if callable(made[kind]) else weight * x
-        np.testing.assert_array_equal(compiled(made[kind], x).numpy(), expected.numpy())
-    assert len(plans(compiled)) == 1
 
 
 def test_tensors_and_objects_may_be_keys() -> None:

@@ -258,38 +258,6 @@ def test_draws_that_a_replay_would_not_repeat_are_refused_with_the_line(
     assert str(error.value).startswith(__file__)
 
 
-def test_defaults_of_arguments_are_read_at_every_call() -> None:
-    rng, weight = np.random.default_rng(7), _vector(3.0)
-    scales, table = [1.0], {"a": 0.0}
-
-    def noisy(
-        x: Any,
-        rng: Any = rng,
-        scales: Any = scales,
-        *,
-        weight: Any = weight,
-        table: Any = table,
-    ) -> Any:
-        noise = tt.normal((1,), rng=rng, dtype=np.float32)
-        return x * weight * scales[0] + table["a"] + noise * 0.0, noise
-
-    compiled, noises = tt.compile(noisy), []
-    for scale, offset, value in (
-        (1.0, 0.0, 3.0),
-        (2.0, 0.0, 3.0),
-        (2.0, 5.0, 3.0),
-        (2.0, 5.0, 4.0),
-    ):
-        scales[0], table["a"] = scale, offset
-        weight.array = np.array([value], np.float32)
-        found, noise = compiled(_vector(1.0))
-        assert found.item() == value * scale + offset
-        noises.append(noise.item())
-
-    assert len(set(noises)) == 4
-    assert len(plans(compiled)) == 3
-
-
 def test_a_model_may_be_the_default_of_an_argument() -> None:
     model = nn.Linear(2, 1, rng=np.random.default_rng(0))
     optimizer, x = optim.Sgd(model, lr=0.1), tt.ones((1, 2))

@@ -117,16 +117,6 @@ def test_gradients_that_a_tape_carries_are_added() -> None:
     assert grads[x].item() == 24.0
 
 
-def test_gradients_that_a_tape_carries_from_inside_are_added() -> None:
-    squared = tt.compile(lambda x, grads: x.trace(grads).square().sum())
-    x = _vector(3.0)
-    grads = tt.Gradients()
-    for _ in range(4):
-        grads = squared(x, grads).backward()
-
-    assert grads[x].item() == 24.0
-
-
 def test_a_parameter_that_changes_before_the_backward_pass_changes_nothing() -> None:
     model = _model()
     compiled = tt.compile(loss_of)
@@ -144,15 +134,6 @@ def test_a_parameter_that_changes_before_the_backward_pass_changes_nothing() -> 
     found = before.backward()
     for leaf in (hidden, model.out.weight, model.out.bias):
         np.testing.assert_allclose(found[leaf].numpy(), wanted[leaf].numpy(), rtol=1e-5, atol=1e-7)
-
-
-def test_an_argument_is_used_as_often_as_anyone_likes() -> None:
-    double = tt.compile(lambda x: x * 2.0)
-    x = _vector(1.0)
-    for _ in range(2):
-        traced = x.trace()
-        total = double(traced) + double(traced) * traced
-        assert total.sum().backward()[x].tolist() == [6.0]
 
 
 def test_a_backward_pass_inside_takes_a_tape_that_was_just_begun_and_no_other() -> None:
@@ -187,19 +168,6 @@ def test_a_parameter_comes_in_beside_the_model_that_the_function_closes_over() -
         found, wanted = [one(weight.trace(), x).backward()[weight] for one in (compiled, loss_of)]
         assert np.array_equal(found.numpy(), wanted.numpy())
         assert compiled(weight, x).item() == loss_of(weight, x).item()
-
-
-def test_a_checkpoint_of_a_compiled_function_gives_the_gradients_without() -> None:
-    rng = np.random.default_rng(0)
-    layers = [one for _ in range(8) for one in (nn.Linear(5, 5, rng=rng), nn.ReLU())]
-    model, x = nn.Sequential(*layers), tt.ones((4, 5))
-    compiled = tt.compile(lambda x: model.forward(x))
-
-    found = tt.checkpoint(compiled, x.trace()).sum().backward(wrt=model)
-
-    wanted = model.forward(x.trace()).sum().backward(wrt=model)
-    for parameter in model.parameters().values():
-        assert np.array_equal(found[parameter].numpy(), wanted[parameter].numpy())
 
 
 class _Holder:

@@ -199,46 +199,6 @@ def test_a_gradient_that_is_read_after_the_step_is_still_itself() -> None:
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
 
 
-def test_two_gradients_may_be_taken_before_both_steps() -> None:
-    def run(layer: Any, optimizer: Any, x: Any, y: Any) -> None:
-        first = layer.forward(x.trace()).square().sum().backward(wrt=layer)
-        second = layer.forward(y.trace()).square().sum().backward(wrt=layer)
-        optimizer.step(first)
-        optimizer.step(second)
-
-    rng = np.random.default_rng(0)
-    x, y = tt.normal((4, 3), rng=rng), tt.normal((4, 3), rng=rng)
-    found = []
-    for call in (run, tt.compile(run)):
-        layer = nn.Linear(3, 2, rng=np.random.default_rng(1))
-        optimizer = optim.Adam(layer, lr=0.1)
-        for _ in range(4):
-            call(layer, optimizer, x, y)
-        found.append([layer.weight.numpy(), layer.bias.numpy()])
-
-    for eager, planned in zip(*found, strict=True):
-        np.testing.assert_allclose(planned, eager, rtol=1e-5)
-
-
-def test_a_parameter_whose_halves_are_used_apart_gets_both_gradients() -> None:
-    def run(layer: Any, optimizer: Any, x: Any) -> None:
-        weight = layer.weight.trace()
-        upper, lower = weight[:2], weight[2:]
-        total = (upper @ x).square().sum() + (lower @ x).exp().sum()
-        optimizer.step(total.backward(wrt=layer))
-
-    x = tt.normal((3, 5), rng=np.random.default_rng(0))
-    found = []
-    for call in (run, tt.compile(run)):
-        layer = nn.UnbiasedLinear(3, 4, rng=np.random.default_rng(1))
-        optimizer = optim.Sgd(layer, lr=0.1)
-        for _ in range(3):
-            call(layer, optimizer, x)
-        found.append(layer.weight.numpy())
-
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
-
-
 def test_gradients_that_come_in_are_clipped_where_they_are() -> None:
     model = _model()
     clip = tt.compile(lambda grads: grads.clip_by_global_norm(0.01))

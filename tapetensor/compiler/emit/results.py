@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapetensor.compiler.emit.backward import BackwardPlan, node_of
+from tapetensor.compiler.emit.plan import BackwardPlan, node_of
 from tapetensor.compiler.plan.checkpoints import repeatable
 from tapetensor.compiler.trace.guards import tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
-from tapetensor.compiler.trace.kinds import is_dataclass_instance, is_plain, is_value
+from tapetensor.compiler.trace.kinds import is_dataclass_instance, is_plain
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
@@ -82,9 +82,8 @@ class ResultWriter:
         # The lines run in this order: tensors, containers of them, state.
         self._tensors: list[str] = []
         self._containers: list[str] = []
-        # The variables of objects that are being written, and of those that lead to themselves.
+        # The variables of objects that are being written.
         self._begun: set[str] = set()
-        self._circular: set[str] = set()
         # What was written is kept alive, for it is known by its address.
         self._kept: list[Any] = []
 
@@ -100,8 +99,9 @@ class ResultWriter:
     def write(self, value: Any) -> str:
         """Return the source of a result."""
         known = self._known.get(id(value))
+        if known in self._begun:
+            raise trace_error("a result holds itself, which a replay does not make again")
         if known is not None:
-            self._circular |= {known} & self._begun
             return known
         if isinstance(value, TensorBase):
             return self._tensor(value)
@@ -117,14 +117,13 @@ class ResultWriter:
             raise trace_error(
                 "a result is a tape apart from its tensor; return the tensor that has it"
             )
-        if is_plain(value) or is_value(value):
+        if is_plain(value):
             return self.bind(value)
         if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):
             source = f"({self._items(value)})"
             if type(value) is not tuple:
                 source = f"new_tuple({self.bind(type(value))}, {source})"
-            # What is in it may have led to it.
-            return self._known.get(id(value)) or self._known_as(value, source)
+            return self._known_as(value, source)
         return self._object(value)
 
     def _known_as(self, value: Any, source: str) -> str:
@@ -163,8 +162,6 @@ class ResultWriter:
         fields = self._pairs(attributes_of(value) or {}) if is_dataclass else ""
         slots = self._pairs(Slots(value).read()) if is_dataclass else ""
         self._begun.remove(local)
-        if local in self._circular:
-            raise trace_error("a result holds itself, which a replay does not make again")
         if is_dataclass:
             source = f"filled({self.bind(cls)}, {fields}, {slots})"
         self._containers.append(f"{local} = {source}")

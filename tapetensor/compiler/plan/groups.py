@@ -18,11 +18,8 @@ _TOTALS = frozenset({np.add, np.multiply, np.maximum, np.minimum, np.logical_and
 # A step of at most that many bytes may wait until the totals that it reads are complete.
 _WAITING = 1 << 12
 
-# Steps of these kinds may be moved before a group that they do not depend on.
-_MOVABLE = frozenset(
-    {Kind.INPUT, Kind.CONSTANT, Kind.VIEW, Kind.MATMUL, Kind.ELEMENTWISE, Kind.REDUCE, Kind.CALL,
-     Kind.PART, Kind.RANDOM, Kind.EFFECT}
-)  # fmt: skip
+# Steps of these kinds may not be moved before a group, though they do not depend on it.
+_FIXED = frozenset({Kind.WRITE, Kind.UPDATE})
 
 
 @dataclass(eq=False)
@@ -172,7 +169,7 @@ class _Opened:
         if group is None:
             return False
         is_late = self._is_late(node)
-        if is_late and node.kind in _MOVABLE and node.nbytes <= _WAITING:
+        if is_late and node.kind not in _FIXED and node.nbytes <= _WAITING:
             self._after.append(node)
             return True
         if is_late or rows != group.rows or (node.kind is Kind.VIEW and node.args[0] not in group):
@@ -188,7 +185,7 @@ class _Opened:
     def is_passed_by(self, node: Node) -> bool:
         """Tell whether a step may run before the group although it comes later."""
         is_next = self.group is not None and self.group.is_read_by(node)
-        return node.kind in _MOVABLE and not is_next and not self._is_late(node)
+        return node.kind not in _FIXED and not is_next and not self._is_late(node)
 
     def is_followed_by(self, node: Node, rows: int) -> bool:
         """Tell whether a step had better start a group: this one has only reductions so far."""

@@ -17,8 +17,7 @@ from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.closed_list import Trusted, cure_for, is_refused, trusted_module
 from tapetensor.compiler.trace.node import found_in
 from tapetensor.compiler.trace.number import NumberTracer, dummy
-from tapetensor.compiler.trace.placeholder import Placeholder, value_of
-from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.refusals import Placeholder, trace_error, value_of
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.stand_ins import IS_TRACING
 from tapetensor.compiler.trace.answers import BY_NAME, LISTENERS, view_of
-from tapetensor.compiler.trace.changes import Accessors, Held, nothing, whole
 from tapetensor.compiler.trace.closed_list import (
     BUILTINS,
     DUNDERS,
@@ -40,10 +40,10 @@ from tapetensor.compiler.trace.kinds import (
     runs_what_is_listed,
     wrapped_in,
 )
-from tapetensor.compiler.trace.placeholder import Placeholder
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import (
     NotTracedError,
+    Placeholder,
     Untraced,
     first_of,
     placed,
@@ -52,7 +52,7 @@ from tapetensor.compiler.trace.refusals import (
 )
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.compiler.trace.walk import Walk
-from tapetensor.compiler.trace.watching import is_imported, is_teller, watched
+from tapetensor.compiler.trace.watching import Accessors, Held, is_teller, nothing, watched, whole
 from tapetensor.errors import TraceError
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings.names import modules_in, names_in, place_of_name
@@ -110,7 +110,6 @@ class Capture:
         self._trusts = tuple(trusts)
         # A script that is imported may call what it has compiled: that is no code of an import.
         self._known = {*sys.modules}
-        self._imported: set[str] = set()
         self._entered: dict[int, types.CodeType] = {}
         # How many functions of some code were walked.
         self._counts: dict[int, int] = {}
@@ -133,7 +132,7 @@ class Capture:
     @property
     def has_imported(self) -> bool:
         """Whether modules of the user's are known only now, so that no walk has seen them."""
-        return not sys.modules.keys().isdisjoint(self._imported)
+        return any(map(is_users_module, sys.modules.keys() - self._known))
 
     @property
     def codes(self) -> list[types.CodeType]:
@@ -322,8 +321,6 @@ class Capture:
             self._counts[id(code)] = len(functions.get(id(code), ()))
         elif code in self._collecting:
             self._counts[id(code)] = 0
-        elif is_imported(frame) and module not in self._known:
-            self._imported.add(module)
         elif self._is_in_an_import(frame):
             self._counts[id(code)] = -1
         else:
@@ -549,3 +546,26 @@ class Capture:
 
 
 _RUN = Capture.run.__code__
+
+
+@contextmanager
+def capturing(
+    function: Callable[..., Any],
+    program: Program,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    varying: Collection[str] = (),
+    trusts: Collection[str] = (),
+) -> Iterator[tuple[Capture, Callable[[], Any]]]:
+    """Walk the inputs of a call; yield them, and what runs the function on tracers."""
+    one = Capture(program, function, varying, trusts)
+    token = IS_TRACING.set(True)
+    try:
+        with one.overlaid():
+            with placed(one.inputs.place):
+                called = one.open(function)
+            by_place, by_name = one.arguments(args, kwargs)
+            yield one, partial(one.run, partial(called, *by_place, **by_name))
+    finally:
+        IS_TRACING.reset(token)
+        one.close()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import enum
-import fractions
 import functools
-import pathlib
 import sys
 import types
-import uuid
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Collection, Iterator
 from typing import Any, ClassVar, get_origin
@@ -39,11 +35,6 @@ from tapetensor.tensor.base import TensorBase
 
 # Values of these types are compared by value.
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), slice, range})
-# So are these, which nobody can change.
-VALUES = (
-    fractions.Fraction, datetime.date, datetime.time, datetime.timedelta, datetime.timezone,
-    pathlib.PurePath, uuid.UUID,
-)  # fmt: skip
 # What an instance of a class is besides its attributes.
 SCALARS = (float, int, str, bytes, complex)
 SEQUENCES = (list, tuple, deque, set, frozenset)
@@ -89,13 +80,6 @@ def is_plain_nest(value: Any) -> bool:
 def is_or_are_tensors(one: Any, other: Any) -> bool:
     """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
     return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
-
-
-def is_value(value: Any) -> bool:
-    """Tell whether `value` is a date, a path or the like, and not of a class of the user's."""
-    zone = getattr(value, "tzinfo", None) if isinstance(value, VALUES) else None
-    is_known = zone is None or type(zone) is datetime.timezone
-    return isinstance(value, VALUES) and is_known and not is_users(type(value))
 
 
 def is_dataclass_instance(value: Any) -> bool:

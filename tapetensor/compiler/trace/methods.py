@@ -153,15 +153,12 @@ class ArrayMethods(CapturedArray):
         if is_number and (self.dtype.kind in "fc" or (other == 2 and other.__class__ is int)):
             return _POWERS[other](self)
         if _CHOOSES_BY_SCALARS and not self.is_scalar and self.dtype.kind in "fc":
-            if isinstance(other, np.floating) and other in (0, *_POWERS):
-                return self ** float(other)
-            if isinstance(other, ArrayMethods) and other.shape == ():
-                if np.result_type(self.dtype, other.dtype) != self.dtype:
-                    raise self.refusal(
-                        "this version of numpy takes powers of an array by a function that depends "
-                        "on the exponent, which is not known yet; write np.power(x, y)"
-                    )
-                return self.capture_step(operator.pow, (self, other), {})
+            is_number = isinstance(other, np.floating | ArrayMethods) and other.shape == ()
+            if is_number and np.result_type(self.dtype, other.dtype) != self.dtype:
+                raise self.refusal(
+                    "this version of numpy takes powers of an array by a function that depends on "
+                    "the exponent; write np.power(x, y), or x ** float(y)"
+                )
         return super().__pow__(other)
 
     def __iter__(self) -> Iterator[Any]:
@@ -254,16 +251,6 @@ def _called(method: Callable[..., Any], self: ArrayMethods, *args: Any, **option
     return made.as_scalar() if self.is_scalar and not (made.shape or made.is_scalar) else made
 
 
-def _rebinding(name: str) -> Callable[..., Any]:
-    """Return the operator of a name, which leaves a scalar as it is and gives another."""
-    operator = getattr(ArrayMethods, name)
-
-    def in_place(self: ArrayMethods, other: Any) -> Any:
-        return NotImplemented if self.is_scalar else operator(self, other)
-
-    return in_place
-
-
 def _multiplying(name: str) -> Callable[..., Any]:
     """Return the operator of a name, by which an integer repeats a list or a text."""
     captured = getattr(CapturedArray, name)
@@ -296,11 +283,6 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
 
 for _name in ("eq", "ne"):
     setattr(ArrayMethods, f"__{_name}__", _comparing(f"__{_name}__", getattr(operator, _name)))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
-              "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
-    setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))
-
-
 # What is registered with a class of this flag matches patterns of sequences, as numpy's arrays do
 # since numpy 2.5.
 _SEQUENCES: Any = ABCMeta("_Sequences", (), {"__abc_tpflags__": np.ndarray.__flags__ & (1 << 5)})

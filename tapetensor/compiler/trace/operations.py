@@ -30,15 +30,6 @@ def cast_to(dtype: DType) -> Any:
     return cast
 
 
-def cast_exactly(x: Any, dtype: Any) -> Any:
-    """Cast to a dtype; numpy, from 2.4 on, raises an error for values that this would change."""
-    return x.astype(dtype, casting="same_value")
-
-
-# What raises is known by its module.
-cast_exactly.__module__ = operator.add.__module__
-
-
 def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     """``np.where`` that can write to `out`."""
     if out is None:

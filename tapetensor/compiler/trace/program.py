@@ -52,11 +52,7 @@ class Program:
         checkpoints: how many there have been.
     """
 
-    def __init__(
-        self,
-        backend: Backend = "numpy",
-        prefers_steps: bool = False,
-    ) -> None:
+    def __init__(self, backend: Backend = "numpy", prefers_steps: bool = False) -> None:
         self.backend = backend
         self.prefers_steps = prefers_steps
         self.thread = get_ident()

@@ -16,9 +16,11 @@ from tapetensor.arrays.stand_ins import CapturedGenerator, Recorded, shadow
 from tapetensor.compiler.trace.functions import (
     capture_by_trial,
     capture_function,
+    captured,
     is_basic,
     shaped,
     with_dots,
+    yields_to,
 )
 from tapetensor.compiler.trace.methods import ArrayMethods, known_place
 from tapetensor.compiler.trace.node import (
@@ -36,7 +38,6 @@ from tapetensor.compiler.trace.node import (
 )
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import (
-    cast_exactly,
     cast_to,
     copied,
     item,
@@ -48,7 +49,6 @@ from tapetensor.compiler.trace.operations import (
 )
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import check_writer, trace_error
-from tapetensor.compiler.trace.ufuncs import captured, yields_to
 from tapetensor.errors import TraceError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
@@ -152,8 +152,7 @@ class ArrayTracer(ArrayMethods):
         if wanted == self.dtype:
             return self.copy() if copy else self
         if casting == "same_value":
-            checked: ArrayTracer = self.capture_step(cast_exactly, (self, wanted), {})
-            return checked
+            raise trace_error("a cast that checks values is no step; check them outside")
         node = self.program.elementwise(cast_to(wanted), (self.node,), wanted)
         return ArrayTracer(self.program, node, is_scalar=self.is_scalar)
 

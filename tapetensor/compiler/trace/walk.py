@@ -21,7 +21,6 @@ import numpy as np
 
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.answers import BY_ID, ModuleView, converting, view_of
-from tapetensor.compiler.trace.changes import Held, members, parts, shown
 from tapetensor.compiler.trace.closed_list import cure_for
 from tapetensor.compiler.trace.guards import GuardWriter, named, spelling, tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
@@ -39,15 +38,13 @@ from tapetensor.compiler.trace.kinds import (
     is_plain,
     is_plain_nest,
     is_users,
-    is_value,
     is_walked,
     runs_what_is_listed,
     storage,
     wrapped_in,
 )
-from tapetensor.compiler.trace.placeholder import Placeholder
-from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.watching import AttributeReads, can_tell
+from tapetensor.compiler.trace.refusals import Placeholder, trace_error
+from tapetensor.compiler.trace.watching import AttributeReads, Held, can_tell, members, parts, shown
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings import places
@@ -202,7 +199,7 @@ class Walk:
             local = self.local(expression)
             self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
             return inputs.walk_number(value, local, where)
-        if is_plain(value) or is_value(value):
+        if is_plain(value):
             if value.__class__ is str:
                 self.attributes |= attributes_in([value])
             self.guards.guard_plain(value, expression)

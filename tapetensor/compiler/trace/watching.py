@@ -1,4 +1,4 @@
-"""What a function does while it is captured: which code it enters, which attributes it looks up.
+"""What a captured function does: which code it enters, what it looks up, and what it changes.
 
 Only attributes that it reads or sets are walked, just before. The classes of its objects tell what
 is looked up and set in them, whoever does that. What copies or lists a whole object looks up a name
@@ -7,17 +7,23 @@ with two underscores.
 
 from __future__ import annotations
 
+import dis
+import operator
+import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from threading import get_ident
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapetensor.compiler.trace.kinds import is_plain, is_users, is_written_in_python
 from tapetensor.nn.module import Module
+from tapetensor.pictures.places import Place
+from tapetensor.surroundings import places
 
 # What `sys.monitoring` calls who asks; the lowest numbers are those of debuggers and of coverage.
 _NAME, _NUMBERS = "tapetensor", (4, 3, 1, 2, 0)
@@ -92,11 +98,6 @@ else:
 
     def _stop_monitoring() -> None:
         """Do nothing."""
-
-
-def is_imported(frame: FrameType) -> bool:
-    """Tell whether the module of a frame is being imported."""
-    return getattr(frame.f_globals.get("__spec__"), "_initializing", False)
 
 
 # The methods by which Python looks up and sets attributes. That one is deleted is seen afterwards.
@@ -222,3 +223,125 @@ def _is_free(value: Any) -> bool:
 
 def _is_plain_or_list(value: Any) -> bool:
     return is_plain(value) or (type(value) is list and all(map(is_plain, value)))
+
+
+class Accessors(NamedTuple):
+    """A place that two functions read and write."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
+
+
+@dataclass
+class Held:
+    """A changeable object around the function, and its contents when it was found.
+
+    Args:
+        where: its name in the user's program.
+        place: reads its contents, and restores them.
+        told: returns the parts of its contents, by the text that leads to each of them.
+        same: tells whether a part has not changed.
+
+    Attributes:
+        before: its contents before.
+        expected: the parts of its expected contents, with tracers in the place of arrays.
+    """
+
+    where: str
+    place: places.Place
+    told: Callable[[Any], dict[str, Any]]
+    same: Callable[[Any, Any], object]
+    before: Any = field(init=False)
+    expected: dict[str, Any] = field(init=False)
+    _is_as_before: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self.before = self.place.read()
+        self.expected = self.told(self.before)
+
+    def settle(self) -> None:
+        """Expect its present contents."""
+        self.expected = self.told(self.place.read())
+
+    def change(self) -> str | None:
+        """Return the name of the first part that is another one now; None if none is."""
+        now = self.told(self.place.read())
+        has_same = [*now] == [*self.expected]
+        if has_same and all(map(self.same, now.values(), self.expected.values())):
+            # Of what is compared by value nothing is replaced.
+            self._is_as_before = self.same is operator.eq
+            return None
+        self._is_as_before = False
+        for part in (*self.expected, *now):
+            if not self.same(now.get(part, _NOTHING), self.expected.get(part, _NOTHING)):
+                return f"{self.where}{part}"
+        return None if has_same else f"the order of {self.where.rstrip('.')}"
+
+    def put_back(self) -> None:
+        """Restore its contents from before."""
+        if not self._is_as_before:
+            self.place.write(self.before)
+
+
+_NOTHING = object()
+
+
+def shown(key: Any) -> str:
+    """Return a key as text; of an object its address, for its own text may need its values."""
+    if isinstance(key, tuple):
+        return f"({', '.join(map(shown, key))})"
+    return repr(key) if is_plain(key) else f"<{type(key).__name__} at {id(key):#x}>"
+
+
+def parts(value: Any) -> dict[str, Any]:
+    """Return the items of a container, by the text that leads to each item."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    return {f"[{shown(key)}]": item for key, item in pairs}
+
+
+def members(value: Any) -> dict[str, Any]:
+    """Return the items of a set, by the text that describes each."""
+    return {f" ({shown(item)})": item for item in value}
+
+
+def nothing(_: object = None) -> None:
+    """Read nothing, or put nothing back."""
+
+
+def whole(value: Any) -> dict[str, Any]:
+    """Return a value with a single part: all of it."""
+    return {"": value}
+
+
+# Methods by which containers change.
+_CHANGING = frozenset(
+    {"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem",
+     "popleft", "remove", "reverse", "rotate", "setdefault", "sort", "update"}
+)  # fmt: skip
+
+
+def line_of_change(change: str, codes: Sequence[CodeType]) -> Place | None:
+    """Return the line that changes something; None if no code names it.
+
+    Args:
+        change: what the user calls it.
+        codes: what has run, in order.
+    """
+    name = re.split(r"[\[(]", change)[0].strip(" .").rpartition(".")[2].rpartition(" ")[2]
+    if name.isdigit() and codes:
+        # It is the number of an argument.
+        names = [one for one in codes[0].co_varnames if one not in ("self", "cls")]
+        name = names[int(name)] if int(name) < len(names) else name
+    named: list[Place] = []
+    changing: set[Place] = set()
+    for code in codes:
+        for one in dis.get_instructions(code):
+            line = one.positions.lineno if one.positions else None
+            place = Place(code.co_filename, line or code.co_firstlineno)
+            if one.argval == name:
+                named.append(place)
+            is_store = one.opname.startswith(("STORE_", "DELETE_")) and "FAST" not in one.opname
+            if is_store or one.argval in _CHANGING:
+                changing.add(place)
+    # Where it is only named, another name may stand for it on the line that changes it.
+    return next((one for one in named if one in changing), named[0] if named else None)

@@ -1,45 +1,19 @@
-"""Capturing a call: for a plan, or for something else that becomes of its program."""
+"""Capturing a function for a model: what it does with arrays, as a program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapetensor.arrays.stand_ins import IS_TRACING
-from tapetensor.compiler.cache import CAPTURES
-from tapetensor.compiler.trace.capture import Capture
+from tapetensor.compiler.compiled import CAPTURES
+from tapetensor.compiler.trace.capture import capturing
 from tapetensor.compiler.trace.node import Node, replaced
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import NotTracedError, placed, trace_error
+from tapetensor.compiler.trace.refusals import NotTracedError, trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
-
-
-@contextmanager
-def capturing(
-    function: Callable[..., Any],
-    program: Program,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    varying: Collection[str] = (),
-    trusts: Collection[str] = (),
-) -> Iterator[tuple[Capture, Callable[[], Any]]]:
-    """Walk the inputs of a call; yield them, and a function that runs the user's on tracers."""
-    one = Capture(program, function, varying, trusts)
-    token = IS_TRACING.set(True)
-    try:
-        with one.overlaid():
-            with placed(one.inputs.place):
-                called = one.open(function)
-            by_place, by_name = one.arguments(args, kwargs)
-            yield one, partial(one.run, partial(called, *by_place, **by_name))
-    finally:
-        IS_TRACING.reset(token)
-        one.close()
 
 
 class ArrayProgram(NamedTuple):
