@@ -19,10 +19,9 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
 from tapetensor.arrays.stand_ins import IS_TRACING
-from tapetensor.compiler.emit.blocks import chosen_backend
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.results import write_results
-from tapetensor.compiler.emit.steps import planned
+from tapetensor.compiler.emit.steps import chosen_backend, planned
 from tapetensor.compiler.trace.capture import Capture, capturing
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.kinds import place_of

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import get_args
 
 import numpy as np
 
-from tapetensor.compiler.emit.blocks import BlockLoops, executor_of
+from tapetensor.arguments import check_choice
+from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.code import Code, call_into
 from tapetensor.compiler.plan.groups import Group, Unit, nodes_of, recomputed
 from tapetensor.compiler.plan.memory import Memory, lay_out
@@ -15,7 +18,9 @@ from tapetensor.compiler.plan.schedule import is_at_risk, scheduled
 from tapetensor.compiler.plan.storage import TAKES_OUT, may_write_over, source_of
 from tapetensor.compiler.trace.node import Kind, Node, laid_out
 from tapetensor.compiler.trace.operations import unwritten
-from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.program import Backend, Program
+from tapetensor.extras import import_extra
+from tapetensor.kernels.numerics.native import BACKEND_VARIABLE
 
 
 class Planner:
@@ -258,6 +263,32 @@ class Planner:
         kernel = self._executor.kernel(node.function)
         title = node.name if kernel is node.function else f"native {node.name}"
         return self.code.bind(kernel), title
+
+
+def chosen_backend(backend: Backend | None) -> Backend:
+    """Return the name of a backend: the one that is given, or else the environment's, or "numpy".
+
+    Raises:
+        ArgumentValueError: if there is none of that name.
+        MissingDependencyError: if it needs a package that is not installed.
+    """
+    subject, name = "compile", str(backend)
+    if backend is None:
+        subject, name = BACKEND_VARIABLE, os.environ.get(BACKEND_VARIABLE) or "numpy"
+    check_choice(subject, "backend", name, get_args(Backend))
+    if name == "numpy":
+        return "numpy"
+    import_extra("numba", "native groups", "numba", "backend='numpy' needs nothing more")
+    return "numba"
+
+
+def executor_of(backend: Backend, has_products: bool) -> BlockLoops:
+    """Return the executor of a program, told whether that has matrix products."""
+    if backend == "numpy":
+        return BlockLoops(has_products)
+    from tapetensor.native.executor import NativeLoops
+
+    return NativeLoops(has_products)
 
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
