@@ -97,7 +97,7 @@ from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 from tapetensor.tensor.ownership import compute_gradients as compute_gradients
 
-if _IS_MACHINE_CODE_CHOSEN:
+if not TYPE_CHECKING and _IS_MACHINE_CODE_CHOSEN:
     from tapetensor.native.eager import run_kernels as _run_kernels
 
     _run_kernels()

@@ -17,7 +17,7 @@ from weakref import WeakSet
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import IS_TRACING
-from tapetensor.compiler.emit.plan import Plan
+from tapetensor.compiler.emit.plan import MAX_PLANS, Plan
 from tapetensor.compiler.emit.results import write_results
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.capture import Capture, capturing
@@ -28,9 +28,6 @@ from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.refusals import NotTracedError, Untraced, placed, trace_error
 from tapetensor.compiler.trace.watching import line_of_change
 from tapetensor.errors import TapeTensorError, TraceError, cut_traceback
-
-# A function keeps so many plans.
-MAX_PLANS = 16
 
 # After so many calls in a row that had no plan, all plans are tried for every eighth one only.
 _MANY_MISSED, _EVERY = 16, 8

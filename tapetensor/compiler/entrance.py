@@ -14,7 +14,6 @@ from typing import Any
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_function
-from tapetensor.compiler.compiled import PlanCache
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.trace.node import Backend
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
@@ -40,7 +39,7 @@ def compile(function: F_, *, backend: Backend | None = None, trusts: Sequence[st
         MissingDependencyError: if the backend is not installed.
     """
     from tapetensor.compiler.compiled import Compiled
-    from tapetensor.compiler.emit.blocks import chosen_backend
+    from tapetensor.compiler.emit.steps import chosen_backend
 
     known: Any = getattr(function, "__func__", function)
     if isinstance(known, Compiled):
@@ -84,5 +83,4 @@ def plans(function: Callable[..., Any]) -> tuple[Plan, ...]:
         function = function.__func__
     if not isinstance(function, Compiled):
         raise ArgumentTypeError("plans: expected a function that tt.compile returned")
-    cache: PlanCache = vars(function)["_cache"]
-    return tuple(cache.plans)
+    return tuple(vars(function)["_cache"].plans)

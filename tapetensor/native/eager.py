@@ -14,8 +14,8 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import StandIn
-from tapetensor.compiler.emit.blocks import chosen_backend
-from tapetensor.compiler.emit.plan import BackwardPlan, node_of
+from tapetensor.compiler.emit.backward import BackwardPlan, node_of
+from tapetensor.compiler.emit.steps import chosen_backend
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.program import Program, errors_raise
 from tapetensor.compiler.trace.tracer import ArrayTracer

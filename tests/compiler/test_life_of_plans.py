@@ -23,7 +23,7 @@ from tapetensor import nn, optim
 from tapetensor.compiler import MAX_PLANS, Plan, plans
 from tapetensor.compiler import compiled as compiled_functions
 from tapetensor.compiler.compiled import PlanCache
-from tapetensor.compiler.emit.plan import BackwardPlan
+from tapetensor.compiler.emit.backward import BackwardPlan
 from tapetensor.compiler.trace.capture import Capture
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.watching import watched

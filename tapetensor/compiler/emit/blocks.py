@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from tapetensor.arguments import check_choice
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.code import Code, Operand, call_into, indented
 from tapetensor.compiler.plan.groups import Group
 from tapetensor.compiler.plan.storage import may_write_over, owner
-from tapetensor.compiler.trace.node import Backend, DType, Kind, Node, Shape, View
-from tapetensor.extras import import_extra
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape, View
 from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.decorators import BACKEND_VARIABLE
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
 _SMALLEST = 1 << 18
@@ -286,20 +282,3 @@ class _Body:
 
 def _name(node: Node) -> str:
     return f"b{node.index}"
-
-
-def chosen_backend(backend: Backend | None) -> Backend:
-    """Return the name of a backend: the one that is given, or else the environment's, or "numpy".
-
-    Raises:
-        ArgumentValueError: if there is none of that name.
-        MissingDependencyError: if it needs a package that is not installed.
-    """
-    subject, name = "compile", str(backend)
-    if backend is None:
-        subject, name = BACKEND_VARIABLE, os.environ.get(BACKEND_VARIABLE) or "numpy"
-    check_choice(subject, "backend", name, get_args(Backend))
-    if name == "numpy":
-        return "numpy"
-    import_extra("numba", "native groups", "numba", "backend='numpy' needs nothing more")
-    return "numba"

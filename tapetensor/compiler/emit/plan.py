@@ -1,7 +1,4 @@
-"""Plans: the generated functions that replay captured ones, and information about them.
-
-The plan of the backward pass of a compiled function is made when it is first asked for.
-"""
+"""A plan: the generated function that replays a captured one, and information about it."""
 
 from __future__ import annotations
 
@@ -9,32 +6,27 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from typing_extensions import override
 
-from tapetensor.arrays.array import Array, is_numpys
-from tapetensor.checkpointing.fingerprints import Fingerprinted
 from tapetensor.compiler.emit.code import Code, Step, indented
-from tapetensor.compiler.emit.steps import planned
-from tapetensor.compiler.plan.storage import made_of
 from tapetensor.compiler.trace.guards import MISS, Guard, first_difference, recognizing
-from tapetensor.compiler.trace.node import Backend, Kind, Node, replaced
-from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.tracer import ArrayTracer
-from tapetensor.errors import ArgumentValueError, HigherOrderError
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.errors import ArgumentValueError
 from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, Op, notebook_cell, to_html, tree
-from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 # What an error is told that came too late for the function itself to be run.
 _TOO_LATE = (
     "compile: this came after an optimizer's step had begun, so parameters may be updated, and the "
     "function was not run in place of its plan"
 )
+
+
+# A function keeps so many plans.
+MAX_PLANS = 16
 
 
 class Plan:
@@ -328,118 +320,3 @@ def _facts(steps: list[Step], nodes: list[Node]) -> list[tuple[str, str]]:
     ]
     facts.append(("code", "\n".join([step.line for step in steps])))
     return facts
-
-
-class BackwardPlan(Fingerprinted):
-    """A plan that leads from the cotangent of a result to the gradients of the inputs.
-
-    Args:
-        cotangent: the node of the cotangent.
-        gradients: the nodes of the gradients, one per parent; None for one that has none.
-        forward: how many nodes the forward pass has; what it computed is not computed again.
-        backend: what runs groups of nodes.
-        again: those of them that are computed again all the same, the values of checkpoints.
-
-    Attributes:
-        residuals: the nodes of the forward pass that have to be kept.
-    """
-
-    def __init__(
-        self,
-        cotangent: Node,
-        gradients: Sequence[Node | None],
-        forward: int,
-        backend: Backend,
-        again: Collection[Node] = (),
-    ) -> None:
-        self._backend = backend
-        copies = _copies(
-            [cotangent, *filter(None, gradients)],
-            lambda node: (
-                node.index >= forward or node.kind in (Kind.CONSTANT, Kind.VIEW) or node in again
-            ),
-        )
-        self._gradients = [None if node is None else copies[node] for node in gradients]
-        self.residuals = [
-            node for node, mine in copies.items()
-            if mine.kind is Kind.INPUT and node is not cotangent
-        ]  # fmt: skip
-        self._inputs = [copies[node] for node in (cotangent, *self.residuals)]
-        # The plans that do not run now. Each runs once at a time, so another thread, or a handler
-        # of signals, may need one more.
-        self._free: dict[Needed, list[Plan]] = {}
-
-    @property
-    @override
-    def fingerprint(self) -> object:
-        """Itself: it goes on computing the same."""
-        return id(self)
-
-    def pullbacks(self, *residuals: Array) -> JointPullbacks:
-        """Return the pullbacks of one call, given what its forward pass has kept."""
-        return JointPullbacks((True,) * len(self._gradients), partial(self.run, residuals))
-
-    def run(self, residuals: tuple[Array, ...], needed: Needed, g: Array) -> list[Any]:
-        """Return the gradients that are needed, and None for the others."""
-        if not is_numpys(g):
-            raise HigherOrderError(
-                "compile: no derivative of higher order through a compiled function; "
-                "call the function without compile"
-            )
-        free = self._free.setdefault(needed, [])
-        try:
-            plan = free.pop()
-        except IndexError:
-            plan = self._planned(needed)
-        gradients: list[Any] = plan.run((g, *residuals), {})
-        free.append(plan)
-        return gradients
-
-    def _planned(self, needed: Needed) -> Plan:
-        started = time.perf_counter()
-        # Planning rewrites nodes, so it gets copies.
-        chosen = zip(self._gradients, needed, strict=True)
-        wanted = [node if is_needed else None for node, is_needed in chosen]
-        gradients = [node for node in wanted if node is not None]
-        copies = _copies([*gradients, *self._inputs], lambda node: True)
-        program = Program(self._backend)
-        program.nodes = [*copies.values()]
-        names = [f"x{position}" for position in range(len(self._inputs))]
-        inputs = {copies[node]: name for node, name in zip(self._inputs, names, strict=True)}
-        planner = planned(program, inputs, [copies[node] for node in gradients])
-        arrays = iter(planner.leaving_expressions())
-        returned = "".join([f"{next(arrays) if node else None}, " for node in wanted])
-        return Plan(
-            planner.code,
-            updates=planner.updates,
-            is_at_risk=planner.is_at_risk,
-            names={},
-            guards=[f"{''.join([f'{name}, ' for name in names])} = args"],
-            after=[f"return [{returned}]"],
-            started=started,
-        )
-
-
-def node_of(program: Program, array: Any) -> Node:
-    """Return the node of what a program has computed, or of an array that is known."""
-    if isinstance(array, ArrayTracer):
-        return array.node
-    return program.constant(np.asarray(array))
-
-
-def _copies(nodes: list[Node], is_made_here: Callable[[Node], bool]) -> dict[Node, Node]:
-    """Return copies of nodes and of what they are made of, in order; each by its original.
-
-    Args:
-        nodes: the nodes.
-        is_made_here: tells whether a node is made again; any other becomes an input.
-    """
-    copies: dict[Node, Node] = {}
-    for node in sorted(made_of(nodes, is_made_here), key=lambda node: node.index):
-        if is_made_here(node):
-            args = replaced(node.args, lambda one: copies[one] if isinstance(one, Node) else one)
-            copies[node] = replace(node, args=args)
-            copies[node].checkpoint = node.checkpoint
-        else:
-            copies[node] = replace(node, kind=Kind.INPUT, function=None, args=(), detail=None)
-    return copies

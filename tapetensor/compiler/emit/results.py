@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapetensor.compiler.emit.plan import BackwardPlan, node_of
+from tapetensor.compiler.emit.backward import BackwardPlan, node_of
 from tapetensor.compiler.plan.checkpoints import repeatable
 from tapetensor.compiler.trace.guards import tensors_of
 from tapetensor.compiler.trace.inputs import Inputs

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import get_args
 
 import numpy as np
 
+from tapetensor.arguments import check_choice
 from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.code import Code, call_into
 from tapetensor.compiler.plan.groups import Group, Unit, nodes_of, recomputed
@@ -16,6 +19,8 @@ from tapetensor.compiler.plan.storage import TAKES_OUT, may_write_over, source_o
 from tapetensor.compiler.trace.node import Backend, Kind, Node, laid_out
 from tapetensor.compiler.trace.operations import unwritten
 from tapetensor.compiler.trace.program import Program
+from tapetensor.extras import import_extra
+from tapetensor.kernels.numerics.decorators import BACKEND_VARIABLE
 
 
 class Planner:
@@ -261,21 +266,38 @@ class Planner:
         return self.code.bind(kernel), title
 
 
-def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
-    """Return a planner that has planned a program."""
-    schedule = scheduled(program, leaving)
-    has_products = any(node.kind is Kind.MATMUL for node in schedule)
-    executor = _executor_of(program.backend, has_products)
-    units = recomputed(executor.prepared(schedule), leaving, executor)
-    planner = Planner(units, inputs, leaving, executor)
-    planner.run()
-    return planner
+def chosen_backend(backend: Backend | None) -> Backend:
+    """Return the name of a backend: the one that is given, or else the environment's, or "numpy".
+
+    Raises:
+        ArgumentValueError: if there is none of that name.
+        MissingDependencyError: if it needs a package that is not installed.
+    """
+    subject, name = "compile", str(backend)
+    if backend is None:
+        subject, name = BACKEND_VARIABLE, os.environ.get(BACKEND_VARIABLE) or "numpy"
+    check_choice(subject, "backend", name, get_args(Backend))
+    if name == "numpy":
+        return "numpy"
+    import_extra("numba", "native groups", "numba", "backend='numpy' needs nothing more")
+    return "numba"
 
 
-def _executor_of(backend: Backend, has_products: bool) -> BlockLoops:
+def executor_of(backend: Backend, has_products: bool) -> BlockLoops:
     """Return the executor of a program, told whether that has matrix products."""
     if backend == "numpy":
         return BlockLoops(has_products)
     from tapetensor.native.executor import NativeLoops
 
     return NativeLoops(has_products)
+
+
+def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
+    """Return a planner that has planned a program."""
+    schedule = scheduled(program, leaving)
+    has_products = any(node.kind is Kind.MATMUL for node in schedule)
+    executor = executor_of(program.backend, has_products)
+    units = recomputed(executor.prepared(schedule), leaving, executor)
+    planner = Planner(units, inputs, leaving, executor)
+    planner.run()
+    return planner
