@@ -14,7 +14,13 @@ from typing import SupportsIndex, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, AxisError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    AxisError,
+    TapeTensorError,
+    cut_traceback,
+)
 from tapetensor.rules.dims import Dim, sized, written
 from tapetensor.rules.rearranging import reshape
 from tapetensor.rules.refusals import refusal
@@ -193,7 +199,11 @@ def as_shape(op: str, shape: object) -> tuple[int, ...]:
         ArgumentTypeError: if it is not a tuple of integers.
         ArgumentValueError: if a dim is negative.
     """
-    return tuple(as_size(op, "a dim", dim) for dim in _as_tuple(op, shape))
+    try:
+        return tuple(as_size(op, "a dim", dim) for dim in _as_tuple(op, shape))
+    except TapeTensorError as error:
+        cut_traceback(error)
+        raise
 
 
 def as_target_shape(op: str, shape: object, size: int, source: tuple[int, ...]) -> tuple[int, ...]:
