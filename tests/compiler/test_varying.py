@@ -64,6 +64,11 @@ def test_a_float_that_is_another_at_every_call_gives_what_the_function_gives(
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
 def test_an_exponent_that_is_another_at_every_call_gives_what_the_function_gives(kind: Any) -> None:
     compiled: Any = tt.compile(lambda x, b: (x**b, b))
+    if kind is np.float64 and np.lib.NumpyVersion(np.__version__) < "2.3.0":
+        # Its operator takes some exponents by functions of their own, and keeps the dtype there.
+        with pytest.raises(tt.TraceError, match=r"write np\.power\(x, y\), or x \*\* float\(y\)"):
+            compiled(X, kind(3.0))
+        return
     for number in (3.0, 2.0, 1.0, 0.5, -1.0, 2.5):
         with np.errstate(all="ignore"):
             expected = X ** kind(number), kind(number)
