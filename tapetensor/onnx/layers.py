@@ -253,9 +253,9 @@ _KERNELS = "tapetensor.kernels"
 RULES: dict[str, Callable[[Operands, Value, Value], Any]] = {
     f"{_KERNELS}.convolution.conv1d": _image_op(_convolved),
     f"{_KERNELS}.convolution.conv2d": _image_op(_convolved),
-    f"{_KERNELS}.pooling.max_pool2d": _image_op(_highest),
-    f"{_KERNELS}.pooling.min_pool2d": _image_op(_lowest),
-    f"{_KERNELS}.pooling.avg_pool2d": _image_op(_mean),
+    f"{_KERNELS}.images.max_pool2d": _image_op(_highest),
+    f"{_KERNELS}.images.min_pool2d": _image_op(_lowest),
+    f"{_KERNELS}.images.avg_pool2d": _image_op(_mean),
     f"{_KERNELS}.normalization.batch_norm_inference": _batch_norm,
     f"{_KERNELS}.normalization.layer_norm": _layer_norm,
     f"{_KERNELS}.reductions.softmax": _along_axis("Softmax"),
