@@ -172,3 +172,23 @@ def test_a_value_inside_that_is_used_outside_is_there() -> None:
         return (y.detach() * hidden).sum(axis=0) + y.sum().backward(wrt=[x])[x].sum(axis=0)
 
     both(step, batch())
+
+
+def test_an_update_between_a_checkpoint_and_its_backward_pass_changes_nothing_of_it() -> None:
+    found = []
+    for is_compiled in (True, False):
+        layers = chain(3)
+        optimizer = optim.Sgd(nn.Sequential(*layers), lr=0.5)
+
+        def step(x: Any, layers: Any = layers, optimizer: Any = optimizer) -> Any:
+            run = run_of(layers)
+            optimizer.step(run((x * 0.5).trace()).square().mean().backward())
+            loss = tt.checkpoint(run, x.trace()).square().mean()
+            optimizer.step(run((x * 0.3).trace()).square().mean().backward())
+            return loss.backward()[x]
+
+        run: Any = tt.compile(step) if is_compiled else step
+        found.append([run(batch(8)).numpy().copy() for _ in range(3)])
+
+    compiled, eager = found
+    np.testing.assert_allclose(compiled, eager, rtol=1e-5)
