@@ -28,7 +28,7 @@ from tapetensor.tape.context import GradientContext
 from tapetensor.tape.history import BackwardPass, Step, gathered
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
-from tapetensor.tape.replay import pruned, replay
+from tapetensor.tape.replay import copies, needed_for, replay
 from tapetensor.tape.row_sparse import dense_of
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_tensor, wrap
@@ -189,8 +189,11 @@ class _Part(Fingerprinted):
         parents = [*[x.id for x in traced], *self.leafs]
         # Not strict: those of values inside come last.
         wanted = {one: "an operand of checkpoint" for one, is_in in zip(parents, needed) if is_in}  # noqa: B905
-        run, _ = pruned("backward", outcome.steps, outcome.output.id, wanted)
-        found = replay(run, {outcome.output.id: g}, BackwardPass(), [], kept=frozenset(wanted))
+        needed_ids, _ = needed_for("backward", outcome.steps, outcome.output.id, wanted)
+        found = replay(
+            copies(outcome.steps, needed_ids), {outcome.output.id: g}, BackwardPass(), [],
+            kept=frozenset(wanted), needed=needed_ids,
+        )  # fmt: skip
         for x in traced:
             # f need not depend on every input. What flows on from one is the whole of its gradient.
             of_x = found.get(x.id)

@@ -36,7 +36,7 @@ from tapetensor.tape.history import (
 )
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullbacks
-from tapetensor.tape.replay import pruned, replay
+from tapetensor.tape.replay import copies, needed_for, replay
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (
     check_floating,
@@ -310,11 +310,12 @@ class _Derivative(NamedTuple):
             seed = level.array(np.ones_like(value.value))
             wanted: dict[int, Any] = {x.id: x for x in traced}
             steps, _ = gathered(output.history)
-            run, _ = pruned(self.op, steps, output.id, wanted)
+            needed_ids, _ = needed_for(self.op, steps, output.id, wanted)
             started: dict[int, Any] = {output.id: seed}
             found: dict[int, Any] = replay(
-                _lifting(run, level), started, BackwardPass(), [], kept=frozenset(wanted)
-            )
+                _lifting(copies(steps, needed_ids), level), started, BackwardPass(), [],
+                kept=frozenset(wanted), needed=needed_ids,
+            )  # fmt: skip
 
         results = [value]
         for x, point in zip(traced, points, strict=True):
@@ -362,8 +363,11 @@ def _replayed(
     """Return what flows from the cotangent of a gradient to the parents that need it."""
     names = zip(values, needed, strict=True)
     wanted = {one: "an operand of grad" for one, is_needed in names if is_needed}
-    run, _ = pruned("backward", recording, output_id, wanted)
-    found = replay(run, {output_id: g}, BackwardPass(), [], kept=frozenset(wanted))
+    needed_ids, _ = needed_for("backward", recording, output_id, wanted)
+    found = replay(
+        copies(recording, needed_ids), {output_id: g}, BackwardPass(), [],
+        kept=frozenset(wanted), needed=needed_ids,
+    )  # fmt: skip
     return [
         np.zeros_like(value) if is_needed and source not in found else found.get(source)
         for (source, value), is_needed in zip(values.items(), needed, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -19,7 +20,12 @@ from tapetensor.tape.history import (
     op_name,
     reached_from,
 )
-from tapetensor.tape.pullbacks import CONSTANT, JointPullbacks, PartPullback, Pullback
+from tapetensor.tape.pullbacks import (
+    CONSTANT,
+    JointPullbacks,
+    PartPullback,
+    Pullback,
+)
 
 # Called with the op and the id of every gradient that a pullback takes or gives.
 Check: TypeAlias = Callable[[str, int, Array], None]
@@ -35,6 +41,7 @@ def replay(
     *,
     keeps_all: bool = False,
     kept: frozenset[int] = frozenset(),
+    needed: AbstractSet[int] | None = None,
 ) -> dict[int, Array]:
     """Run steps backwards, latest first, and return the gradients by id.
 
@@ -49,6 +56,7 @@ def replay(
         gaps: where to note what gradients stopped at.
         keeps_all: whether to return the gradients of all that steps produced as well.
         kept: the ids among what steps produced to return the gradients of.
+        needed: the ids that gradients flow to, as `needed_for` returns them; None for all.
 
     Raises:
         TapeUsedError: if another thread has used a step up in the meantime.
@@ -61,32 +69,37 @@ def replay(
     while steps:
         step = take_step()
         produced_id, _, pullbacks, parents, earlier, is_plain = step
+        g = take(produced_id, None)
+        if pullbacks is None:
+            if g is not None:
+                if needed is None:
+                    if not is_plain:
+                        raise used_error("backward", step)
+                    gaps.append(Gap.at(step, g.shape))
+                finished[produced_id] = g
+            elif needed is None:
+                # No gradient says what is behind it.
+                done.origins.append(parents)
+            continue
         step[2] = None
         step[4] = done
-        g = take(produced_id, None)
         if is_plain:
             _leave_plain(step, pullbacks, earlier, done)
             if g is not None:
                 finished[produced_id] = g
-                if pullbacks is None:
-                    gaps.append(Gap.at(step, g.shape))
-        if g is None or pullbacks is None:
-            if pullbacks is None and not is_plain:
-                # It was used up before, and knows by what.
-                step[4] = earlier
-                if g is not None:
-                    raise used_error("backward", step)
-            if g is None:
-                # No gradient says what is behind it.
+        if g is None:
+            if needed is None:
                 done.origins.append(parents)
             continue
         if selects and (keeps_all or produced_id in kept):
             finished[produced_id] = g
         if parents.__class__ is not int:
-            if len(parents) != 2:
+            if len(parents) != 2 or pullbacks.__class__ is JointPullbacks:
+                if needed is not None and pullbacks.__class__ is JointPullbacks:
+                    pullbacks = _narrowed(parents, pullbacks, needed)
                 # As many parents as pullbacks; saying so to zip() costs a tenth of the loop.
                 for parent, pullback in zip(parents, pullbacks):  # noqa: B905
-                    if pullback is not None:
+                    if pullback is not None and (needed is None or parent in needed):
                         if pullback is CONSTANT:
                             gaps.append(Gap.constant(step, parent, steps))
                         elif parent in arrays:
@@ -99,13 +112,15 @@ def replay(
             # and then the second as if it were alone.
             parent, parents = parents
             pullback, pullbacks = pullbacks
-            if pullback is not None:
+            if pullback is not None and (needed is None or parent in needed):
                 if parent in arrays:
                     arrays[parent] = _summed(summed, parent, arrays[parent], pullback, g)
                 else:
                     arrays[parent] = pullback(g)
             if pullbacks is None:
                 continue
+        if needed is not None and parents not in needed:
+            continue
         if parents in arrays:
             added = _summed(summed, parents, arrays[parents], pullbacks, g)
         else:
@@ -143,12 +158,10 @@ def emptied(steps: Iterable[Step], done: BackwardPass) -> None:
             step[4] = done
 
 
-def pruned(
+def needed_for(
     op: str, steps: list[Step], output_id: int, wanted: Mapping[int, Any]
-) -> tuple[list[Step], list[Step]]:
-    """Return what of the steps leads to ids that are wanted, with those pullbacks alone; and gaps.
-
-    The steps stay as they are; what is returned first are others.
+) -> tuple[set[int], list[Step]]:
+    """Return the ids through which gradients flow to those that are wanted, and the gaps.
 
     Args:
         op: for the message of an error.
@@ -161,60 +174,49 @@ def pruned(
         TapeUsedError: if that is because a backward pass has used a step up.
     """
     needed = set(wanted)
-    left = []
     gaps = []
     constants: list[tuple[Step, int]] = []
     for step in steps:
-        produced_id, kernel, pullbacks, parents, _, size = step
+        produced_id, _, pullbacks, parents, _, _ = step
         if pullbacks is None:
             gaps.append(step)
-            continue
         # Nothing flows to an operand without a pullback: indices, a mask.
-        if parents.__class__ is int:
-            if parents not in needed:
-                continue
-            step = [produced_id, kernel, pullbacks, parents, None, size]
-        elif pullbacks.__class__ is JointPullbacks:
-            are_needed = tuple([parent in needed for parent in parents])
-            if True not in are_needed:
-                continue
-            if False in are_needed:
-                pullbacks = pullbacks.narrow(are_needed)
-            step = [produced_id, kernel, pullbacks, parents, None, size]
+        elif parents.__class__ is int:
+            if parents in needed:
+                needed.add(produced_id)
         elif len(parents) == 2:
-            # Written out: most steps have one operand or two, and this is a third of a replay.
+            # Written out: most steps have one operand or two.
             lhs, rhs = parents
             to_lhs, to_rhs = pullbacks
-            leads = lhs in needed and to_lhs is not None
-            if rhs in needed and to_rhs is not None:
-                if leads:
-                    step = [produced_id, kernel, (to_lhs, to_rhs), parents, None, size]
-                else:
-                    step = [produced_id, kernel, to_rhs, rhs, None, size]
-            elif leads:
-                step = [produced_id, kernel, to_lhs, lhs, None, size]
-            else:
-                continue
+            if (lhs in needed and to_lhs is not None) or (rhs in needed and to_rhs is not None):
+                needed.add(produced_id)
         else:
-            constants += _constants(step)
-            leading = [
-                pullback if parent in needed and pullback is not CONSTANT else None
-                for parent, pullback in zip(parents, pullbacks, strict=True)
-            ]
-            if not any(leading):
-                continue
-            step = [produced_id, kernel, tuple(leading), parents, None, size]
-        needed.add(produced_id)
-        left.append(step)
+            for parent, pullback in zip(parents, pullbacks, strict=True):
+                if pullback is CONSTANT:
+                    constants.append((step, parent))
+                elif parent in needed and pullback is not None:
+                    needed.add(produced_id)
     if gaps or constants:
         check_complete(op, steps, output_id, wanted, constants)
-    return left, gaps
+    return needed, gaps
 
 
-def _constants(step: Step) -> list[tuple[Step, int]]:
-    """Return a step with the id of each operand that its kernel takes as a constant."""
-    several = zip(step[3], step[2], strict=True)
-    return [(step, parent) for parent, pullback in several if pullback is CONSTANT]
+def _narrowed(
+    parents: tuple[int, ...], pullbacks: JointPullbacks, needed: AbstractSet[int]
+) -> JointPullbacks:
+    """Return joint pullbacks that compute what is needed of them, and no more."""
+    are_needed = tuple(
+        [
+            pullback is not None and parent in needed
+            for parent, pullback in zip(parents, pullbacks, strict=True)
+        ]
+    )
+    return pullbacks if all(are_needed) else pullbacks.narrow(are_needed)
+
+
+def copies(steps: Iterable[Step], needed: AbstractSet[int]) -> list[Step]:
+    """Return copies of the steps that lead to what is needed, for a replay that uses them up."""
+    return [step[:] for step in steps if step[0] in needed]
 
 
 def check_reached(steps: list[Step], output_id: int) -> None:
@@ -229,6 +231,7 @@ def replay_by_group(
     steps: list[Step],
     arrays: dict[int, Array],
     done: BackwardPass,
+    needed: AbstractSet[int],
     groups: Sequence[frozenset[int]],
 ) -> Iterator[dict[int, Array]]:
     """Run steps backwards in parts; yield the gradients of a group once they are final.
@@ -240,6 +243,7 @@ def replay_by_group(
         steps: those that lead to the groups, the earliest first.
         arrays: the cotangents to start from; used up as well.
         done: as for `replay`.
+        needed: as for `replay`.
         groups: the ids to yield gradients for. One to which none flows is left out.
     """
     wanted = frozenset[int]().union(*groups)
@@ -247,7 +251,7 @@ def replay_by_group(
     if not wanted.isdisjoint(produced):
         # What a step produced is final before that step runs, which a leaf need not wait for. So
         # rare that it is not worth parts.
-        finished = replay(steps, arrays, done, [], kept=wanted)
+        finished = replay(steps, arrays, done, [], kept=wanted, needed=needed)
         yield from [{key: finished[key] for key in group & finished.keys()} for group in groups]
         return
     # The first step to use an id is the last one to run.
@@ -260,7 +264,7 @@ def replay_by_group(
         part: list[Step] = []
         while stop is not None and steps and steps[-1][0] >= stop:
             part.append(steps.pop())
-        arrays = replay(part[::-1], arrays, done, [])
+        arrays = replay(part[::-1], arrays, done, [], needed=needed)
         # What is handed out is held no longer: it may be large.
         yield {key: arrays.pop(key) for key in [*arrays] if key in group}
 

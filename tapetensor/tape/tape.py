@@ -24,8 +24,9 @@ from tapetensor.tape.replay import (
     check_reached,
     check_unused,
     checked,
+    copies,
     emptied,
-    pruned,
+    needed_for,
     replay,
     replay_by_group,
 )
@@ -278,25 +279,23 @@ class OwnedTape:
         arrays = {output_id: cotangent}
         gaps: list[Gap] = []
         run = steps
+        needed = None
         kept: frozenset[int] = frozenset()
-        if wanted is None:
-            if is_used:
-                check_reached(steps, output_id)
-            if retain and not finite:
-                run = [step[:] for step in steps]
-        else:
-            run, stops = pruned("backward", steps, output_id, wanted)
+        if wanted is not None:
+            needed, stops = needed_for("backward", steps, output_id, wanted)
             kept = frozenset(wanted)
             done.origins += [step[3] for step in steps]
             if stops:
                 done.size = sum([step[5] for step in stops])
+        elif is_used:
+            check_reached(steps, output_id)
         if finite:
             _check_finite("the cotangent", output_id, cotangent)
-            run = checked(run, _check_finite)
-        elif wanted is not None and not retain:
-            emptied(steps, done)
+            run = checked(steps, _check_finite)
+        elif retain:
+            run = [step[:] for step in steps]
         keeps_all = wanted is None and result.is_leaky
-        arrays = replay(run, arrays, done, gaps, keeps_all=keeps_all, kept=kept)
+        arrays = replay(run, arrays, done, gaps, keeps_all=keeps_all, kept=kept, needed=needed)
         if wanted is None:
             stops = [gap.step for gap in gaps if gap.step is not None]
             done.origins += [*arrays, *stops]
@@ -339,11 +338,12 @@ class OwnedTape:
             TapeUsedError: if a backward pass has used a step up.
         """
         steps, _ = gathered(history)
-        run, _ = pruned("backward", steps, output_id, names)
+        needed, _ = needed_for("backward", steps, output_id, names)
+        run = copies(steps, needed)
         done = BackwardPass(users_place())
         done.origins = [*_earlier_passes(steps), *[step[3] for step in steps]]
         emptied(steps, done)
-        return replay_by_group(run, {output_id: cotangent}, done, groups)
+        return replay_by_group(run, {output_id: cotangent}, done, needed, groups)
 
     def carried(self) -> Gradients:
         """Return the sum of the gradients that the tape carries.

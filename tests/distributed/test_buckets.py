@@ -11,7 +11,7 @@ import pytest
 import tapetensor as tt
 from tapetensor.distributed.reducer import Bucket, buckets_of
 from tapetensor.tape.history import BackwardPass, gathered
-from tapetensor.tape.replay import replay_by_group
+from tapetensor.tape.replay import needed_for, replay_by_group
 
 
 def large() -> Any:
@@ -68,9 +68,10 @@ def test_a_backward_pass_by_groups_lets_go_of_what_it_has_handed_out() -> None:
         h = (h @ weight).tanh()
     steps, _ = gathered(h.history)
     groups = [frozenset([weight.id]) for weight in reversed(weights)]
+    needed, _ = needed_for("backward", steps, int(h.id), {weight.id: weight for weight in weights})
     seen: list[tuple[int, Any]] = []
     ones: Any = np.ones((2, 2), np.float32)
-    for part in replay_by_group(steps, {int(h.id): ones}, BackwardPass(), groups):
+    for part in replay_by_group(steps, {int(h.id): ones}, BackwardPass(), needed, groups):
         # What went before is gone while the rest is computed.
         assert all(one() is None for _, one in seen)
         (key,) = part
