@@ -18,7 +18,7 @@ class Pooling(nn.Module, Generic[N]):
     out: nn.Linear[N, L[2]]
 
     def forward(self, x: Tensor3D[B, M, N, T]) -> Tensor2D[B, L[2], T]:
-        weights = (x.with_empty_tape() @ self.query).softmax(axis=-1)
+        weights = (x @ self.query).softmax(axis=-1)
         weighed = x * weights.expand_dims(-1)
         return self.out.forward(weighed.sum(axis=1))
 

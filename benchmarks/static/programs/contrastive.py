@@ -18,7 +18,7 @@ class Tower(nn.Module, Generic[N]):
 
     def forward(self, x: Tensor2D[B, N, T]) -> Tensor2D[B, L[4], T]:
         y = self.project.forward(x)
-        length = y.with_empty_tape().square().sum(axis=-1, keepdims=True).sqrt()
+        length = y.square().sum(axis=-1, keepdims=True).sqrt()
         return y / (length + 1e-6)
 
 

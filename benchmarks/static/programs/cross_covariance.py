@@ -13,7 +13,7 @@ from tapetensor.typing import B, M, N, T
 
 
 def covariance(x: Tensor2D[B, M, T], y: Tensor2D[B, N]) -> Tensor2D[M, N, T]:
-    centred_x = x.with_empty_tape() - x.mean(axis=0)
+    centred_x = x - x.mean(axis=0)
     centred_y = y - y.mean(axis=0)
     return centred_x.transpose() @ centred_y / 6.0
 

@@ -20,10 +20,10 @@ class Gru(nn.Module):
 
     def forward(self, x: Tensor2D[B, L[4]], h: Tensor2D[B, L[6], T]) -> Tensor2D[B, L[6], T]:
         update = self.update.forward(x.retaped(h.tape_type))
-        z = (self.update_state.forward(h.with_empty_tape()) + update).sigmoid()
+        z = (self.update_state.forward(h) + update).sigmoid()
         candidate = self.candidate.forward(x.retaped(h.tape_type))
-        new = self.candidate_state.forward(h.with_empty_tape()) + candidate
-        keep = z.with_empty_tape() * h
+        new = self.candidate_state.forward(h) + candidate
+        keep = z * h
         return keep + (1.0 - z) * new.tanh()
 
 

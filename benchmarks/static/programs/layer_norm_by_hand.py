@@ -14,9 +14,9 @@ from tapetensor.typing import B, Ds, N, T
 
 
 def normalize(x: Tensor[tuple[*Ds, N], T]) -> Tensor[tuple[*Ds, N], T]:
-    mean = x.with_empty_tape().mean(axis=-1, keepdims=True)
+    mean = x.mean(axis=-1, keepdims=True)
     centred = x - mean
-    variance = centred.with_empty_tape().square().mean(axis=-1, keepdims=True)
+    variance = centred.square().mean(axis=-1, keepdims=True)
     return centred / (variance + 1e-5).sqrt()
 
 

@@ -17,7 +17,7 @@ class Mixture(nn.Module):
     heads: nn.Linear[L[5], L[6]]
 
     def forward(self, x: Tensor2D[L[4], L[5], T]) -> Tensor2D[L[4], L[2], T]:
-        weights = self.gate.forward(x.with_empty_tape()).softmax(axis=-1)
+        weights = self.gate.forward(x).softmax(axis=-1)
         outputs: Tensor3D[L[4], L[3], L[2], T] = self.heads.forward(x).reshape((4, 3, 2))
         weighed = outputs.transpose() @ weights.expand_dims(-1)
         return weighed.squeeze(-1)

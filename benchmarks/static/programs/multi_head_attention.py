@@ -23,8 +23,8 @@ class Attention(nn.Module):
         return split.permute_dims((0, 2, 1, 3))
 
     def forward(self, x: Tensor3D[L[2], L[5], L[6], T]) -> Tensor3D[L[2], L[5], L[6], T]:
-        q = self.heads(self.query.forward(x.with_empty_tape()))
-        k = self.heads(self.key.forward(x.with_empty_tape()))
+        q = self.heads(self.query.forward(x))
+        k = self.heads(self.key.forward(x))
         v = self.heads(self.value.forward(x))
         mixed = (q @ k.transpose()).softmax(axis=-1) @ v
         joined: Tensor3D[L[2], L[5], L[6], T] = mixed.permute_dims((0, 2, 1, 3)).reshape((2, 5, 6))

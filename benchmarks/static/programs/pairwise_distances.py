@@ -13,7 +13,7 @@ from tapetensor.typing import K, M, N, T
 
 
 def distances(x: Tensor2D[M, K, T], y: Tensor2D[N, K]) -> Tensor2D[M, N, T]:
-    squares_x = x.with_empty_tape().square().sum(axis=1, keepdims=True)
+    squares_x = x.square().sum(axis=1, keepdims=True)
     squares_y = y.square().sum(axis=1)
     products = x @ y.transpose()
     return products * -2.0 + squares_x + squares_y

@@ -13,8 +13,8 @@ from tapetensor.typing import N, T
 
 
 def features(x: Tensor1D[N, T]) -> Tensor2D[N, L[3], T]:
-    second = x.with_empty_tape().square()
-    third = second.with_empty_tape() * x.with_empty_tape()
+    second = x.square()
+    third = second * x
     return tt.stack((x, second, third), axis=0).transpose()
 
 

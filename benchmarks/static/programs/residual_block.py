@@ -18,7 +18,7 @@ class Block(nn.Module, Generic[N]):
     widen: nn.Linear[L[4], N]
 
     def forward(self, x: Tensor2D[B, N, T]) -> Tensor2D[B, N, T]:
-        inner = self.narrow.forward(x.with_empty_tape()).relu()
+        inner = self.narrow.forward(x).relu()
         return x + self.widen.forward(inner)
 
 

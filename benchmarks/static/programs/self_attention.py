@@ -25,8 +25,8 @@ class SelfAttention(nn.Module):
     value: nn.Linear[L[4], L[4]]
 
     def forward(self, x: Tensor3D[B, M, L[4], T]) -> Tensor3D[B, M, L[4], T]:
-        q = self.query.forward(x.with_empty_tape())
-        k = self.key.forward(x.with_empty_tape())
+        q = self.query.forward(x)
+        k = self.key.forward(x)
         return attention(q, k, self.value.forward(x))
 
 

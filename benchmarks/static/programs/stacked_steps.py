@@ -21,8 +21,8 @@ class Step(nn.Module):
 
 def unroll(step: Step, x: Tensor2D[B, L[4], T]) -> Tensor3D[L[3], B, L[4], T]:
     first = step.forward(x)
-    second = step.forward(first.with_empty_tape())
-    third = step.forward(second.with_empty_tape())
+    second = step.forward(first)
+    third = step.forward(second)
     return tt.stack((first, second, third))
 
 

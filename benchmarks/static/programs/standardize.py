@@ -13,13 +13,13 @@ from tapetensor.typing import M, N, T
 
 
 def standardize(x: Tensor2D[M, N, T]) -> Tensor2D[M, N, T]:
-    centred = x.with_empty_tape() - x.mean(axis=0)
-    spread = centred.with_empty_tape().square().mean(axis=0)
+    centred = x - x.mean(axis=0)
+    spread = centred.square().mean(axis=0)
     return centred / (spread + 1e-6).sqrt()
 
 
 def gram(x: Tensor2D[M, N, T]) -> Tensor2D[N, N, T]:
-    return x.with_empty_tape().transpose() @ x
+    return x.transpose() @ x
 
 
 def main() -> None:

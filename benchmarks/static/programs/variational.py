@@ -23,11 +23,11 @@ def sample(
     model: Encoder, x: Tensor2D[B, L[6], OwnedTape], noise: Tensor2D[B, L[3]]
 ) -> tuple[Tensor2D[B, L[6], OwnedTape], Tensor0D[OwnedTape]]:
     h = model.hidden.forward(x).relu()
-    mean = model.mean.forward(h.with_empty_tape())
+    mean = model.mean.forward(h)
     log_variance = model.log_variance.forward(h)
-    spread = (log_variance.with_empty_tape() * 0.5).exp()
-    code = mean.with_empty_tape() + spread * noise
-    divergence = mean.square() + log_variance.with_empty_tape().exp() - log_variance
+    spread = (log_variance * 0.5).exp()
+    code = mean + spread * noise
+    divergence = mean.square() + log_variance.exp() - log_variance
     return model.decoder.forward(code), divergence.mean()
 
 
