@@ -26,6 +26,7 @@ def eager(steps: int) -> Step:
     rng = np.random.default_rng(1)
     layers: list[Any] = [nn.Linear(WIDTH, WIDTH, rng=rng) for _ in range(2)]
     rin, rec = layers
+    leafs = [one for layer in layers for one in layer.parameters().values()]
     x: Any = tt.from_numpy(_sequence(steps))
     start: Any = tt.zeros((BATCH, WIDTH))
 
@@ -33,7 +34,7 @@ def eager(steps: int) -> Step:
         h: Any = start
         for t in range(steps):
             h = (rin.forward(x[:, t].trace()) + rec.forward(h)).tanh()
-        return h.square().mean().backward()[rec.weight].numpy()
+        return h.square().mean().backward(wrt=leafs)[rec.weight].numpy()
 
     return step
 

@@ -177,7 +177,8 @@ def check_complete(
     steps: list[Step],
     output_id: int,
     wanted: Mapping[int, Any],
-    constants: Iterable[tuple[Step, int]] = (),
+    gaps: Sequence[Step],
+    constants: Sequence[tuple[Step, int]],
 ) -> None:
     """Raise an error if gradients that are wanted would lack a part.
 
@@ -186,16 +187,21 @@ def check_complete(
         steps: all before the output, the earliest first.
         output_id: the id that gradients flow from.
         wanted: by id the tensors, or their names.
+        gaps: those of the steps that have no pullbacks.
         constants: steps with the id of an operand that they take as a constant.
 
     Raises:
         MissingGradientError: if they would.
         TapeUsedError: if that is because a backward pass has used a step up.
     """
+    oldest = min(wanted, default=0)
+    # Of data alone come as many gaps as there are batches, or slices of a sequence.
+    if not constants and not ids_before(tuple(gaps), oldest).among(wanted):
+        return
     reached = reached_from(steps, {output_id})
-    for step in steps:
-        if step[2] is None and step[0] in reached:
-            behind = ids_before(step, min(wanted, default=0))
+    for step in gaps:
+        if step[0] in reached:
+            behind = ids_before(step, oldest)
             concerned = [name_of(one) for key, one in wanted.items() if key in behind]
             if concerned and not step[5]:
                 raise used_error(op, step)

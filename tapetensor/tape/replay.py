@@ -197,7 +197,7 @@ def needed_for(
                 elif parent in needed and pullback is not None:
                     needed.add(produced_id)
     if gaps or constants:
-        check_complete(op, steps, output_id, wanted, constants)
+        check_complete(op, steps, output_id, wanted, gaps, constants)
     return needed, gaps
 
 
