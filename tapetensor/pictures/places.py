@@ -6,7 +6,6 @@ import linecache
 import os
 import sys
 import sysconfig
-import threading
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -98,25 +97,13 @@ def place_in(frame: FrameType) -> Place:
     return Place(frame.f_code.co_filename, frame.f_lineno)
 
 
-class _Within(threading.local):
-    """Where this thread was before what calls nothing of the user's began, if it is in that."""
-
-    frame: FrameType | None = None
-
-
-within = _Within()
-
-
 def users_frame() -> FrameType | None:
     """Return the frame that called into the library; None if a thread began inside."""
-    frame: FrameType | None = within.frame or sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_users_module(frame.f_globals.get("__name__")) and not _is_written(frame.f_code):
             break
         frame = frame.f_back
-    if within.frame is not None:
-        # The next search begins there.
-        within.frame = frame
     return frame
 
 
