@@ -159,7 +159,10 @@ def scopes(cls: type, arguments: Sequence[Any]) -> dict[type, Substitution]:
     for base in vars(cls).get("__orig_bases__", cls.__bases__):
         origin = get_origin(base) or base
         if isinstance(origin, type) and origin not in (Generic, object):
-            of_base = [substituted(one, own) for one in get_args(base)]
+            of_base: list[Any] = []
+            for one in get_args(base):
+                several = own.get(*get_args(one)) if is_unpacked(one) else None
+                of_base += [substituted(one, own)] if several is None else several
             found = scopes(origin, of_base) | found
     return found
 

@@ -93,8 +93,12 @@ class Module:
     __signature__: ClassVar[inspect.Signature | None] = None
 
     @override
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, init: bool = True) -> None:
         """Collect the fields that the class body declares.
+
+        Args:
+            init: False tells type checkers that a class has the constructor of its base, as it has
+                at run time anyway, and none that takes its fields.
 
         Raises:
             BuildError: if one has the name of a method of `Module`.

@@ -11,6 +11,7 @@ from tapetensor.nn.recurrent_cells import Memory, Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D, Tensor3D
+from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import B, N, T
 
 
@@ -30,11 +31,7 @@ class RecurrentLayer(RecurrentOverSequences[In, Out, W]):
 
     @overload
     def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, NoneTape, W] | None = None
-    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, T, W]
+        self, x: Tensor3D[B, N, In, T, W], state: Joins[tuple[B, Out], T, W] | None = None
     ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
     @overload
     def forward(
@@ -227,21 +224,15 @@ class LSTM(RecurrentOverSequences[In, Out, W]):
 
     @overload
     def forward(
-        self,
-        x: Tensor3D[B, N, In, T, W],
-        state: Memory[B, Out, NoneTape, W] | None = None,
+        self, x: Tensor3D[B, N, In, T, W], state: Memory[B, Out, NoneTape, W] | None = None
     ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
     @overload
     def forward(
-        self,
-        x: Tensor3D[B, N, In, T, W],
-        state: Memory[B, Out, T, W],
+        self, x: Tensor3D[B, N, In, T, W], state: Memory[B, Out, T, W]
     ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
     @overload
     def forward(
-        self,
-        x: Tensor3D[B, N, In, NoneTape, W],
-        state: Memory[B, Out, T, W],
+        self, x: Tensor3D[B, N, In, NoneTape, W], state: Memory[B, Out, T, W]
     ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
     def forward(self, x: Any, state: Any = None) -> Any:
         """Return the states after every step, and the state after the last.

@@ -29,6 +29,7 @@ from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.creation import zeros_beside
+from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import B, T
 
 # The two states of an LSTM, ``h`` and ``c``.
@@ -176,11 +177,7 @@ class RecurrentCell(RecurrentStep[In, Out, W]):
 
     @overload
     def forward(
-        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, NoneTape, W]
-    ) -> Tensor2D[B, Out, T, W]: ...
-    @overload
-    def forward(
-        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, T, W]
+        self, x: Tensor2D[B, In, T, W], state: Joins[tuple[B, Out], T, W]
     ) -> Tensor2D[B, Out, T, W]: ...
     @overload
     def forward(
@@ -370,9 +367,7 @@ class LSTMCell(RecurrentStep[In, Out, W]):
 
     @overload
     def forward(
-        self,
-        x: Tensor2D[B, In, T, W],
-        state: Memory[B, Out, NoneTape, W],
+        self, x: Tensor2D[B, In, T, W], state: Memory[B, Out, NoneTape, W]
     ) -> Memory[B, Out, T, W]: ...
     @overload
     def forward(
@@ -380,9 +375,7 @@ class LSTMCell(RecurrentStep[In, Out, W]):
     ) -> Memory[B, Out, T, W]: ...
     @overload
     def forward(
-        self,
-        x: Tensor2D[B, In, NoneTape, W],
-        state: Memory[B, Out, T, W],
+        self, x: Tensor2D[B, In, NoneTape, W], state: Memory[B, Out, T, W]
     ) -> Memory[B, Out, T, W]: ...
     def forward(self, x: Any, state: Any) -> Any:
         """Return the state after the step.

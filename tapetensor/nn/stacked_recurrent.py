@@ -11,13 +11,14 @@ from typing_extensions import TypeAliasType, override
 from tapetensor.arguments import as_flag, as_number, as_size
 from tapetensor.kernels import indexing
 from tapetensor.kernels import recurrent as kernels
-from tapetensor.nn.dropout import dropped
 from tapetensor.nn.fields import Field
+from tapetensor.nn.linear import dropped
 from tapetensor.nn.recurrent_cells import Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor3D, concat, stack
 from tapetensor.tensor.apply import apply
+from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import B, M, N, T
 
 # The two states of all runs of an LSTM, ``h`` and ``c``.
@@ -116,11 +117,7 @@ class StackedOfOneState(Stacked[In, Out, M, W]):
     def forward(
         self,
         x: Tensor3D[B, N, In, T, W],
-        state: Tensor3D[Any, B, Out, NoneTape, W] | None = None,
-    ) -> tuple[Tensor3D[B, N, Any, T, W], Tensor3D[Any, B, Out, T, W]]: ...
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor3D[Any, B, Out, T, W]
+        state: Joins[tuple[Any, B, Out], T, W] | None = None,
     ) -> tuple[Tensor3D[B, N, Any, T, W], Tensor3D[Any, B, Out, T, W]]: ...
     @overload
     def forward(
