@@ -23,8 +23,6 @@ class RecurrentOverSequences(Recurrent[In, Out, W]):
     bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
     bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
 
-    weights = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-
 
 class RecurrentLayer(RecurrentOverSequences[In, Out, W]):
     """A recurrent layer whose output is its state."""
@@ -245,10 +243,5 @@ class LSTM(RecurrentOverSequences[In, Out, W]):
             ShapeError: if an input has another size than the layer, or there is no step.
             DTypeError: if an input has another dtype than the weights.
         """
-        outputs, last, last_cell = parts_of(
-            self._states(x, state),
-            (..., slice(self.hidden_size)),
-            (slice(None), -1, slice(self.hidden_size)),
-            (slice(None), -1, slice(self.hidden_size, None)),
-        )
-        return outputs, (last, last_cell)
+        outputs, *last = self._parts(self._states(x, state))
+        return outputs, tuple(last)

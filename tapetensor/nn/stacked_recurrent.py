@@ -45,8 +45,6 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
     bidirectional: bool
     rng: np.random.Generator
 
-    weights = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-
     def _initialize_layers(
         self,
         sizes: tuple[In, Out, M],
@@ -97,13 +95,7 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
                 turns = run > first
                 steps = apply(indexing.getitem, (x,), (_BACKWARDS,)) if turns else x
                 found = self._run(steps, runs[run][0], [each[run] for each in before])
-                size = self.hidden_size
-                parts = [slice(size * state, size * (state + 1)) for state in range(self.states)]
-                y, *last = parts_of(
-                    found,
-                    (*(_BACKWARDS if turns else (...,)), parts[0]),
-                    *[(slice(None), -1, part) for part in parts],
-                )
+                y, *last = self._parts(found, _BACKWARDS if turns else (...,))
                 outputs.append(y)
                 ends.append(last)
             x = concat(outputs, axis=-1) if len(outputs) > 1 else outputs[0]

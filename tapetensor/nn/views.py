@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, Protocol, TypeAlias, overload
@@ -71,7 +71,7 @@ def inference(model: M) -> M:
     True
     """
     check_kind("inference", "the argument", model, Module, "a module")
-    view: M = _Inferring().copy_of(model)
+    view: M = Copying({}, infers=True).copy_of(model)
     return view
 
 
@@ -121,16 +121,19 @@ class Copying:
 
     Args:
         replaced: by the ids of tensors, which are not copied, others to have in their places.
+        infers: whether the copies of modules are to infer.
     """
 
-    def __init__(self, replaced: Mapping[int, Tensor[Any, Any, Any]] | None = None) -> None:
-        self._replaced = replaced or {}
+    def __init__(
+        self, replaced: Mapping[int, Tensor[Any, Any, Any]], *, infers: bool = False
+    ) -> None:
+        self._replaced, self._infers = replaced, infers
         # By id, what was copied, which is kept alive for the sake of its id, and the copy.
         self._copies: dict[int, tuple[object, Any]] = {}
 
-    def copies(self) -> Iterator[tuple[object, Any]]:
-        """Iterate over the copied objects, with the copy of each."""
-        return iter([*self._copies.values()])
+    def modules(self) -> list[tuple[Module, Module]]:
+        """Return the modules that were copied, with the copy of each."""
+        return [(one, twin) for one, twin in self._copies.values() if isinstance(one, Module)]
 
     def copy_of(self, value: Any) -> Any:
         """Return the copy of a value, or the value itself if no module is within."""
@@ -156,7 +159,7 @@ class Copying:
         if isinstance(value, Module):
             return self._of_module(value)
         if isinstance(value, CapturedGenerator | np.random.Generator):
-            return self._of_generator(value)
+            return self._of_generator(value) if self._infers else value
         if isinstance(value, Mapping):
             return self._of_mapping(value)
         if isinstance(value, list | tuple | deque | set | frozenset):
@@ -180,10 +183,14 @@ class Copying:
         self._copies[id(module)] = module, view
         # Not by assignment, which would have the fields checked that were checked before.
         vars(view).update({name: self.copy_of(one) for name, one in vars(module).items()})
+        if self._infers:
+            vars(view).update({INFERS: True, "forward": types.MethodType(forward, view)})
         return view
 
-    def _of_generator(self, generator: Any) -> Any:
-        return generator
+    def _of_generator(self, generator: CapturedGenerator | np.random.Generator) -> Any:
+        if isinstance(generator, CapturedGenerator):
+            return generator.undropping()
+        return Undropping(copy.deepcopy(generator.bit_generator))
 
     def _of_items(self, value: Any) -> Any:
         items = [self.copy_of(one) for one in value]
@@ -238,23 +245,6 @@ class Copying:
         """Return those values that have a copy of their own."""
         copies = {key: self.copy_of(one) for key, one in values.items()}
         return {key: one for key, one in copies.items() if one is not values[key]}
-
-
-class _Inferring(Copying):
-    """Copies modules as such that infer."""
-
-    @override
-    def _of_module(self, module: Module) -> Module:
-        view = super()._of_module(module)
-        vars(view)[INFERS] = True
-        vars(view)["forward"] = types.MethodType(forward, view)
-        return view
-
-    @override
-    def _of_generator(self, generator: Any) -> Any:
-        if isinstance(generator, CapturedGenerator):
-            return generator.undropping()
-        return Undropping(copy.deepcopy(generator.bit_generator))
 
 
 # Stands for the copy of what is being looked through, and for the content of an empty cell.
@@ -387,9 +377,7 @@ def functional_call(model: Any, tensors: Tensors, /, *inputs: Any, **options: An
         )
     copying = Copying(replaced)
     view = copying.copy_of(model)
-    before = [
-        (one, twin, dict(vars(twin))) for one, twin in copying.copies() if isinstance(one, Module)
-    ]
+    before = [(one, twin, dict(vars(twin))) for one, twin in copying.modules()]
     result = view.forward(*inputs, **options)
     for one, twin, fields in before:
         for name, value in vars(twin).items():
