@@ -197,14 +197,6 @@ def fed_forward(block: Any, x: Any) -> Any:
     return hidden @ second.weight.numpy().T + second.bias.numpy()
 
 
-def test_an_encoder_normalizes_after_each_sum(rng: np.random.Generator) -> None:
-    block, x = encoder(rng), values(rng, 2, 3, 4)
-
-    y = normalized(x.numpy() + block.self_attn.forward(x).numpy())
-    wanted = normalized(y + fed_forward(block, y))
-    np.testing.assert_allclose(block.forward(x).numpy(), wanted, rtol=1e-10, atol=1e-12)
-
-
 def test_a_decoder_attends_to_its_past_and_to_the_memory(rng: np.random.Generator) -> None:
     block, x, memory = decoder(rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
 
