@@ -51,6 +51,17 @@ def test_parallel_branches_are_added_or_multiplied(rng: np.random.Generator) -> 
     np.testing.assert_array_equal(multiplied.forward(x).numpy(), first * second * third)
 
 
+def test_every_output_of_a_split_owns_what_was_recorded_before(rng: np.random.Generator) -> None:
+    before, first, second = linear(rng), linear(rng, 2), linear(rng, 3)
+    split, x = nn.SplitInto(first, second), inputs(rng)
+
+    for position, head in enumerate((first, second)):
+        found = split.forward(before.forward(x.trace()))[position].sum().backward()
+        wanted = head.forward(before.forward(x.trace())).sum().backward()
+        for tensor in (x, before.weight, head.weight):
+            np.testing.assert_array_equal(found[tensor].numpy(), wanted[tensor].numpy())
+
+
 @pytest.mark.parametrize("traced", [(True, False), (False, True), (True, True)])
 def test_any_of_several_inputs_may_own_a_tape(
     traced: tuple[bool, bool], rng: np.random.Generator
@@ -132,24 +143,6 @@ def test_the_output_of_each_goes_into_the_next(rng: np.random.Generator) -> None
     assert np.array_equal(model.forward(x).numpy(), last.forward(first.forward(x).relu()).numpy())
     assert not model.forward(x).owns_tape
     assert model.forward(x.trace()).owns_tape
-
-
-def test_it_is_built_from_its_type_arguments(rng: np.random.Generator) -> None:
-    class Net(nn.Module):
-        body: nn.Sequential[nn.Linear[L[4], L[8]], nn.ReLU, nn.Linear[L[8], L[2]]]
-
-    model = tt.build(Net, rng=rng)
-
-    assert repr(model) == (
-        "Net(\n"
-        "  body: Sequential(\n"
-        "    0: Linear(in_features=4, out_features=8)\n"
-        "    1: ReLU()\n"
-        "    2: Linear(in_features=8, out_features=2)\n"
-        "  )\n"
-        ")"
-    )
-    assert model.body.forward(tt.ones((3, 4))).shape == (3, 2)
 
 
 def test_a_layer_of_another_size_is_refused_as_a_field(rng: np.random.Generator) -> None:
