@@ -61,11 +61,8 @@ def names_around(cls: type, place: FrameType | None) -> dict[str, Any]:
     """Return what the names in the annotations of a class mean where its statement stands.
 
     For a class inside a function: they are local there, and cannot be looked up later. For a class
-    at the top of a file the result is empty, and its names may be defined further down.
-
-    Args:
-        cls: the class.
-        place: the frame that made it, or one that it called.
+    at the top of a file the result is empty, and its names may be defined further down. `place` is
+    the frame that made the class, or one that it called.
     """
     while place is not None and not _holds_statement(place, cls):
         place = place.f_back
@@ -97,12 +94,7 @@ def _holds_statement(place: FrameType, cls: type) -> bool:
 
 
 def resolved(owner: type, names: Mapping[str, Any], annotation: object) -> Any:
-    """Return an annotation of `owner` with all strings in it evaluated.
-
-    Args:
-        owner: the class whose body or constructor holds the annotation.
-        names: local names, from `names_around`.
-        annotation: the annotation.
+    """Return an annotation in a class, or its constructor, with all strings in it evaluated.
 
     Raises:
         NameError: if a name is not defined.

@@ -107,12 +107,7 @@ class BatchNorm(Module, Generic[N, W]):
         self.running_var = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
 
     def _normalized(self, x: Tensor[Any, Any, Any], *, batched: bool) -> Tensor[Any, Any, Any]:
-        """Return the normalized input, and move the running statistics if the module trains on it.
-
-        Args:
-            x: an input of the right shape and dtype.
-            batched: whether axis 0 is the batch, and axis 1 the channels.
-        """
+        """Return the normalized input, and move the running statistics if the module trains on it."""
         name = type(self).__name__
         trains, count = is_training(self, x), x.size // self.num_features
         if trains and count < 2:
@@ -421,6 +416,9 @@ class InstanceNorm(Module):
 
     eps: float
 
+    def __init__(self, eps: float = 1e-5) -> None:
+        self.eps = as_number(type(self).__name__, "eps", eps, at_least=0)
+
     def _normalized(self, x: Tensor[Any, Any, Any], rank: int) -> Tensor[Any, Any, Any]:
         name = type(self).__name__
         check_tensor(name, "the input", x)
@@ -431,7 +429,7 @@ class InstanceNorm(Module):
         return x.reshape((*shape[:2], math.prod(shape[2:]))).normalize(eps=self.eps).reshape(shape)
 
 
-class InstanceNorm1d(InstanceNorm):
+class InstanceNorm1d(InstanceNorm, init=False):
     """Every channel of every sequence made mean 0 and variance 1, in training as in inference.
 
         (x - mean(x)) / sqrt(var(x) + eps)   over each (n, c)
@@ -457,9 +455,6 @@ class InstanceNorm1d(InstanceNorm):
     Tensor([[[-1.,  1.]]], shape=(1, 1, 2), dtype=float32, NoneTape)
     """
 
-    def __init__(self, eps: float = 1e-5) -> None:
-        self.eps = as_number("InstanceNorm1d", "eps", eps, at_least=0)
-
     def forward(self, x: Tensor[tuple[B, N, K], T, F]) -> Tensor[tuple[B, N, K], T, F]:
         """Return the normalized sequences.
 
@@ -469,7 +464,7 @@ class InstanceNorm1d(InstanceNorm):
         return self._normalized(x, 3)
 
 
-class InstanceNorm2d(InstanceNorm):
+class InstanceNorm2d(InstanceNorm, init=False):
     """Every channel of every image made mean 0 and variance 1, in training as in inference.
 
         (x - mean(x)) / sqrt(var(x) + eps)   over each (n, c)
@@ -494,9 +489,6 @@ class InstanceNorm2d(InstanceNorm):
     >>> nn.InstanceNorm2d(eps=0.0).forward(tt.from_numpy([[[[1.0, 3.0]]]], (1, 1, 1, 2)))
     Tensor([[[[-1.,  1.]]]], shape=(1, 1, 1, 2), dtype=float32, NoneTape)
     """
-
-    def __init__(self, eps: float = 1e-5) -> None:
-        self.eps = as_number("InstanceNorm2d", "eps", eps, at_least=0)
 
     def forward(self, x: Tensor[tuple[B, N, M, K], T, F]) -> Tensor[tuple[B, N, M, K], T, F]:
         """Return the normalized images.

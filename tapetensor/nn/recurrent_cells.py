@@ -120,12 +120,8 @@ class Recurrent(Module, Generic[In, Out, W]):
     ) -> tuple[Tensor[Any, Any, Any], ...]:
         """Return the input and the states before the first step; zeros if `state` is None.
 
-        If one of them has a tape, all that were given do.
-
-        Args:
-            x: the input.
-            state: the state, or the tuple of states.
-            runs: the axes of a state before that of the batch.
+        A state has the axes `runs` before that of the batch. If one is traced, all that were given
+        are.
         """
         name = type(self).__name__
         check_input(name, x, getattr(self, self.weights[0]), self.input_size)
@@ -150,12 +146,7 @@ class Recurrent(Module, Generic[In, Out, W]):
 
 
 def parts_of(x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
-    """Return parts of a tensor.
-
-    Args:
-        x: the tensor.
-        *indices: what each part is in it; ``...`` for all of it.
-    """
+    """Return parts of a tensor, each by its index; ``...`` stands for all of it."""
     return tuple([x if at is ... else apply(indexing.getitem, (x,), (at,)) for at in indices])
 
 
