@@ -107,7 +107,7 @@ class BatchNorm(Module, Generic[N, W]):
         self.running_var = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
 
     def _normalized(self, x: Tensor[Any, Any, Any], *, batched: bool) -> Tensor[Any, Any, Any]:
-        """Return the normalized input, and move the running statistics if the module trains on it."""
+        """Return the normalized input; the running statistics move if the module trains on it."""
         name = type(self).__name__
         trains, count = is_training(self, x), x.size // self.num_features
         if trains and count < 2:

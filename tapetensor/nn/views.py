@@ -24,19 +24,11 @@ from tapetensor.nn.module import INFERS, Module
 from tapetensor.tape import NoneTape
 from tapetensor.tape.history import OWN
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import check_tensor, rewrap
+from tapetensor.tensor.base import TensorBase, check_tensor, rewrap
 from tapetensor.tensor.elementwise import Undropping
 from tapetensor.tensor.ownership import HasParameters
 
 M = TypeVar("M", bound=Module)
-
-
-class MayOwnTape(Protocol):
-    """A tensor, which is only asked whether it owns a tape."""
-
-    @property
-    def owns_tape(self) -> bool:
-        """Whether it owns one."""
 
 
 def inference(model: M) -> M:
@@ -75,7 +67,7 @@ def inference(model: M) -> M:
     return view
 
 
-def is_training(module: Module, x: MayOwnTape) -> bool:
+def is_training(module: Module, x: TensorBase[Any, Any, Any]) -> bool:
     """Tell whether a module trains on an input: it owns a tape, and the module may train.
 
     Ask it in a `forward` before dropping elements or moving a buffer. A module that `inference`
