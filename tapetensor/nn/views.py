@@ -8,9 +8,10 @@ from __future__ import annotations
 import copy
 import types
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
+from operator import setitem
 from typing import Any, Protocol, TypeAlias, overload
 
 import numpy as np
@@ -21,6 +22,7 @@ from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import CapturedGenerator
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UntracedTensorError
 from tapetensor.nn.module import INFERS, Module
+from tapetensor.surroundings.places import NOTHING, Slots, attributes_of, cell_place
 from tapetensor.tape import NoneTape
 from tapetensor.tape.history import OWN
 from tapetensor.tensor import Tensor
@@ -153,7 +155,7 @@ class Copying:
         if isinstance(value, CapturedGenerator | np.random.Generator):
             return self._of_generator(value) if self._infers else value
         if isinstance(value, Mapping):
-            return self._of_mapping(value)
+            return self._of_parts(value, dict(value), setitem)
         if isinstance(value, list | tuple | deque | set | frozenset):
             return self._of_items(value)
         if isinstance(value, partial):
@@ -168,7 +170,9 @@ class Copying:
             inner = value.__wrapped__
             copied = self.copy_of(inner)
             return value if copied is inner else copy.deepcopy(value, {id(inner): copied})
-        return self._of_object(value)
+        attributes = (attributes_of(value) or {}) | Slots(value).read()
+        # A frozen dataclass refuses an ordinary assignment.
+        return self._of_parts(value, attributes, object.__setattr__)
 
     def _of_module(self, module: Module) -> Module:
         view: Module = object.__new__(type(module))
@@ -195,51 +199,34 @@ class Copying:
         make: Any = getattr(value, "_make", type(value))
         return make(items)
 
-    def _of_mapping(self, mapping: Mapping[Any, Any]) -> Any:
-        changed = self._changed(dict(mapping))
+    def _of_parts(
+        self, value: Any, parts: dict[Any, Any], put: Callable[[Any, Any, Any], None]
+    ) -> Any:
+        copies = {key: self.copy_of(one) for key, one in parts.items()}
+        changed = {key: one for key, one in copies.items() if one is not parts[key]}
         if not changed:
-            return mapping
-        twin = self._twin(mapping)
+            return value
+        twin = self._twin(value)
         for key, one in changed.items():
-            twin[key] = one
+            put(twin, key, one)
         return twin
 
     def _of_function(self, function: types.FunctionType) -> types.FunctionType:
         cells = function.__closure__ or ()
         given = function.__defaults__, function.__kwdefaults__
-        contents = [_content(cell) for cell in cells]
+        contents = [cell_place(cell).read() for cell in cells]
         held = [self.copy_of(one) for one in (*given, *contents)]
         if all(one is was for one, was in zip(held, (*given, *contents), strict=True)):
             return function
         twin: types.FunctionType = self._twin(function)
         twin.__defaults__, twin.__kwdefaults__ = held[:2]
         for cell, one in zip(twin.__closure__ or (), held[2:], strict=True):
-            if one is not _BEGUN:
+            if one is not NOTHING:
                 cell.cell_contents = one
         return twin
 
-    def _of_object(self, value: Any) -> Any:
-        attributes = dict(getattr(value, "__dict__", {}))
-        for cls in type(value).__mro__:
-            slots = vars(cls).get("__slots__", ())
-            names = (slots,) if isinstance(slots, str) else slots
-            attributes |= {name: getattr(value, name) for name in names if hasattr(value, name)}
-        changed = self._changed(attributes)
-        if not changed:
-            return value
-        twin = self._twin(value)
-        for name, one in changed.items():
-            # A frozen dataclass refuses an ordinary assignment.
-            object.__setattr__(twin, name, one)
-        return twin
 
-    def _changed(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        """Return those values that have a copy of their own."""
-        copies = {key: self.copy_of(one) for key, one in values.items()}
-        return {key: one for key, one in copies.items() if one is not values[key]}
-
-
-# Stands for the copy of what is being looked through, and for the content of an empty cell.
+# Stands for the copy of what is being looked through.
 _BEGUN: Any = object()
 
 
@@ -256,14 +243,6 @@ def _empty_copy(value: Any) -> Any:
     twin.__dict__.update(value.__dict__)
     twin.__qualname__, twin.__doc__ = value.__qualname__, value.__doc__
     return twin
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        # A name that is bound later, if at all.
-        return _BEGUN
 
 
 X = TypeVar("X")
