@@ -65,6 +65,8 @@ def test_the_slopes_of_rectifiers_are_finite_numbers() -> None:
         nn.ELU(float("inf"))
     with pytest.raises(ArgumentValueError, match="CELU: alpha must be"):
         nn.CELU(0.0)
+    with pytest.raises(ArgumentValueError, match="PReLU1d: init must be finite, got nan"):
+        nn.PReLU1d(2, init=float("nan"))
 
 
 def test_composed_activations_say_what_they_cannot_take() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import Tensor1D, Tensor2D, nn
-from tapetensor.errors import ArgumentValueError, AxisError, DTypeError
+from tapetensor.errors import AxisError, DTypeError
 from tests.nn.gradients import check_layer
 
 LEADING: list[tuple[int, ...]] = [(), (5,), (2, 5), (2, 1, 4), (0,), (2, 0)]
@@ -72,11 +72,6 @@ def test_a_slope_is_one_for_all_or_one_per_channel(shape: Any, rng: np.random.Ge
     wanted = np.moveaxis(np.where(values > 0, values, values * layer.weight.numpy()), -1, 1)
     np.testing.assert_array_equal(layer.forward(x).numpy(), wanted)
     check_layer(layer, x, rng)
-
-
-def test_a_slope_is_a_finite_number() -> None:
-    with pytest.raises(ArgumentValueError, match="PReLU1d: init must be finite, got nan"):
-        nn.PReLU1d(2, init=float("nan"))
 
 
 def table(rng: np.random.Generator) -> nn.Embedding[Any, Any, np.float64]:
