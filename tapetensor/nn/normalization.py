@@ -113,12 +113,12 @@ class BatchNorm(Module, Generic[N, W]):
         if trains and count < 2:
             check_variance(name, sized(x.shape), Size.of(self.num_features))
         batch = x if batched else x.expand_dims(0)
-        result = self._trained(batch, count) if trains else self._inferred(batch)
+        if trains:
+            result = self._trained(batch, count)
+        else:
+            operands = (batch, self.weight, self.bias, self.running_mean, self.running_var)
+            result = apply(kernels.batch_norm_inference, operands, (self.eps,))
         return result if batched else result.squeeze(0)
-
-    def _inferred(self, batch: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
-        operands = (batch, self.weight, self.bias, self.running_mean, self.running_var)
-        return apply(kernels.batch_norm_inference, operands, (self.eps,))
 
     def _trained(self, batch: Tensor[Any, Any, Any], count: int) -> Tensor[Any, Any, Any]:
         observed: list[tuple[Array, Array]] = []
