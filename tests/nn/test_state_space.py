@@ -1,8 +1,7 @@
-"""`DiagonalSSM`, `SelectiveSSM` and `MambaBlock`, against loops over every number of the state."""
+"""`DiagonalSSM`, `SelectiveSSM` and `MambaBlock`, against a loop over the steps."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 from typing import Literal as L
 
@@ -49,10 +48,6 @@ def randomized(layer: LayerT, rng: np.random.Generator) -> LayerT:
 LAYERS = pytest.mark.parametrize("make", [diagonal, selective, mamba])
 
 
-def softplus(value: float) -> float:
-    return math.log1p(math.exp(value))
-
-
 def silu(x: Array) -> Array:
     return np.asarray(x / (1.0 + np.exp(-x)))
 
@@ -61,45 +56,28 @@ def affine(p: dict[str, Array], name: str, x: Array) -> Array:
     return np.asarray(x @ p[f"{name}.weight"].T + p[f"{name}.bias"])
 
 
-def arrays(layer: nn.Module, prefix: str = "") -> dict[str, Array]:
-    """Return the parameters below a prefix as arrays."""
-    return {
-        name.removeprefix(prefix): parameter.numpy()
-        for name, parameter in layer.parameters().items()
-        if name.startswith(prefix)
-    }
+def arrays(layer: nn.Module) -> dict[str, Array]:
+    return {name: parameter.numpy() for name, parameter in layer.parameters().items()}
+
+
+def scanned(p: dict[str, Array], x: Array, steps: Array, into: Array, out: Array) -> Array:
+    """Return the readout after every step; `steps` before softplus, the others for every state."""
+    y, state, rate = np.zeros_like(x), np.zeros_like(p["log_a"]), np.exp(p["log_a"])
+    for t in range(x.shape[1]):
+        dt = np.logaddexp(0.0, steps[:, t, np.newaxis])
+        state = np.exp(-rate * dt) * state + dt * into[:, t] * x[:, t, np.newaxis]
+        y[:, t] = (out[:, t] * state).sum(axis=1) + p["d"] * x[:, t]
+    return y
 
 
 def diagonal_by_hand(p: dict[str, Array], x: Array) -> Array:
-    y = np.zeros_like(x)
-    for i in range(x.shape[0]):
-        for n in range(x.shape[2]):
-            dt = softplus(p["step"][n])
-            state = [0.0] * len(p["log_a"])
-            for t in range(x.shape[1]):
-                for k, before in enumerate(state):
-                    kept = math.exp(-math.exp(p["log_a"][k, n]) * dt) * before
-                    state[k] = kept + dt * p["b"][k, n] * x[i, t, n]
-                y[i, t, n] = sum(p["c"][k, n] * h for k, h in enumerate(state))
-                y[i, t, n] += p["d"][n] * x[i, t, n]
-    return y
+    into, out = (np.broadcast_to(p[name], (*x.shape[:2], *p[name].shape)) for name in "bc")
+    return scanned(p, x, np.broadcast_to(p["step"], x.shape), into, out)
 
 
 def selective_by_hand(p: dict[str, Array], x: Array) -> Array:
-    y = np.zeros_like(x)
-    steps = affine(p, "step_out", affine(p, "step_in", x))
-    into, out = affine(p, "b_proj", x), affine(p, "c_proj", x)
-    for i in range(x.shape[0]):
-        for n in range(x.shape[2]):
-            state = [0.0] * len(p["log_a"])
-            for t in range(x.shape[1]):
-                dt = softplus(steps[i, t, n])
-                for k, before in enumerate(state):
-                    kept = math.exp(-math.exp(p["log_a"][k, n]) * dt) * before
-                    state[k] = kept + dt * into[i, t, k] * x[i, t, n]
-                y[i, t, n] = sum(out[i, t, k] * h for k, h in enumerate(state))
-                y[i, t, n] += p["d"][n] * x[i, t, n]
-    return y
+    into, out = (affine(p, f"{name}_proj", x)[..., np.newaxis] for name in "bc")
+    return scanned(p, x, affine(p, "step_out", affine(p, "step_in", x)), into, out)
 
 
 def mamba_by_hand(p: dict[str, Array], x: Array) -> Array:
@@ -109,10 +87,9 @@ def mamba_by_hand(p: dict[str, Array], x: Array) -> Array:
     for t in range(x.shape[1]):
         for back in range(min(width, t + 1)):
             mixed[:, t] += p["conv_weight"][width - 1 - back] * inner[:, t - back]
-    scanned = selective_by_hand(
-        {name.removeprefix("ssm."): value for name, value in p.items()}, silu(mixed)
-    )
-    return affine(p, "out_proj", scanned * silu(affine(p, "gate_proj", x)))
+    inside = {name.removeprefix("ssm."): value for name, value in p.items()}
+    found = selective_by_hand(inside, silu(mixed))
+    return affine(p, "out_proj", found * silu(affine(p, "gate_proj", x)))
 
 
 @pytest.mark.parametrize("size", SIZES)
