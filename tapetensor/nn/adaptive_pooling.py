@@ -30,7 +30,7 @@ class AdaptivePool1d(Module, Generic[N]):
 
     size: N
 
-    def _initialize(self, size: N) -> None:
+    def __init__(self, size: N) -> None:
         self.size = as_size(type(self).__name__, "size", size, low=1)
 
     def forward(self, x: Tensor[tuple[*Ds, K, P], T, F]) -> Tensor[tuple[*Ds, K, N], T, F]:
@@ -53,7 +53,7 @@ class AdaptivePool2d(Module, Generic[M, N]):
     height: M
     width: N
 
-    def _initialize(self, height: M, width: N) -> None:
+    def __init__(self, height: M, width: N) -> None:
         name = type(self).__name__
         self.height = as_size(name, "height", height, low=1)
         self.width = as_size(name, "width", width, low=1)
@@ -120,7 +120,7 @@ def _bins(length: int, size: int) -> list[tuple[int, int]]:
     return [(one * length // size, -(-(one + 1) * length // size)) for one in range(size)]
 
 
-class AdaptiveAvgPool1d(AdaptivePool1d[N]):
+class AdaptiveAvgPool1d(AdaptivePool1d[N], init=False):
     """The means of a given number of bins of a sequence of any length.
 
         y[i] = mean(x[floor(i * L / size) : ceil((i + 1) * L / size)])
@@ -146,11 +146,8 @@ class AdaptiveAvgPool1d(AdaptivePool1d[N]):
 
     reduce = staticmethod(_averaged)
 
-    def __init__(self, size: N) -> None:
-        self._initialize(size)
 
-
-class AdaptiveAvgPool2d(AdaptivePool2d[M, N]):
+class AdaptiveAvgPool2d(AdaptivePool2d[M, N], init=False):
     """The means of a given number of bins of an image of any size.
 
     Along each axis as `AdaptiveAvgPool1d`; `GlobalAvgPool2d` is the one with a single bin, without
@@ -176,11 +173,8 @@ class AdaptiveAvgPool2d(AdaptivePool2d[M, N]):
 
     reduce = staticmethod(_averaged)
 
-    def __init__(self, height: M, width: N) -> None:
-        self._initialize(height, width)
 
-
-class AdaptiveMaxPool1d(AdaptivePool1d[N]):
+class AdaptiveMaxPool1d(AdaptivePool1d[N], init=False):
     """The largest elements of a given number of bins of a sequence of any length.
 
         y[i] = max(x[floor(i * L / size) : ceil((i + 1) * L / size)])
@@ -206,11 +200,8 @@ class AdaptiveMaxPool1d(AdaptivePool1d[N]):
 
     reduce = staticmethod(_largest)
 
-    def __init__(self, size: N) -> None:
-        self._initialize(size)
 
-
-class AdaptiveMaxPool2d(AdaptivePool2d[M, N]):
+class AdaptiveMaxPool2d(AdaptivePool2d[M, N], init=False):
     """The largest elements of a given number of bins of an image of any size.
 
     Along each axis as `AdaptiveMaxPool1d`; `GlobalMaxPool2d` is the one with a single bin, without
@@ -235,6 +226,3 @@ class AdaptiveMaxPool2d(AdaptivePool2d[M, N]):
     """
 
     reduce = staticmethod(_largest)
-
-    def __init__(self, height: M, width: N) -> None:
-        self._initialize(height, width)

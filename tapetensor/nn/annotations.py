@@ -61,11 +61,8 @@ def names_around(cls: type, place: FrameType | None) -> dict[str, Any]:
     """Return what the names in the annotations of a class mean where its statement stands.
 
     For a class inside a function: they are local there, and cannot be looked up later. For a class
-    at the top of a file the result is empty, and its names may be defined further down.
-
-    Args:
-        cls: the class.
-        place: the frame that made it, or one that it called.
+    at the top of a file the result is empty, and its names may be defined further down. `place` is
+    the frame that made the class, or one that it called.
     """
     while place is not None and not _holds_statement(place, cls):
         place = place.f_back
@@ -97,12 +94,7 @@ def _holds_statement(place: FrameType, cls: type) -> bool:
 
 
 def resolved(owner: type, names: Mapping[str, Any], annotation: object) -> Any:
-    """Return an annotation of `owner` with all strings in it evaluated.
-
-    Args:
-        owner: the class whose body or constructor holds the annotation.
-        names: local names, from `names_around`.
-        annotation: the annotation.
+    """Return an annotation in a class, or its constructor, with all strings in it evaluated.
 
     Raises:
         NameError: if a name is not defined.
@@ -120,32 +112,34 @@ def resolved(owner: type, names: Mapping[str, Any], annotation: object) -> Any:
     return typing.get_type_hints(holder, {} if module is None else vars(module), scope)["it"]
 
 
-def hint_of_field(cls: type, name: str) -> tuple[type, Any]:
-    """Return the class among the bases of `cls` that annotates a field, and the annotation.
+def _owner(cls: type, name: str) -> Any:
+    """Return the class among the bases of `cls` that annotates a field."""
+    return next(one for one in cls.__mro__ if name in vars(one).get("annotations_of_class", ()))
+
+
+def hint_of_field(cls: type, name: str, substitutions: Substitutions) -> Any:
+    """Return the annotation of a field with what its type variables stand for.
 
     Raises:
         NameError: if a name in it is not defined.
     """
-    owner: Any = next(
-        one for one in cls.__mro__ if name in vars(one).get("annotations_of_class", ())
-    )
+    owner = _owner(cls, name)
     if name not in owner.hints_of_class:
         annotation = owner.annotations_of_class[name]
         owner.hints_of_class[name] = resolved(owner, owner.names_of_class, annotation)
-    return owner, owner.hints_of_class[name]
+    return substituted(owner.hints_of_class[name], substitutions[owner])
 
 
-def length_of_field(cls: type, name: str, substitutions: Substitutions) -> Any:
+def length_of_field(cls: Any, name: str, substitutions: Substitutions) -> Any:
     """Return how many modules a list field of `cls` holds: a number, what is written for the type
     variable that says it, or None for a field that is no such list.
     """
-    owner, _ = hint_of_field(cls, name)
-    fields: Mapping[str, Any] = getattr(cls, "fields_of_class", {})
-    length = fields[name].length
+    length = cls.fields_of_class[name].length
     if not isinstance(length, str):
         return length
-    named = {getattr(one, "__name__", ""): one for one in substitutions[owner]}
-    return substitutions[owner].get(named.get(length), length)
+    meaning = substitutions[_owner(cls, name)]
+    named = {getattr(one, "__name__", ""): one for one in meaning}
+    return meaning.get(named.get(length), length)
 
 
 def scopes(cls: type, arguments: Sequence[Any]) -> dict[type, Substitution]:
@@ -159,7 +153,10 @@ def scopes(cls: type, arguments: Sequence[Any]) -> dict[type, Substitution]:
     for base in vars(cls).get("__orig_bases__", cls.__bases__):
         origin = get_origin(base) or base
         if isinstance(origin, type) and origin not in (Generic, object):
-            of_base = [substituted(one, own) for one in get_args(base)]
+            of_base: list[Any] = []
+            for one in get_args(base):
+                several = own.get(*get_args(one)) if is_unpacked(one) else None
+                of_base += [substituted(one, own)] if several is None else several
             found = scopes(origin, of_base) | found
     return found
 
@@ -268,12 +265,12 @@ def _check_each(
         if name not in values:
             continue
         try:
-            owner, hint = hint_of_field(cls, name)
+            hint = hint_of_field(cls, name, substitutions)
         except NameError:
             # Imported for type checkers only, perhaps. They have checked it then.
             continue
         value: Any = values[name]
-        _check(substituted(hint, substitutions[owner]), value, found, f"{path}{name}")
+        _check(hint, value, found, f"{path}{name}")
         if isinstance(cls.fields_of_class[name].length, str):
             length = length_of_field(cls, name, substitutions)
             if not _agrees(length, len(value), found):

@@ -293,14 +293,13 @@ def _check_complete(cls: type[Module], arguments: Sequence[Any], path: str) -> N
 
 def _hint(cls: type[Module], name: str, substitutions: Substitutions, path: str) -> Any:
     try:
-        owner, hint = hint_of_field(cls, name)
+        return hint_of_field(cls, name, substitutions)
     except NameError as error:
         raise BuildError(
             f"build: {path}: {error}; what an annotation names must be defined when build is "
             "called, and for a class inside a function before the class, in that function or at "
             "the top of the file"
         ) from error
-    return substituted(hint, substitutions[owner])
 
 
 def _size(dim: Any, path: str) -> int:

@@ -12,7 +12,7 @@ from tapetensor.arguments import as_number, as_size
 from tapetensor.arrays.array import as_floating_dtype
 from tapetensor.errors import ArgumentValueError, AxisError, ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.activations import CELU, SELU
+from tapetensor.nn.activations import CELU, SELU, Activation
 from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
@@ -24,9 +24,10 @@ from tapetensor.tensor.selection import where
 from tapetensor.typing import B, Ds, F, N, S, T
 
 
-class ComposedActivation(Module):
+class ComposedActivation(Activation):
     """The base of modules that are a few ops on each element."""
 
+    @override
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return the function of each element of `x`, of its shape.
 
@@ -36,10 +37,7 @@ class ComposedActivation(Module):
         """
         check_tensor(type(self).__name__, "the input", x)
         check_floating(type(self).__name__, x)
-        return self._of(x)
-
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        raise NotImplementedError
+        return self.function(x)
 
 
 class Mish(ComposedActivation):
@@ -55,9 +53,7 @@ class Mish(ComposedActivation):
     0.8651
     """
 
-    @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        return x * x.softplus().tanh()
+    function = staticmethod(lambda x: x * x.softplus().tanh())
 
 
 class Hardtanh(ComposedActivation):
@@ -89,7 +85,7 @@ class Hardtanh(ComposedActivation):
             raise ArgumentValueError(f"Hardtanh: high must be above low, got {low!r} and {high!r}")
 
     @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+    def function(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         return x.clip(self.low, self.high)
 
 
@@ -106,9 +102,7 @@ class ReLU6(ComposedActivation):
     Tensor([6.], shape=(1,), dtype=float32, NoneTape)
     """
 
-    @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        return x.clip(0.0, 6.0)
+    function = staticmethod(lambda x: x.clip(0.0, 6.0))
 
 
 class Hardsigmoid(ComposedActivation):
@@ -124,9 +118,7 @@ class Hardsigmoid(ComposedActivation):
     Tensor([0.75], shape=(1,), dtype=float32, NoneTape)
     """
 
-    @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        return (x + 3.0).clip(0.0, 6.0) / 6.0
+    function = staticmethod(lambda x: (x + 3.0).clip(0.0, 6.0) / 6.0)
 
 
 class Hardswish(ComposedActivation):
@@ -142,9 +134,7 @@ class Hardswish(ComposedActivation):
     Tensor([3.], shape=(1,), dtype=float32, NoneTape)
     """
 
-    @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        return x * ((x + 3.0).clip(0.0, 6.0) / 6.0)
+    function = staticmethod(lambda x: x * ((x + 3.0).clip(0.0, 6.0) / 6.0))
 
 
 class Softsign(ComposedActivation):
@@ -161,9 +151,7 @@ class Softsign(ComposedActivation):
     Tensor([-0.75], shape=(1,), dtype=float32, NoneTape)
     """
 
-    @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        return x / (x.abs() + 1.0)
+    function = staticmethod(lambda x: x / (x.abs() + 1.0))
 
 
 class LogSigmoid(ComposedActivation):
@@ -178,9 +166,7 @@ class LogSigmoid(ComposedActivation):
     Tensor([-100.], shape=(1,), dtype=float32, NoneTape)
     """
 
-    @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        return -(-x).softplus()
+    function = staticmethod(lambda x: -(-x).softplus())
 
 
 class Tanhshrink(ComposedActivation):
@@ -195,9 +181,7 @@ class Tanhshrink(ComposedActivation):
     Tensor([0.], shape=(1,), dtype=float32, NoneTape)
     """
 
-    @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        return x - x.tanh()
+    function = staticmethod(lambda x: x - x.tanh())
 
 
 class Softshrink(ComposedActivation):
@@ -229,7 +213,7 @@ class Softshrink(ComposedActivation):
         self.threshold = as_number("Softshrink", "threshold", threshold, at_least=0)
 
     @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+    def function(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         # What is taken away is a constant, so that a NaN that passes keeps its cotangent.
         near = x.detach().clip(-self.threshold, self.threshold)
         is_near = abs(x.detach()) <= self.threshold
@@ -263,7 +247,7 @@ class Hardshrink(ComposedActivation):
         self.threshold = as_number("Hardshrink", "threshold", threshold, at_least=0)
 
     @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+    def function(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         # Asked this way round, a NaN passes.
         return where(abs(x.detach()) <= self.threshold, zeros_beside(x, ()), x)
 
@@ -296,7 +280,7 @@ class Threshold(ComposedActivation):
         self.value = as_number("Threshold", "value", value)
 
     @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+    def function(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         # Asked this way round, a NaN passes.
         return where(x.detach() <= self.threshold, zeros_beside(x, ()) + self.value, x)
 
@@ -313,11 +297,7 @@ class Softmin(ComposedActivation):
     Tensor([0.5, 0.5], shape=(2,), dtype=float32, NoneTape)
     """
 
-    @override
-    def _of(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        opposite: Any = -x
-        found: Tensor[S, T, F] = opposite.softmax()
-        return found
+    function = staticmethod(lambda x: (-x).softmax())
 
 
 class GLU(Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add, mul
 from typing import Any, Generic, overload
@@ -22,7 +22,33 @@ Layers = TypeVarTuple("Layers")
 Layer = TypeVar("Layer", bound=Module)
 
 
-class Sequential(Module, Generic[*Layers]):
+class Several(Module, Generic[*Layers]):
+    """The base of what holds one module or more by position."""
+
+    layers: tuple[*Layers]
+
+    def __init__(self, *layers: *Layers) -> None:
+        check_modules(type(self).__name__, layers)
+        self.layers = layers
+
+    def _outputs(self, x: Any) -> tuple[Any, ...]:
+        check_tensor(type(self).__name__, "the input", x)
+        modules: tuple[Any, ...] = self.layers
+        return tuple([module.forward(x) for module in modules])
+
+    def _joined(
+        self, join: Callable[[Any, Any], Any], outputs: Sequence[Tensor[Any, Any, Any]]
+    ) -> Tensor[Any, Any, Any]:
+        shapes = [output.shape for output in outputs]
+        if len(set(shapes)) > 1:
+            raise ShapeError(
+                f"{type(self).__name__}: the modules made shapes {' and '.join(map(str, shapes))}; "
+                "they must be equal, nothing is broadcast"
+            )
+        return reduce(join, outputs)
+
+
+class Sequential(Several[*Layers], init=False):
     """Modules one after another: each gets the output of the one before.
 
     The modules and their tensors go by their position, ``0.weight``, as in PyTorch and dfdx.
@@ -46,12 +72,6 @@ class Sequential(Module, Generic[*Layers]):
       2: Linear(in_features=8, out_features=2)
     )
     """
-
-    layers: tuple[*Layers]
-
-    def __init__(self, *layers: *Layers) -> None:
-        check_modules("Sequential", layers)
-        self.layers = layers
 
     def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
         """Return the output of the last module."""
@@ -122,7 +142,29 @@ class Repeated(Module, Generic[Layer, N]):
         return result
 
 
-class ResidualAdd(Module, Generic[Layer]):
+class Residual(Module, Generic[Layer]):
+    """The base of what joins an input with the output of a module for it."""
+
+    layer: Layer
+
+    def __init__(self, layer: Layer) -> None:
+        check_modules(type(self).__name__, (layer,))
+        self.layer = layer
+
+    def _branch(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``layer(x)``, after checking that the shape stayed."""
+        name = type(self).__name__
+        layer: Any = self.layer
+        check_tensor(name, "the input", x)
+        output: Tensor[S, T, F] = layer.forward(x)
+        if output.shape != x.shape:
+            raise ShapeError(
+                f"{name}: the module made shape {output.shape} of {x.shape}; it must keep the shape"
+            )
+        return output
+
+
+class ResidualAdd(Residual[Layer], init=False):
     """The input plus the output of a module for it.
 
         x + layer(x)
@@ -140,22 +182,16 @@ class ResidualAdd(Module, Generic[Layer]):
     Tensor([12., 12.], shape=(2,), dtype=float32, NoneTape)
     """
 
-    layer: Layer
-
-    def __init__(self, layer: Layer) -> None:
-        check_modules("ResidualAdd", (layer,))
-        self.layer = layer
-
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x + layer(x)``.
 
         Raises:
             ShapeError: if the module changes the shape.
         """
-        return x + _kept_shape("ResidualAdd", self.layer, x)
+        return x + self._branch(x)
 
 
-class ResidualMul(Module, Generic[Layer]):
+class ResidualMul(Residual[Layer], init=False):
     """The input times the output of a module for it: a gate.
 
         x * layer(x)
@@ -171,22 +207,16 @@ class ResidualMul(Module, Generic[Layer]):
     Tensor([27., 27.], shape=(2,), dtype=float32, NoneTape)
     """
 
-    layer: Layer
-
-    def __init__(self, layer: Layer) -> None:
-        check_modules("ResidualMul", (layer,))
-        self.layer = layer
-
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x * layer(x)``.
 
         Raises:
             ShapeError: if the module changes the shape.
         """
-        return x * _kept_shape("ResidualMul", self.layer, x)
+        return x * self._branch(x)
 
 
-class ParallelAdd(Module, Generic[*Layers]):
+class ParallelAdd(Several[*Layers], init=False):
     """The sum of the outputs of several modules for one input.
 
         first(x) + second(x) + ...
@@ -202,22 +232,16 @@ class ParallelAdd(Module, Generic[*Layers]):
     Tensor([12., 12.], shape=(2,), dtype=float32, NoneTape)
     """
 
-    layers: tuple[*Layers]
-
-    def __init__(self, *layers: *Layers) -> None:
-        check_modules("ParallelAdd", layers)
-        self.layers = layers
-
     def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
         """Return the sum of the outputs.
 
         Raises:
             ShapeError: if their shapes differ.
         """
-        return _joined("ParallelAdd", add, _outputs(self, x))
+        return self._joined(add, self._outputs(x))
 
 
-class ParallelMul(Module, Generic[*Layers]):
+class ParallelMul(Several[*Layers], init=False):
     """The product, element by element, of the outputs of several modules for one input.
 
         first(x) * second(x) * ...
@@ -233,22 +257,16 @@ class ParallelMul(Module, Generic[*Layers]):
     Tensor([27., 27.], shape=(2,), dtype=float32, NoneTape)
     """
 
-    layers: tuple[*Layers]
-
-    def __init__(self, *layers: *Layers) -> None:
-        check_modules("ParallelMul", layers)
-        self.layers = layers
-
     def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
         """Return the product of the outputs.
 
         Raises:
             ShapeError: if their shapes differ.
         """
-        return _joined("ParallelMul", mul, _outputs(self, x))
+        return self._joined(mul, self._outputs(x))
 
 
-class SplitInto(Module, Generic[*Layers]):
+class SplitInto(Several[*Layers], init=False):
     """One input for several modules, a tuple of outputs.
 
         (first(x), second(x), ...)
@@ -263,20 +281,12 @@ class SplitInto(Module, Generic[*Layers]):
     (9.0, 3.0)
     """
 
-    layers: tuple[*Layers]
-
-    def __init__(self, *layers: *Layers) -> None:
-        check_modules("SplitInto", layers)
-        self.layers = layers
-
     def forward(self, x: Tensor[Any, T, Any]) -> tuple[Tensor[Any, T, Any], ...]:
         """Return the outputs, in the order of the modules."""
-        check_tensor("SplitInto", "the input", x)
-        modules: tuple[Any, ...] = self.layers
-        return tuple([module.forward(x) for module in modules])
+        return self._outputs(x)
 
 
-class AddInto(Module, Generic[*Layers]):
+class AddInto(Several[*Layers], init=False):
     """The sum of the outputs of several modules, each for an input of its own.
 
         first(x) + second(y) + ...
@@ -292,12 +302,6 @@ class AddInto(Module, Generic[*Layers]):
     >>> join.forward((tt.full((2,), 3.0), tt.full((2,), -4.0)))
     Tensor([13., 13.], shape=(2,), dtype=float32, NoneTape)
     """
-
-    layers: tuple[*Layers]
-
-    def __init__(self, *layers: *Layers) -> None:
-        check_modules("AddInto", layers)
-        self.layers = layers
 
     @overload
     def forward(self, inputs: tuple[Tensor[Any, T, Any], ...]) -> Tensor[Any, T, Any]: ...
@@ -323,33 +327,4 @@ class AddInto(Module, Generic[*Layers]):
             check_tensor("AddInto", "an input", x)
         together = trained_together(*inputs)
         outputs = [module.forward(x) for module, x in zip(modules, together, strict=True)]
-        return _joined("AddInto", add, outputs)
-
-
-def _kept_shape(name: str, layer: Any, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
-    """Return ``layer(x)``, after checking that the shape stayed."""
-    check_tensor(name, "the input", x)
-    output: Tensor[Any, Any, Any] = layer.forward(x)
-    if output.shape != x.shape:
-        raise ShapeError(
-            f"{name}: the module made shape {output.shape} of {x.shape}; it must keep the shape"
-        )
-    return output
-
-
-def _outputs(parallel: Any, x: Tensor[Any, Any, Any]) -> list[Any]:
-    name = type(parallel).__name__
-    check_tensor(name, "the input", x)
-    return [module.forward(x) for module in parallel.layers]
-
-
-def _joined(
-    name: str, join: Callable[[Any, Any], Any], outputs: list[Tensor[Any, Any, Any]]
-) -> Tensor[Any, Any, Any]:
-    shapes = [output.shape for output in outputs]
-    if len(set(shapes)) > 1:
-        raise ShapeError(
-            f"{name}: the modules made shapes {' and '.join(map(str, shapes))}; "
-            "they must be equal, nothing is broadcast"
-        )
-    return reduce(join, outputs)
+        return self._joined(add, outputs)

@@ -93,8 +93,12 @@ class Module:
     __signature__: ClassVar[inspect.Signature | None] = None
 
     @override
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, init: bool = True) -> None:
         """Collect the fields that the class body declares.
+
+        Args:
+            init: False tells type checkers that a class has the constructor of its base, as it has
+                at run time anyway, and none that takes its fields.
 
         Raises:
             BuildError: if one has the name of a method of `Module`.
@@ -197,23 +201,11 @@ class Module:
         object.__setattr__(self, name, value)
 
     def _own(self, name: str, value: object) -> None:
-        """Make the tensors of a field the module's own.
-
-        Raises:
-            BuildError: if one is computed from parameters, so that it would be no leaf.
-        """
+        """Make the tensors of a field the module's own."""
         field = self.fields_of_class.get(name)
-        is_trained = field is None or field.kind != "buffer"
-        if isinstance(value, Tensor):
-            # Running statistics come often.
-            _check_leaf(self, name, value)
-            own(value, is_trained=is_trained)
-        elif value.__class__ not in _SETTINGS:
-            tensors = {path: one for path, one in _leafs(name, value) if isinstance(one, Tensor)}
-            for path, one in tensors.items():
-                _check_leaf(self, path, one)
-            for one in tensors.values():
-                own(one, is_trained=is_trained)
+        for _, one in _leafs(name, value):
+            if isinstance(one, Tensor):
+                own(one, is_trained=field is None or field.kind != "buffer")
 
     @override
     def __dir__(self) -> list[str]:
@@ -221,20 +213,18 @@ class Module:
         return without_spellings(self, super().__dir__())
 
     def _check_value(self, name: str, value: object) -> None:
-        if isinstance(value, Tensor):
-            _check_leaf(self, name, value)
-            before = vars(self).get(name)
-            if isinstance(before, Tensor):
-                op = f"{type(self).__name__}.{name}"
-                check_matching(op, "the tensor", before, "the one to replace it", value)
-        if name not in self.fields_of_class:
-            for path, one in _leafs(name, value):
-                if isinstance(one, Tensor | Module):
-                    raise BuildError(
-                        f"{type(self).__name__}.{path}: annotate {name} in the class body "
-                        f"({name}: {type(value).__name__}[...]), "
-                        "so that parameters() and build() find it"
-                    )
+        cls, before = type(self).__name__, vars(self).get(name)
+        for path, one in _leafs(name, value):
+            if isinstance(one, Tensor):
+                _check_leaf(self, path, one)
+            if name not in self.fields_of_class and isinstance(one, Tensor | Module):
+                raise BuildError(
+                    f"{cls}.{path}: annotate {name} in the class body "
+                    f"({name}: {type(value).__name__}[...]), "
+                    "so that parameters() and build() find it"
+                )
+        if isinstance(value, Tensor) and isinstance(before, Tensor):
+            check_matching(f"{cls}.{name}", "the tensor", before, "the one to replace it", value)
 
     if not MYPY:
 

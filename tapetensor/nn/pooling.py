@@ -41,8 +41,12 @@ class Pool(Module, Generic[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
     padding: Padding2d
     dilation: Dilation2d
 
-    def _initialize(
-        self, kernel_size: Kernel2d, stride: PoolStride2d, padding: Padding2d, dilation: Dilation2d
+    def __init__(
+        self,
+        kernel_size: Kernel2d,
+        stride: PoolStride2d = KERNEL,
+        padding: Padding2d = ZERO,
+        dilation: Dilation2d = ONE,
     ) -> None:
         name, axes = type(self).__name__, self.axes
         step: Any = kernel_size if stride is None else stride
@@ -60,7 +64,7 @@ class Pool(Module, Generic[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
             )
 
 
-class Pool2d(Pool[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
+class Pool2d(Pool[Kernel2d, PoolStride2d, Padding2d, Dilation2d], init=False):
     """The same, of images."""
 
     @overload
@@ -81,7 +85,7 @@ class Pool2d(Pool[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
         return self.pool(x, self.kernel_size, **options)
 
 
-class AvgPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
+class AvgPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d], init=False):
     """The mean of every window: `tapetensor.avg_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
@@ -109,17 +113,8 @@ class AvgPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
 
     pool = staticmethod(avg_pool2d)
 
-    def __init__(
-        self,
-        kernel_size: Kernel2d,
-        stride: PoolStride2d = KERNEL,
-        padding: Padding2d = ZERO,
-        dilation: Dilation2d = ONE,
-    ) -> None:
-        self._initialize(kernel_size, stride, padding, dilation)
 
-
-class MaxPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
+class MaxPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d], init=False):
     """The largest element of every window: `tapetensor.max_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
@@ -148,17 +143,8 @@ class MaxPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
 
     pool = staticmethod(max_pool2d)
 
-    def __init__(
-        self,
-        kernel_size: Kernel2d,
-        stride: PoolStride2d = KERNEL,
-        padding: Padding2d = ZERO,
-        dilation: Dilation2d = ONE,
-    ) -> None:
-        self._initialize(kernel_size, stride, padding, dilation)
 
-
-class MinPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
+class MinPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d], init=False):
     """The smallest element of every window: `tapetensor.min_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
@@ -186,15 +172,6 @@ class MinPool2d(Pool2d[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
     """
 
     pool = staticmethod(min_pool2d)
-
-    def __init__(
-        self,
-        kernel_size: Kernel2d,
-        stride: PoolStride2d = KERNEL,
-        padding: Padding2d = ZERO,
-        dilation: Dilation2d = ONE,
-    ) -> None:
-        self._initialize(kernel_size, stride, padding, dilation)
 
 
 class GlobalPool2d(Module):
@@ -257,7 +234,7 @@ class GlobalMinPool2d(GlobalPool2d):
     reduction = staticmethod(Tensor.min)
 
 
-class Pool1d(Pool[Kernel, PoolStride, Padding, Dilation]):
+class Pool1d(Pool[Kernel, PoolStride, Padding, Dilation], init=False):
     """The base of layers that make one number of every window of a sequence."""
 
     axes = 1
@@ -290,7 +267,7 @@ class Pool1d(Pool[Kernel, PoolStride, Padding, Dilation]):
         return found
 
 
-class AvgPool1d(Pool1d[Kernel, PoolStride, Padding, Dilation]):
+class AvgPool1d(Pool1d[Kernel, PoolStride, Padding, Dilation], init=False):
     """The mean of every window of a sequence: `tapetensor.avg_pool2d` of one row as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
@@ -318,17 +295,8 @@ class AvgPool1d(Pool1d[Kernel, PoolStride, Padding, Dilation]):
 
     pool = staticmethod(avg_pool2d)
 
-    def __init__(
-        self,
-        kernel_size: Kernel,
-        stride: PoolStride = KERNEL,
-        padding: Padding = ZERO,
-        dilation: Dilation = ONE,
-    ) -> None:
-        self._initialize(kernel_size, stride, padding, dilation)
 
-
-class MaxPool1d(Pool1d[Kernel, PoolStride, Padding, Dilation]):
+class MaxPool1d(Pool1d[Kernel, PoolStride, Padding, Dilation], init=False):
     """The largest element of every window of a sequence: `tapetensor.max_pool2d` of one row.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
@@ -355,12 +323,3 @@ class MaxPool1d(Pool1d[Kernel, PoolStride, Padding, Dilation]):
     """
 
     pool = staticmethod(max_pool2d)
-
-    def __init__(
-        self,
-        kernel_size: Kernel,
-        stride: PoolStride = KERNEL,
-        padding: Padding = ZERO,
-        dilation: Dilation = ONE,
-    ) -> None:
-        self._initialize(kernel_size, stride, padding, dilation)

@@ -11,6 +11,7 @@ from tapetensor.nn.recurrent_cells import Memory, Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D, Tensor3D
+from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import B, N, T
 
 
@@ -22,19 +23,13 @@ class RecurrentOverSequences(Recurrent[In, Out, W]):
     bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
     bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
 
-    weights = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-
 
 class RecurrentLayer(RecurrentOverSequences[In, Out, W]):
     """A recurrent layer whose output is its state."""
 
     @overload
     def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, NoneTape, W] | None = None
-    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, T, W]
+        self, x: Tensor3D[B, N, In, T, W], state: Joins[tuple[B, Out], T, W] | None = None
     ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
     @overload
     def forward(
@@ -227,21 +222,15 @@ class LSTM(RecurrentOverSequences[In, Out, W]):
 
     @overload
     def forward(
-        self,
-        x: Tensor3D[B, N, In, T, W],
-        state: Memory[B, Out, NoneTape, W] | None = None,
+        self, x: Tensor3D[B, N, In, T, W], state: Memory[B, Out, NoneTape, W] | None = None
     ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
     @overload
     def forward(
-        self,
-        x: Tensor3D[B, N, In, T, W],
-        state: Memory[B, Out, T, W],
+        self, x: Tensor3D[B, N, In, T, W], state: Memory[B, Out, T, W]
     ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
     @overload
     def forward(
-        self,
-        x: Tensor3D[B, N, In, NoneTape, W],
-        state: Memory[B, Out, T, W],
+        self, x: Tensor3D[B, N, In, NoneTape, W], state: Memory[B, Out, T, W]
     ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
     def forward(self, x: Any, state: Any = None) -> Any:
         """Return the states after every step, and the state after the last.
@@ -254,10 +243,5 @@ class LSTM(RecurrentOverSequences[In, Out, W]):
             ShapeError: if an input has another size than the layer, or there is no step.
             DTypeError: if an input has another dtype than the weights.
         """
-        outputs, last, last_cell = parts_of(
-            self._states(x, state),
-            (..., slice(self.hidden_size)),
-            (slice(None), -1, slice(self.hidden_size)),
-            (slice(None), -1, slice(self.hidden_size, None)),
-        )
-        return outputs, (last, last_cell)
+        outputs, *last = self._parts(self._states(x, state))
+        return outputs, tuple(last)

@@ -6,11 +6,11 @@ And what they have in common with recurrent layers: weights, states, and parts o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, overload
 
 import numpy as np
-from typing_extensions import TypeAliasType, override
+from typing_extensions import TypeAliasType
 
 from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import as_floating_dtype
@@ -22,13 +22,14 @@ from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, trained_together
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import In, Out, W
-from tapetensor.rules.dims import Dim, Dims, Size, sized
+from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.layers import recurrent, recurrent_cell
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.creation import zeros_beside
+from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import B, T
 
 # The two states of an LSTM, ``h`` and ``c``.
@@ -47,7 +48,9 @@ class Recurrent(Module, Generic[In, Out, W]):
     states: ClassVar[int] = 1
     kernel: ClassVar[Kernel]
     # The fields that hold the weights for input and state, and the biases of both.
-    weights: ClassVar[tuple[str, str, str, str]]
+    weights = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    # How many axes an input has.
+    rank: ClassVar[int] = 3
 
     input_size: In
     hidden_size: Out
@@ -78,17 +81,6 @@ class Recurrent(Module, Generic[In, Out, W]):
         for field, shape in zip(fields, shapes, strict=False):
             setattr(self, field, init.make(uniform, shape, scalar_type, rng))
 
-    def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
-        """Raise ShapeError if `x` has not the axes that the layer takes."""
-        if x.ndim != 3 or x.shape[1] == 0:
-            raise self._refusal(recurrent, x)
-
-    def _refusal(
-        self, rule: Callable[[str, Dims, Dim], None], x: Tensor[Any, Any, Any]
-    ) -> TapeTensorError:
-        size = Size.of(self.input_size)
-        return refusal(lambda: rule(type(self).__name__, sized(x._array.shape), size))
-
     def _states(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
         """Return the states after every step, those of a cell after its one."""
         try:
@@ -114,21 +106,29 @@ class Recurrent(Module, Generic[In, Out, W]):
             gates = gates.expand_dims(1)
         return apply(self.kernel, (gates, weight_hh, bias_hh, *before))
 
+    def _parts(
+        self, found: Tensor[Any, Any, Any], steps: tuple[Any, ...] = (...,)
+    ) -> tuple[Any, ...]:
+        """Return of all states the first after the steps, and each after the last one."""
+        size = self.hidden_size
+        parts = [slice(size * state, size * (state + 1)) for state in range(self.states)]
+        ends = [(slice(None), -1, part) for part in parts]
+        return parts_of(found, (*steps, parts[0]), *ends)
+
     def _checked(
         self, x: Tensor[Any, Any, Any], state: Any, runs: tuple[int, ...] = ()
     ) -> tuple[Tensor[Any, Any, Any], ...]:
         """Return the input and the states before the first step; zeros if `state` is None.
 
-        If one of them has a tape, all that were given do.
-
-        Args:
-            x: the input.
-            state: the state, or the tuple of states.
-            runs: the axes of a state before that of the batch.
+        A state has the axes `runs` before that of the batch. If one is traced, all that were given
+        are.
         """
         name = type(self).__name__
         check_input(name, x, getattr(self, self.weights[0]), self.input_size)
-        self._check_axes(x)
+        if x.ndim != self.rank or 0 in x.shape[1:2]:
+            rule = recurrent if self.rank == 3 else recurrent_cell
+            size = Size.of(self.input_size)
+            raise refusal(lambda: rule(name, sized(x._array.shape), size))
         shape = (*runs, x.shape[0], self.hidden_size)
         if state is None:
             return (x, *(zeros_beside(x, shape),) * self.states)
@@ -146,12 +146,7 @@ class Recurrent(Module, Generic[In, Out, W]):
 
 
 def parts_of(x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
-    """Return parts of a tensor.
-
-    Args:
-        x: the tensor.
-        *indices: what each part is in it; ``...`` for all of it.
-    """
+    """Return parts of a tensor, each by its index; ``...`` stands for all of it."""
     return tuple([x if at is ... else apply(indexing.getitem, (x,), (at,)) for at in indices])
 
 
@@ -164,11 +159,7 @@ class RecurrentStep(Recurrent[In, Out, W]):
     bias_hh: Tensor[tuple[Any], NoneTape, W]
 
     weights = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-
-    @override
-    def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
-        if x.ndim != 2:
-            raise self._refusal(recurrent_cell, x)
+    rank = 2
 
 
 class RecurrentCell(RecurrentStep[In, Out, W]):
@@ -176,11 +167,7 @@ class RecurrentCell(RecurrentStep[In, Out, W]):
 
     @overload
     def forward(
-        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, NoneTape, W]
-    ) -> Tensor2D[B, Out, T, W]: ...
-    @overload
-    def forward(
-        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, T, W]
+        self, x: Tensor2D[B, In, T, W], state: Joins[tuple[B, Out], T, W]
     ) -> Tensor2D[B, Out, T, W]: ...
     @overload
     def forward(
@@ -370,9 +357,7 @@ class LSTMCell(RecurrentStep[In, Out, W]):
 
     @overload
     def forward(
-        self,
-        x: Tensor2D[B, In, T, W],
-        state: Memory[B, Out, NoneTape, W],
+        self, x: Tensor2D[B, In, T, W], state: Memory[B, Out, NoneTape, W]
     ) -> Memory[B, Out, T, W]: ...
     @overload
     def forward(
@@ -380,9 +365,7 @@ class LSTMCell(RecurrentStep[In, Out, W]):
     ) -> Memory[B, Out, T, W]: ...
     @overload
     def forward(
-        self,
-        x: Tensor2D[B, In, NoneTape, W],
-        state: Memory[B, Out, T, W],
+        self, x: Tensor2D[B, In, NoneTape, W], state: Memory[B, Out, T, W]
     ) -> Memory[B, Out, T, W]: ...
     def forward(self, x: Any, state: Any) -> Any:
         """Return the state after the step.

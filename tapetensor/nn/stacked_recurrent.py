@@ -11,13 +11,14 @@ from typing_extensions import TypeAliasType, override
 from tapetensor.arguments import as_flag, as_number, as_size
 from tapetensor.kernels import indexing
 from tapetensor.kernels import recurrent as kernels
-from tapetensor.nn.dropout import dropped
 from tapetensor.nn.fields import Field
+from tapetensor.nn.linear import dropped
 from tapetensor.nn.recurrent_cells import Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor3D, concat, stack
 from tapetensor.tensor.apply import apply
+from tapetensor.tensor.tensor import Joins
 from tapetensor.typing import B, M, N, T
 
 # The two states of all runs of an LSTM, ``h`` and ``c``.
@@ -43,8 +44,6 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
     dropout: float
     bidirectional: bool
     rng: np.random.Generator
-
-    weights = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 
     def _initialize_layers(
         self,
@@ -96,13 +95,7 @@ class Stacked(Recurrent[In, Out, W], Generic[In, Out, M, W]):
                 turns = run > first
                 steps = apply(indexing.getitem, (x,), (_BACKWARDS,)) if turns else x
                 found = self._run(steps, runs[run][0], [each[run] for each in before])
-                size = self.hidden_size
-                parts = [slice(size * state, size * (state + 1)) for state in range(self.states)]
-                y, *last = parts_of(
-                    found,
-                    (*(_BACKWARDS if turns else (...,)), parts[0]),
-                    *[(slice(None), -1, part) for part in parts],
-                )
+                y, *last = self._parts(found, _BACKWARDS if turns else (...,))
                 outputs.append(y)
                 ends.append(last)
             x = concat(outputs, axis=-1) if len(outputs) > 1 else outputs[0]
@@ -116,11 +109,7 @@ class StackedOfOneState(Stacked[In, Out, M, W]):
     def forward(
         self,
         x: Tensor3D[B, N, In, T, W],
-        state: Tensor3D[Any, B, Out, NoneTape, W] | None = None,
-    ) -> tuple[Tensor3D[B, N, Any, T, W], Tensor3D[Any, B, Out, T, W]]: ...
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor3D[Any, B, Out, T, W]
+        state: Joins[tuple[Any, B, Out], T, W] | None = None,
     ) -> tuple[Tensor3D[B, N, Any, T, W], Tensor3D[Any, B, Out, T, W]]: ...
     @overload
     def forward(

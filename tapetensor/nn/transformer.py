@@ -13,9 +13,8 @@ from tapetensor.nn.arguments import check_sequences, trained_together
 from tapetensor.nn.attention import MultiHeadAttention, Seen
 from tapetensor.nn.composed_activations import ACTIVATIONS, ActivationName
 from tapetensor.nn.containers import Repeated
-from tapetensor.nn.dropout import Dropout
 from tapetensor.nn.fields import options, repeat
-from tapetensor.nn.linear import Linear
+from tapetensor.nn.linear import Dropout, Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.normalization import LayerNorm
 from tapetensor.nn.typing import Heads, Hidden, In, W

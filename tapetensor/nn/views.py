@@ -1,4 +1,4 @@
-"""A model that is run in another way: it infers on any input, or takes other tensors.
+"""A model that is run in another way, with other tensors, or trained in part.
 
 One that infers drops nothing and moves no statistics.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 import copy
 import types
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
+from operator import setitem
 from typing import Any, Protocol, TypeAlias, overload
 
 import numpy as np
@@ -19,22 +20,17 @@ from typing_extensions import TypeVar, override
 from tapetensor.arguments import check_kind
 from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import CapturedGenerator
-from tapetensor.errors import ArgumentValueError, UntracedTensorError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UntracedTensorError
 from tapetensor.nn.module import INFERS, Module
+from tapetensor.surroundings.places import NOTHING, Slots, attributes_of, cell_place
+from tapetensor.tape import NoneTape
 from tapetensor.tape.history import OWN
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import check_tensor, rewrap
+from tapetensor.tensor.base import TensorBase, check_tensor, rewrap
 from tapetensor.tensor.elementwise import Undropping
+from tapetensor.tensor.ownership import HasParameters
 
 M = TypeVar("M", bound=Module)
-
-
-class MayOwnTape(Protocol):
-    """A tensor, which is only asked whether it owns a tape."""
-
-    @property
-    def owns_tape(self) -> bool:
-        """Whether it owns one."""
 
 
 def inference(model: M) -> M:
@@ -69,11 +65,11 @@ def inference(model: M) -> M:
     True
     """
     check_kind("inference", "the argument", model, Module, "a module")
-    view: M = _Inferring().copy_of(model)
+    view: M = Copying({}, infers=True).copy_of(model)
     return view
 
 
-def is_training(module: Module, x: MayOwnTape) -> bool:
+def is_training(module: Module, x: TensorBase[Any, Any, Any]) -> bool:
     """Tell whether a module trains on an input: it owns a tape, and the module may train.
 
     Ask it in a `forward` before dropping elements or moving a buffer. A module that `inference`
@@ -119,16 +115,19 @@ class Copying:
 
     Args:
         replaced: by the ids of tensors, which are not copied, others to have in their places.
+        infers: whether the copies of modules are to infer.
     """
 
-    def __init__(self, replaced: Mapping[int, Tensor[Any, Any, Any]] | None = None) -> None:
-        self._replaced = replaced or {}
+    def __init__(
+        self, replaced: Mapping[int, Tensor[Any, Any, Any]], *, infers: bool = False
+    ) -> None:
+        self._replaced, self._infers = replaced, infers
         # By id, what was copied, which is kept alive for the sake of its id, and the copy.
         self._copies: dict[int, tuple[object, Any]] = {}
 
-    def copies(self) -> Iterator[tuple[object, Any]]:
-        """Iterate over the copied objects, with the copy of each."""
-        return iter([*self._copies.values()])
+    def modules(self) -> list[tuple[Module, Module]]:
+        """Return the modules that were copied, with the copy of each."""
+        return [(one, twin) for one, twin in self._copies.values() if isinstance(one, Module)]
 
     def copy_of(self, value: Any) -> Any:
         """Return the copy of a value, or the value itself if no module is within."""
@@ -154,9 +153,9 @@ class Copying:
         if isinstance(value, Module):
             return self._of_module(value)
         if isinstance(value, CapturedGenerator | np.random.Generator):
-            return self._of_generator(value)
+            return self._of_generator(value) if self._infers else value
         if isinstance(value, Mapping):
-            return self._of_mapping(value)
+            return self._of_parts(value, dict(value), setitem)
         if isinstance(value, list | tuple | deque | set | frozenset):
             return self._of_items(value)
         if isinstance(value, partial):
@@ -171,17 +170,23 @@ class Copying:
             inner = value.__wrapped__
             copied = self.copy_of(inner)
             return value if copied is inner else copy.deepcopy(value, {id(inner): copied})
-        return self._of_object(value)
+        attributes = (attributes_of(value) or {}) | Slots(value).read()
+        # A frozen dataclass refuses an ordinary assignment.
+        return self._of_parts(value, attributes, object.__setattr__)
 
     def _of_module(self, module: Module) -> Module:
         view: Module = object.__new__(type(module))
         self._copies[id(module)] = module, view
         # Not by assignment, which would have the fields checked that were checked before.
         vars(view).update({name: self.copy_of(one) for name, one in vars(module).items()})
+        if self._infers:
+            vars(view).update({INFERS: True, "forward": types.MethodType(forward, view)})
         return view
 
-    def _of_generator(self, generator: Any) -> Any:
-        return generator
+    def _of_generator(self, generator: CapturedGenerator | np.random.Generator) -> Any:
+        if isinstance(generator, CapturedGenerator):
+            return generator.undropping()
+        return Undropping(copy.deepcopy(generator.bit_generator))
 
     def _of_items(self, value: Any) -> Any:
         items = [self.copy_of(one) for one in value]
@@ -194,68 +199,34 @@ class Copying:
         make: Any = getattr(value, "_make", type(value))
         return make(items)
 
-    def _of_mapping(self, mapping: Mapping[Any, Any]) -> Any:
-        changed = self._changed(dict(mapping))
+    def _of_parts(
+        self, value: Any, parts: dict[Any, Any], put: Callable[[Any, Any, Any], None]
+    ) -> Any:
+        copies = {key: self.copy_of(one) for key, one in parts.items()}
+        changed = {key: one for key, one in copies.items() if one is not parts[key]}
         if not changed:
-            return mapping
-        twin = self._twin(mapping)
+            return value
+        twin = self._twin(value)
         for key, one in changed.items():
-            twin[key] = one
+            put(twin, key, one)
         return twin
 
     def _of_function(self, function: types.FunctionType) -> types.FunctionType:
         cells = function.__closure__ or ()
         given = function.__defaults__, function.__kwdefaults__
-        contents = [_content(cell) for cell in cells]
+        contents = [cell_place(cell).read() for cell in cells]
         held = [self.copy_of(one) for one in (*given, *contents)]
         if all(one is was for one, was in zip(held, (*given, *contents), strict=True)):
             return function
         twin: types.FunctionType = self._twin(function)
         twin.__defaults__, twin.__kwdefaults__ = held[:2]
         for cell, one in zip(twin.__closure__ or (), held[2:], strict=True):
-            if one is not _BEGUN:
+            if one is not NOTHING:
                 cell.cell_contents = one
         return twin
 
-    def _of_object(self, value: Any) -> Any:
-        attributes = dict(getattr(value, "__dict__", {}))
-        for cls in type(value).__mro__:
-            slots = vars(cls).get("__slots__", ())
-            names = (slots,) if isinstance(slots, str) else slots
-            attributes |= {name: getattr(value, name) for name in names if hasattr(value, name)}
-        changed = self._changed(attributes)
-        if not changed:
-            return value
-        twin = self._twin(value)
-        for name, one in changed.items():
-            # A frozen dataclass refuses an ordinary assignment.
-            object.__setattr__(twin, name, one)
-        return twin
 
-    def _changed(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        """Return those values that have a copy of their own."""
-        copies = {key: self.copy_of(one) for key, one in values.items()}
-        return {key: one for key, one in copies.items() if one is not values[key]}
-
-
-class _Inferring(Copying):
-    """Copies modules as such that infer."""
-
-    @override
-    def _of_module(self, module: Module) -> Module:
-        view = super()._of_module(module)
-        vars(view)[INFERS] = True
-        vars(view)["forward"] = types.MethodType(forward, view)
-        return view
-
-    @override
-    def _of_generator(self, generator: Any) -> Any:
-        if isinstance(generator, CapturedGenerator):
-            return generator.undropping()
-        return Undropping(copy.deepcopy(generator.bit_generator))
-
-
-# Stands for the copy of what is being looked through, and for the content of an empty cell.
+# Stands for the copy of what is being looked through.
 _BEGUN: Any = object()
 
 
@@ -272,14 +243,6 @@ def _empty_copy(value: Any) -> Any:
     twin.__dict__.update(value.__dict__)
     twin.__qualname__, twin.__doc__ = value.__qualname__, value.__doc__
     return twin
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        # A name that is bound later, if at all.
-        return _BEGUN
 
 
 X = TypeVar("X")
@@ -385,12 +348,101 @@ def functional_call(model: Any, tensors: Tensors, /, *inputs: Any, **options: An
         )
     copying = Copying(replaced)
     view = copying.copy_of(model)
-    before = [
-        (one, twin, dict(vars(twin))) for one, twin in copying.copies() if isinstance(one, Module)
-    ]
+    before = [(one, twin, dict(vars(twin))) for one, twin in copying.modules()]
     result = view.forward(*inputs, **options)
     for one, twin, fields in before:
         for name, value in vars(twin).items():
             if fields.get(name, one) is not value:
                 setattr(one, name, value)
     return result
+
+
+class Selection:
+    """Some of the parameters of a model, for an optimizer and for `backward`.
+
+    The rest is frozen: ``backward(wrt=selection)`` runs no pullback that only leads to a frozen
+    parameter, and an optimizer of the selection neither updates it nor holds state for it.
+
+    A name stands for the parameter of that dotted name, or for all within the field of that name:
+    ``"hidden"`` for ``"hidden.weight"`` and ``"hidden.bias"``. A tensor that goes by two names, as
+    tied weights do, is left out if one of them is.
+
+    Args:
+        model: a module, or another selection.
+        only: the names to select; None for all.
+        without: the names to leave out of those.
+
+    Raises:
+        ArgumentTypeError: if `model` has no parameters(), or the names are not several strings.
+        ArgumentValueError: if a name is that of no parameter, or none are left.
+
+    >>> from typing import Literal as L
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> class Mlp(nn.Module):
+    ...     hidden: nn.Linear[L[4], L[8]]
+    ...     out: nn.Linear[L[8], L[2]]
+    >>> model = tt.build(Mlp, rng=np.random.default_rng(0))
+    >>> nn.Selection(model, without=["hidden", "out.bias"])
+    Selection(out.weight)
+    """
+
+    def __init__(
+        self,
+        model: HasParameters,
+        *,
+        only: Iterable[str] | None = None,
+        without: Iterable[str] = (),
+    ) -> None:
+        if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
+            raise ArgumentTypeError(
+                f"Selection: expected a model with parameters(), got {type(model).__name__}"
+            )
+        self._model = model
+        self._only = None if only is None else _as_names("only", only)
+        self._without = _as_names("without", without)
+        known = list(model.parameters())
+        for name in [*(self._only or ()), *self._without]:
+            if not any(_is_within(one, name) for one in known):
+                raise ArgumentValueError(
+                    f"Selection: there is no parameter {name!r}; there are {', '.join(known)}"
+                )
+        if not self.parameters():
+            raise ArgumentValueError("Selection: no parameter is left to train")
+
+    def parameters(self) -> dict[str, Tensor[Any, NoneTape, Any]]:
+        """Return the selected tensors by dotted name, in the order of the model."""
+        parameters: Mapping[str, Any] = self._model.parameters()
+        # By id, for a tensor that goes by two names is one tensor: tied weights.
+        frozen = {
+            tensor.id
+            for name, tensor in parameters.items()
+            if any(_is_within(name, one) for one in self._without)
+        }
+        return {
+            name: tensor
+            for name, tensor in parameters.items()
+            if (self._only is None or any(_is_within(name, one) for one in self._only))
+            and tensor.id not in frozen
+        }
+
+    @override
+    def __repr__(self) -> str:
+        """Show the names."""
+        return f"Selection({', '.join(self.parameters())})"
+
+
+def _as_names(argument: str, names: object) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ArgumentTypeError(
+            f"Selection: {argument} must be several names, got {names!r}; write ['hidden'], say"
+        )
+    several = tuple(names)
+    if not all(isinstance(name, str) for name in several):
+        raise ArgumentTypeError(f"Selection: {argument} must be names, got {several!r}")
+    return several
+
+
+def _is_within(parameter: str, name: str) -> bool:
+    return parameter == name or parameter.startswith(name + ".")

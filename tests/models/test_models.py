@@ -17,7 +17,7 @@ import resnet
 import unet
 
 import tapetensor as tt
-from tapetensor import Tensor, losses, nn, optim
+from tapetensor import Tensor, nn
 from tests.models import images_reference, reference
 from tests.models.reference import Array, Parameters
 
@@ -103,19 +103,11 @@ def test_the_output_is_that_of_plain_numpy(case: Case, traced: bool) -> None:
     np.testing.assert_allclose(output.detach().numpy(), wanted, rtol=1e-3, atol=1e-4)
 
 
-def test_exactly_the_parameters_get_gradients(case: Case) -> None:
-    grads = case.output(traced=True).square().mean().backward(wrt=case.model)
-
-    parameters = case.model.parameters()
-    assert set(grads) == {parameter.id for parameter in parameters.values()}
-    for parameter in parameters.values():
-        assert grads[parameter].shape == parameter.shape
-
-
 def test_the_gradient_is_the_slope_of_plain_numpy_in_float64(
     case: Case, rng: np.random.Generator
 ) -> None:
     grads = case.output(traced=True).square().mean().backward(wrt=case.model)
+    assert set(grads) == {one.id for one in case.model.parameters().values()}
     center = values(case.model)
     direction = {name: rng.standard_normal(one.shape) for name, one in center.items()}
 
@@ -131,63 +123,6 @@ def test_the_gradient_is_the_slope_of_plain_numpy_in_float64(
         for name, parameter in case.model.parameters().items()
     )
     np.testing.assert_allclose(found, slope, rtol=2e-3)
-
-
-def test_the_loss_falls_over_20_steps(case: Case, rng: np.random.Generator) -> None:
-    optimizer = optim.AdamW(case.model, lr=1e-2)
-    labels: Any = tt.from_numpy(rng.integers(case.shape[-1], size=case.shape[:-1]))
-    target: Any = tt.from_numpy(rng.standard_normal(case.shape), case.shape, np.float32)
-    is_classifier = len(case.shape) < 4 and case.shape[-1] > 1
-    curve = []
-    for _ in range(20):
-        output = case.output(traced=True)
-        loss = losses.cross_entropy(output, labels) if is_classifier else losses.mse(output, target)
-        curve.append(loss.item())
-        optimizer.step(loss.backward(wrt=case.model))
-
-    assert curve[-1] < 0.8 * curve[0]
-
-
-@pytest.mark.parametrize("make", [nano_gpt_case, llama_case])
-def test_a_later_token_changes_no_earlier_logits(
-    make: Callable[[np.random.Generator], Case], rng: np.random.Generator
-) -> None:
-    case = make(rng)
-    changed = case.inputs[0].copy()
-    changed[:, 4] = (changed[:, 4] + 1) % 50
-
-    before = case.output(traced=False).numpy()
-    after = case._replace(inputs=(changed,)).output(traced=False).numpy()
-
-    np.testing.assert_allclose(after[:, :4], before[:, :4], atol=1e-6)
-    assert (np.abs(after[:, 4:] - before[:, 4:]).max(axis=(0, 2)) > 1e-4).all()
-
-
-def test_padding_changes_nothing_in_bert(rng: np.random.Generator) -> None:
-    case = bert_case(rng)
-    ids, segments, visible = case.inputs
-    changed = np.where(visible, ids, (ids + 1) % 40)
-
-    before = case.output(traced=False).numpy()
-    after = case._replace(inputs=(changed, segments, visible)).output(traced=False).numpy()
-
-    np.testing.assert_allclose(after, before, atol=1e-6)
-
-
-def test_grouped_queries_are_multi_head_attention_with_repeated_keys(
-    rng: np.random.Generator,
-) -> None:
-    grouped = tt.build(llama.GroupedQueryAttention[L[16]], rng=rng)
-    full = tt.build(llama.GroupedQueryAttention[L[32]], rng=rng)
-    x: Tensor[tuple[L[2], L[6], L[32]]] = tt.normal((2, 6, 32), rng=rng)
-
-    full.query, full.output = grouped.query, grouped.output
-    for many, few in ((full.key, grouped.key), (full.value, grouped.value)):
-        heads = few.weight.numpy().reshape(32, 2, 8)
-        many.weight = tt.from_numpy(heads.repeat(2, axis=1).reshape(32, 32), (32, 32))
-
-    wanted = full.forward(x).numpy()
-    np.testing.assert_allclose(grouped.forward(x).numpy(), wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_an_expert_that_nobody_chose_gets_a_gradient_of_zero(rng: np.random.Generator) -> None:

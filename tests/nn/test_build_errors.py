@@ -31,7 +31,6 @@ FIELDS = [
         "build: Bad.f: the dim Batch has no size; write Literal[64], say, "
         "or construct the module with ints",
     ),
-    ("f: nn.Linear[Any, L[2]]", "build: Bad.f: the dim Any has no size"),
     ("f: nn.Linear[N, L[2]]", "build: Bad.f: the dim N has no size"),
     ("f: nn.Linear[L[2, 3], L[2]]", "build: Bad.f: the dim Literal[2, 3] has no size"),
     ("f: nn.Linear[L[-1], L[2]]", "build: Bad.f: the dim Literal[-1] has no size"),
@@ -46,7 +45,6 @@ FIELDS = [
         "f: list[nn.ReLU]",
         "build: Bad.f is a list of unknown length; write f: list[...] = nn.repeat(3), say",
     ),
-    ("f: list[int] = nn.repeat(2)", "build: Bad.f.0 is annotated int, which is not a Module"),
     ("f: list = nn.repeat(2)", "build: Bad.f.0 is annotated None, which is not a Module"),
     ("f: tuple[nn.ReLU, int]", "build: Bad.f.1 is annotated int, which is not a Module"),
     (
@@ -58,10 +56,6 @@ FIELDS = [
         "f: Tensor[Any] = nn.parameter(nn.init.ones)",
         "build: Bad.f has the shape Any, which is open; "
         "write f: Tensor2D[Literal[3], Literal[4]], say",
-    ),
-    (
-        "f: Tensor[tuple[int, ...]] = nn.parameter(nn.init.ones)",
-        "build: Bad.f has the shape tuple[int, ...], which is open",
     ),
     (
         "f: Tensor1D[L[3], OwnedTape] = nn.parameter(nn.init.ones)",
@@ -83,10 +77,6 @@ FIELDS = [
     (
         "f: Tensor1D[L[3]] = nn.parameter(lambda shape, dtype, rng: np.ones(2, dtype))",
         "build: Bad.f: the initializer made float32 of shape (2,), wanted is float32 of shape (3,)",
-    ),
-    (
-        "f: Tensor1D[L[3]] = nn.parameter(lambda shape, dtype, rng: np.ones(shape))",
-        "build: Bad.f: the initializer made float64 of shape (3,), wanted is float32",
     ),
     (
         "f: Tensor1D[L[3]] = nn.parameter(lambda shape, dtype, rng: [1.0])",
@@ -121,7 +111,6 @@ FIELDS = [
         "build: Bad.f is annotated list[ReLU], for which nn.options(...) has no meaning; "
         "write nn.repeat(...), or nothing",
     ),
-    ("f: nn.Sequential[nn.ReLU, int]", "build: Bad.f.1 is annotated int, which is not a Module"),
     (
         "f: 'Bad'",
         "build: Bad.f is annotated Bad, within which it stands, and so on without end; "
@@ -227,23 +216,16 @@ def test_a_wrong_declaration_is_refused_where_it_stands(declare: Any, message: s
         declare()
 
 
-@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), "a", None])
-@pytest.mark.parametrize("make", [nn.init.uniform, nn.init.normal])
-def test_initializers_want_a_finite_scale(make: Any, wrong: Any) -> None:
-    with pytest.raises(TapeTensorError, match=f"init.{make.__name__}: .* got {wrong!r}"):
-        make(wrong)
-
-
 @pytest.mark.parametrize("make", [nn.init.uniform, nn.init.normal, nn.init.constant])
-def test_initializers_take_the_numbers_of_numpy_and_nothing_else(
+def test_initializers_take_finite_numbers_of_any_kind_and_nothing_else(
     make: Any, rng: np.random.Generator
 ) -> None:
     values = make(np.float32(0.5))((3,), np.dtype(np.float64), rng)
 
     assert values.dtype == np.float64
     wrong: Any
-    for wrong in ("0.5", True):
-        with pytest.raises(
-            tt.ArgumentTypeError, match=rf"init\.{make.__name__}: \w+ must be a num"
-        ):
+    for wrong in (float("nan"), float("inf"), "0.5", True, None):
+        with pytest.raises(TapeTensorError, match=rf"init\.{make.__name__}: .* got {wrong!r}"):
             make(wrong)
+    with pytest.raises(TapeTensorError, match=r"init\.normal: std must be >= 0"):
+        nn.init.normal(-1.0)

@@ -1,14 +1,12 @@
 """`build` where annotations are objects: a file without the future import."""
 
-from typing import Any, Generic
+from typing import Generic
 from typing import Literal as L
 
 import numpy as np
-import pytest
 
 import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, nn
-from tapetensor.errors import BuildError
 from tapetensor.typing import N
 
 
@@ -48,17 +46,3 @@ def test_a_constructor_of_the_user(rng: np.random.Generator) -> None:
             self.linear = nn.Linear(size, 2, rng=rng)
 
     assert tt.build(Head[L[4]], rng=rng).linear.weight.shape == (2, 4)
-
-
-def test_a_field_of_the_wrong_size_is_found_at_the_first_assignment() -> None:
-    class Head(nn.Module):
-        linear: nn.Linear[L[4], L[2]]
-
-        def __init__(self, *, rng: np.random.Generator) -> None:
-            size: Any = 5
-            self.linear = nn.Linear(size, 2, rng=rng)
-
-    message = r"Head: linear.weight has shape \(2, 5\), the annotation of linear says \(2, 4\)"
-    with pytest.raises(tt.ShapeError, match=message) as caught:
-        tt.build(Head, rng=np.random.default_rng(0))
-    assert not isinstance(caught.value, BuildError)

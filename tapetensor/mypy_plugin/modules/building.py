@@ -232,7 +232,7 @@ def _constructor(
     if signature is None or "*" in options:
         return
     mapped = map_instance_to_supertype(module, owner)
-    if owner.fullname == names.SEQUENTIAL:
+    if module.type.has_base(names.SEQUENTIAL):
         yield from _modules(files, mapped.args, frozenset(), path)
         return
     arguments = zip(signature.arg_names, signature.arg_kinds, signature.arg_types, strict=True)

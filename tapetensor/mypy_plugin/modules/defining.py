@@ -57,23 +57,32 @@ def check_constructed(context: FunctionSigContext) -> types.FunctionLike:
             message = given_by_name(made.type.name, sizes, bool(made.type.type_vars))
             context.api.fail(message, called, code=ARGUMENT_KIND)
             return taking_anything(item)
-    if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
+    layer = _layer_of_ours(made.type) if isinstance(made, types.Instance) else None
+    if layer is not None and is_readable(context):
         call = Call(context)
-        complaint = refused(_constructed(call, item, owner))
+        complaint = refused(_constructed(call, item, layer))
         if complaint is not None:
-            context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
-        return _with_defaults(call, item, owner)
+            context.api.fail(f"{layer.name}: {complaint}", context.context, code=MODULE_DIMS)
+        return _with_defaults(call, item, layer)
     return item
 
 
-def _with_defaults(call: Call, item: types.CallableType, owner: TypeInfo) -> types.CallableType:
+def _layer_of_ours(info: TypeInfo) -> TypeInfo | None:
+    """Return the layer of the library, from which a class has its constructor, if it has it so."""
+    owner = with_constructor(info)
+    if owner is None or not owner.module_name.startswith(LIBRARY):
+        return None
+    return next(one for one in info.mro if one.module_name.startswith(LIBRARY))
+
+
+def _with_defaults(call: Call, item: types.CallableType, layer: TypeInfo) -> types.CallableType:
     """Return the signature with the defaults of the sizes that are not given.
 
     mypy would take them from the place of the call: ``padding`` from the annotation of a field.
     """
     known = {variable.id for variable in item.variables}
     absent: dict[types.TypeVarId, types.Type] = {}
-    for name, variable in _arguments(owner):
+    for name, variable in _arguments(layer):
         default = types.get_proper_type(variable.default)
         if variable.id not in known or call.argument(name) is not None:
             continue
@@ -85,13 +94,13 @@ def _with_defaults(call: Call, item: types.CallableType, owner: TypeInfo) -> typ
     return settled(item, absent) if absent else item
 
 
-def _constructed(call: Call, item: types.CallableType, owner: TypeInfo) -> types.Instance:
+def _constructed(call: Call, item: types.CallableType, layer: TypeInfo) -> types.Instance:
     """Return what the arguments of a constructor say of the layer that it makes."""
-    if owner.has_type_var_tuple_type:
-        return types.Instance(owner, call.types(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
-    arguments = {one.id: name for name, one in _arguments(owner)}
+    if layer.has_type_var_tuple_type:
+        return types.Instance(layer, call.types(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
+    arguments = {one.id: name for name, one in _arguments(layer)}
     found: dict[types.TypeVarId, types.Type] = {}
-    for variable in owner.defn.type_vars:
+    for variable in layer.defn.type_vars:
         name = arguments.get(variable.id)
         given = None if name is None else types.get_proper_type(call.argument(name))
         if given is None or is_absent(given):
@@ -99,18 +108,18 @@ def _constructed(call: Call, item: types.CallableType, owner: TypeInfo) -> types
         else:
             literal = given.last_known_value if isinstance(given, types.Instance) else None
             found[variable.id] = literal or given
-    return types.Instance(owner, list(found.values()))
+    return types.Instance(layer, list(found.values()))
 
 
 def refused(layer: types.Instance) -> str | None:
     """Return why there is no layer with these type arguments; None if there may be one."""
-    owner = with_constructor(layer.type)
-    if owner is None or not owner.module_name.startswith(LIBRARY):
+    ours = _layer_of_ours(layer.type)
+    if ours is None:
         return None
-    mapped = map_instance_to_supertype(layer, owner)
+    mapped = map_instance_to_supertype(layer, ours)
     found = [
         (name, types.get_proper_type(expand_type_by_instance(one, mapped)))
-        for name, one in _arguments(owner)
+        for name, one in _arguments(ours)
     ]
     for name, one in found:
         if isinstance(one, types.LiteralType) and isinstance(one.value, bool):
@@ -122,17 +131,20 @@ def refused(layer: types.Instance) -> str | None:
                 return f"{name} must not be negative, got {size}"
             if size == 0 and name not in MAY_BE_0:
                 return f"{name} must be > 0, got 0"
-    if owner.name == "Reshape":
+    if ours.name == "Reshape":
         negative = [one for one in map(_size, mapped.args) if one is not None and one < 0]
         return f"a size must not be negative, got {negative[0]}" if negative else None
-    return next(chain(_misfits(owner, sizes), _window_misfits(owner, dict(found))), None)
+    return next(chain(_misfits(sizes), _window_misfits(ours, dict(found))), None)
 
 
-def _arguments(owner: TypeInfo) -> list[tuple[str, types.TypeVarType]]:
-    """Return the arguments of a constructor that a type variable stands for."""
-    signature = signature_of_constructor(owner)
-    if signature is None:
+def _arguments(layer: TypeInfo) -> list[tuple[str, types.TypeVarType]]:
+    """Return the arguments of a constructor that a type variable of the layer stands for."""
+    owner = with_constructor(layer)
+    signature = None if owner is None else signature_of_constructor(owner)
+    whole = fill_typevars(layer)
+    if owner is None or signature is None or not isinstance(whole, types.Instance):
         return []
+    variables = map_instance_to_supertype(whole, owner)
     found = []
     for name, annotation in zip(signature.arg_names, signature.arg_types, strict=True):
         proper = types.get_proper_type(annotation)
@@ -140,7 +152,9 @@ def _arguments(owner: TypeInfo) -> list[tuple[str, types.TypeVarType]]:
             # An argument that may be left out.
             proper = types.get_proper_type(proper.items[0])
         if name is not None and isinstance(proper, types.TypeVarType):
-            found.append((name, proper))
+            own = types.get_proper_type(expand_type_by_instance(proper, variables))
+            if isinstance(own, types.TypeVarType):
+                found.append((name, own))
     return found
 
 
@@ -149,7 +163,7 @@ def _size(dim: types.Type) -> int | None:
     return size.literal if isinstance(size, Size) else None
 
 
-def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
+def _misfits(sizes: Mapping[str, int]) -> Iterator[str]:
     """Yield what does not go together among the known sizes of a layer, by argument."""
     heads = sizes.get("heads")
     for name in ("key_features", "value_features"):
@@ -165,16 +179,16 @@ def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
         yield f"{groups} groups do not divide {' and '.join(said)}"
 
 
-def _window_misfits(owner: TypeInfo, found: Mapping[str, types.Type]) -> Iterator[str]:
+def _window_misfits(layer: TypeInfo, found: Mapping[str, types.Type]) -> Iterator[str]:
     """Yield what does not go together among the numbers of a window, along one axis or the other.
 
     Args:
-        owner: the layer.
+        layer: the class.
         found: the types of its numbers, each of one or of a pair, by argument.
     """
-    if not owner.name.endswith(("1d", "2d")) or not {"stride", "dilation"} <= found.keys():
+    if not layer.name.endswith(("1d", "2d")) or not {"stride", "dilation"} <= found.keys():
         return
-    axes = 1 if owner.name.endswith("1d") else 2
+    axes = 1 if layer.name.endswith("1d") else 2
     along = {name: [_size(item) for item in on_axes(one, axes)] for name, one in found.items()}
     if any(len(numbers) != axes for numbers in along.values()):
         # Plain typing says so.
@@ -192,7 +206,7 @@ def _window_misfits(owner: TypeInfo, found: Mapping[str, types.Type]) -> Iterato
         ]
         if dilation is None:
             continue
-        is_pool = owner.name.endswith(("Pool1d", "Pool2d"))
+        is_pool = layer.name.endswith(("Pool1d", "Pool2d"))
         span = None if kernel is None else dilation * (kernel - 1) + 1
         if is_pool and span is not None and padding is not None and 2 * padding > span:
             spread = "" if dilation == 1 else f" with dilation {said['dilation']}"

@@ -104,8 +104,8 @@ _OPEN: Final[dict[str, Rule]] = {
 _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "convolution.Conv1d": ("conv1d", windows.layer),
     "convolution.Conv2d": ("conv2d", windows.layer),
-    "transposed_convolution.ConvTranspose1d": ("conv_transpose1d", windows.layer),
-    "transposed_convolution.ConvTranspose2d": ("conv_transpose2d", windows.layer),
+    "convolution.ConvTranspose1d": ("conv_transpose1d", windows.layer),
+    "convolution.ConvTranspose2d": ("conv_transpose2d", windows.layer),
     "pooling.AvgPool2d": ("avg_pool2d", windows.pooling_layer),
     "pooling.MaxPool2d": ("max_pool2d", windows.pooling_layer),
     "pooling.MinPool2d": ("min_pool2d", windows.pooling_layer),
