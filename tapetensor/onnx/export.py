@@ -120,7 +120,7 @@ def export(
     if any(is_open):
         _compare(model, function, _batch(examples, is_input, 1), is_input)
     content = model.SerializeToString()
-    write_atomically(Path(path), lambda temporary: _write(temporary, content))
+    write_atomically(Path(path), lambda temporary: temporary.write_bytes(content))
 
 
 def _compare(
@@ -158,10 +158,6 @@ def _other_thing(given: list[Any], is_open: bool) -> TraceError:
         None,
         "write it without asking for the size, or export with open_batch=False",
     )
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
 
 
 def _is_input(value: object) -> bool:
