@@ -8,6 +8,7 @@ of recurrent networks are the BLAS's. What comes between two of them is one pass
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from textwrap import indent
@@ -174,41 +175,41 @@ def loop(first, last, start, stop, share, n, steps, starts, strides, scratch, {m
 _gru: Kernel = inspect.unwrap(recurrent.gru)
 _lstm: Kernel = inspect.unwrap(recurrent.lstm)
 
-# What is done in one step, and on the way back. LLVM makes better code of several short loops than
-# of one, and of loops that begin at 0.
-_LSTM = """
+_EACH = re.compile(r"^( *)each (.+?): (.+)$", re.MULTILINE)
+
+
+def _by_element(source: str) -> str:
+    """Return a source with a loop for every line ``each COUNT: ...`` of elements j.
+
+    LLVM makes better code of several short loops than of one, and of loops that begin at 0.
+    """
+    return _EACH.sub(r"\1for j in range(\2):\n\1    \3", source)
+
+
+# What is done in one step, and on the way back.
+_LSTM = _by_element("""
 def loop(t, summed, bias, gates, opened, cells, squashed, before, output):
     half = np.float32(0.5)
     size, last = cells.shape[2], gates.shape[1] - 1
     for row in range(gates.shape[0]):
         total, given, four = summed[row], gates[row, t], opened[t, row]
-        for j in range(4 * size):
-            four[j] = total[j] + bias[j] + given[j]
+        each 4 * size: four[j] = total[j] + bias[j] + given[j]
         i, f, g, o = four[:size], four[size : 2 * size], four[2 * size : 3 * size], four[3 * size :]
-        for j in range(size):
-            i[j] = half + half * tanh(half * i[j])
-        for j in range(size):
-            f[j] = half + half * tanh(half * f[j])
-        for j in range(size):
-            g[j] = tanh(g[j])
-        for j in range(size):
-            o[j] = half + half * tanh(half * o[j])
+        each size: i[j] = half + half * tanh(half * i[j])
+        each size: f[j] = half + half * tanh(half * f[j])
+        each size: g[j] = tanh(g[j])
+        each size: o[j] = half + half * tanh(half * o[j])
         old, new, flat = cells[t, row], cells[t + 1, row], squashed[t, row]
         h, c = output[row, t, :size], output[row, t, size:]
-        for j in range(size):
-            new[j] = f[j] * old[j] + i[j] * g[j]
-        for j in range(size):
-            flat[j] = tanh(new[j])
-        for j in range(size):
-            h[j] = o[j] * flat[j]
-        for j in range(size):
-            c[j] = new[j]
+        each size: new[j] = f[j] * old[j] + i[j] * g[j]
+        each size: flat[j] = tanh(new[j])
+        each size: h[j] = o[j] * flat[j]
+        each size: c[j] = new[j]
         if t < last:
             state = before[row, t + 1]
-            for j in range(size):
-                state[j] = h[j]
-"""
-_LSTM_BACK = """
+            each size: state[j] = h[j]
+""")
+_LSTM_BACK = _by_element("""
 def loop(t, opened, cells, squashed, cotangent, flow, cell_flow, slopes):
     one = np.float32(1)
     size = cells.shape[2]
@@ -219,22 +220,15 @@ def loop(t, opened, cells, squashed, cotangent, flow, cell_flow, slopes):
         to_g, to_o = to[2 * size : 3 * size], to[3 * size :]
         h, c = cotangent[row, t, :size], cotangent[row, t, size:]
         old, flat, of_state, of_cell = cells[t, row], squashed[t, row], flow[row], cell_flow[row]
-        for j in range(size):
-            of_state[j] += h[j]
-        for j in range(size):
-            of_cell[j] += c[j] + of_state[j] * o[j] * (one - flat[j] * flat[j])
-        for j in range(size):
-            to_i[j] = of_cell[j] * g[j] * (i[j] * (one - i[j]))
-        for j in range(size):
-            to_f[j] = of_cell[j] * old[j] * (f[j] * (one - f[j]))
-        for j in range(size):
-            to_g[j] = of_cell[j] * i[j] * (one - g[j] * g[j])
-        for j in range(size):
-            to_o[j] = of_state[j] * flat[j] * (o[j] * (one - o[j]))
-        for j in range(size):
-            of_cell[j] *= f[j]
-"""
-_GRU = """
+        each size: of_state[j] += h[j]
+        each size: of_cell[j] += c[j] + of_state[j] * o[j] * (one - flat[j] * flat[j])
+        each size: to_i[j] = of_cell[j] * g[j] * (i[j] * (one - i[j]))
+        each size: to_f[j] = of_cell[j] * old[j] * (f[j] * (one - f[j]))
+        each size: to_g[j] = of_cell[j] * i[j] * (one - g[j] * g[j])
+        each size: to_o[j] = of_state[j] * flat[j] * (o[j] * (one - o[j]))
+        each size: of_cell[j] *= f[j]
+""")
+_GRU = _by_element("""
 def loop(t, own, bias, gates, opened, before, output):
     half = np.float32(0.5)
     size, last = output.shape[2], gates.shape[1] - 1
@@ -242,22 +236,17 @@ def loop(t, own, bias, gates, opened, before, output):
         total, given, four = own[row], gates[row, t], opened[t, row]
         r, z = four[:size], four[size : 2 * size]
         n, new = four[2 * size : 3 * size], four[3 * size :]
-        for j in range(2 * size):
-            four[j] = half + half * tanh(half * (total[j] + bias[j] + given[j]))
+        each 2 * size: four[j] = half + half * tanh(half * (total[j] + bias[j] + given[j]))
         of_new, bias_of_new, given_new = total[2 * size :], bias[2 * size :], given[2 * size :]
-        for j in range(size):
-            new[j] = of_new[j] + bias_of_new[j]
-        for j in range(size):
-            n[j] = tanh(given_new[j] + r[j] * new[j])
+        each size: new[j] = of_new[j] + bias_of_new[j]
+        each size: n[j] = tanh(given_new[j] + r[j] * new[j])
         old, h = before[row, t], output[row, t]
-        for j in range(size):
-            h[j] = n[j] + z[j] * (old[j] - n[j])
+        each size: h[j] = n[j] + z[j] * (old[j] - n[j])
         if t < last:
             state = before[row, t + 1]
-            for j in range(size):
-                state[j] = h[j]
-"""
-_GRU_BACK = """
+            each size: state[j] = h[j]
+""")
+_GRU_BACK = _by_element("""
 def loop(t, opened, before, cotangent, kept, flow, given_slopes, own_slopes):
     one = np.float32(1)
     size = kept.shape[1]
@@ -268,21 +257,14 @@ def loop(t, opened, before, cotangent, kept, flow, given_slopes, own_slopes):
         to_r, to_z = given[:size], given[size : 2 * size]
         to_n, to_new = given[2 * size :], own[2 * size :]
         old, h, to_old, of_state = before[row, t], cotangent[row, t], kept[row], flow[row]
-        for j in range(size):
-            of_state[j] += to_old[j] + h[j]
-        for j in range(size):
-            to_n[j] = of_state[j] * (one - z[j]) * (one - n[j] * n[j])
-        for j in range(size):
-            to_r[j] = to_n[j] * new[j] * (r[j] * (one - r[j]))
-        for j in range(size):
-            to_z[j] = of_state[j] * (old[j] - n[j]) * (z[j] * (one - z[j]))
-        for j in range(size):
-            to_new[j] = to_n[j] * r[j]
-        for j in range(2 * size):
-            own[j] = given[j]
-        for j in range(size):
-            to_old[j] = of_state[j] * z[j]
-"""
+        each size: of_state[j] += to_old[j] + h[j]
+        each size: to_n[j] = of_state[j] * (one - z[j]) * (one - n[j] * n[j])
+        each size: to_r[j] = to_n[j] * new[j] * (r[j] * (one - r[j]))
+        each size: to_z[j] = of_state[j] * (old[j] - n[j]) * (z[j] * (one - z[j]))
+        each size: to_new[j] = to_n[j] * r[j]
+        each 2 * size: own[j] = given[j]
+        each size: to_old[j] = of_state[j] * z[j]
+""")
 
 
 def lstm(
