@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from tapetensor.kernels import convolution
-from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native import convolutions, loading
 from tapetensor.native import convolutions as native
 from tapetensor.native.kernels import native_kernel
 
@@ -53,18 +51,10 @@ PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
 TRANSPOSED = (native.conv_transpose1d, native.conv_transpose2d)
 
 
-@pytest.fixture(params=[1, 3])
-def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
-    monkeypatch.setattr(threads, "count", lambda: request.param)
-    count: int = request.param
-    return count
-
-
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loops run where products are faster, too."""
-    monkeypatch.setattr(convolutions, "is_faster", lambda *args: True)
+    monkeypatch.setattr(native, "is_faster", lambda *args: True)
 
 
 def _arguments(
@@ -186,7 +176,7 @@ def test_a_batch_that_does_not_fit_into_the_cache_is_taken_in_turns(
 ) -> None:
     args = _arguments(native.conv2d, WINDOWS[2], ((23, 2, 6, 6), 1, 8))
     whole = _everything(native.conv2d, args)
-    monkeypatch.setattr(convolutions, "_CACHED", 1 << 12)
+    monkeypatch.setattr(native, "_CACHED", 1 << 12)
 
     _assert_same(native.conv2d, args)
     np.testing.assert_allclose(_everything(native.conv2d, args)[2], whole[2], rtol=1e-5)
@@ -232,7 +222,7 @@ def test_loops_are_chosen_where_they_are_faster(
     weight = np.zeros((channels[1], channels[0] // groups, kernel, kernel), np.float32)
     window = Window((kernel, kernel), (1, 1), (kernel // 2,) * 2, (1, 1))
 
-    assert convolutions.is_faster(weight, window, groups, (size, size)) is expected
+    assert native.is_faster(weight, window, groups, (size, size)) is expected
 
 
 @pytest.mark.parametrize("kernel", PLAIN)

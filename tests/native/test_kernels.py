@@ -16,8 +16,7 @@ from tapetensor.kernels.numerics import along_axes as plain_sums
 from tapetensor.kernels.numerics import matrices as plain_stacks
 from tapetensor.kernels.numerics import recurrence as plain_recurrence
 from tapetensor.kernels.numerics import segments as plain_segments
-from tapetensor.kernels.numerics import threads
-from tapetensor.native import eager, loading
+from tapetensor.native import eager
 from tapetensor.native import kernels as native
 from tapetensor.native.kernels import native_kernel, segment_sum
 from tapetensor.native.sequences import run_recurrence, run_scan, scan_cotangents
@@ -105,16 +104,12 @@ COEFFICIENTS: list[Callable[[Array], Array]] = [
     [(np.float32, (2, 3, 5, 128)), *itertools.product(DTYPES, SEQUENCES)],
 )
 @pytest.mark.parametrize("seen", COEFFICIENTS)
-@pytest.mark.parametrize("workers", [1, 3])
 def test_a_scan_and_its_cotangents_are_numpys_to_the_bit(
     dtype: Any,
     shape: tuple[int, ...],
     seen: Callable[[Array], Array],
     workers: int,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
-    monkeypatch.setattr(threads, "count", lambda: workers)
     rng = np.random.default_rng(0)
     x, g, a, b = [_random(rng, shape, dtype) for _ in range(4)]
     if np.dtype(dtype).kind == "f":

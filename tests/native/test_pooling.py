@@ -1,4 +1,4 @@
-"""Pooling over planes gives what it gives on numpy."""
+"""Pooling gives what it gives on numpy: plane by plane, and where windows write."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tapetensor as tt
+from tapetensor import compiler, nn
 from tapetensor.kernels import images
-from tapetensor.kernels.numerics import threads
-from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native import loading
+from tapetensor.kernels.numerics import windows as plain_windows
+from tapetensor.kernels.numerics.windows import Window, cropped, padded
 from tapetensor.native import pooling as native
 from tapetensor.native.kernels import native_kernel
 
@@ -29,14 +30,6 @@ PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
     native.max_pool2d: inspect.unwrap(images.max_pool2d),
     native.min_pool2d: inspect.unwrap(images.min_pool2d),
 }
-
-
-@pytest.fixture(params=[1, 3])
-def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
-    monkeypatch.setattr(threads, "count", lambda: request.param)
-    count: int = request.param
-    return count
 
 
 def _few_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -88,3 +81,52 @@ def test_a_cotangent_of_another_dtype_and_errors_that_raise_are_left_to_numpy(
 @pytest.mark.parametrize("kernel", PLAIN)
 def test_eager_mode_takes_these_loops(kernel: Callable[..., Any]) -> None:
     assert native_kernel(PLAIN[kernel]) is kernel
+
+
+# Blocks of images are vectors, and what is left over is not.
+SHAPES = [(3, 9, 8, 70), (2, 7, 7, 1), (0, 5, 5, 2), (2, 5, 5, 0)]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("window", WINDOWS[:3])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("is_beaten", [np.less, np.greater])
+def test_what_windows_write_is_numpys_to_the_bit(
+    dtype: Any, window: Window, shape: tuple[int, ...], is_beaten: np.ufunc
+) -> None:
+    rng = np.random.default_rng(0)
+    x = _few_values(rng, shape, dtype)
+    is_max = is_beaten is np.less
+    full = padded(x, window.padding, -np.inf if is_max else np.inf)
+    parts = [full[place] for place in window.places(window.counts(shape[1:-1]))]
+    best = (np.maximum if is_max else np.minimum).reduce(parts)
+    g = np.asfortranarray(rng.standard_normal(best.shape).astype(dtype))
+    columns = np.asfortranarray(np.stack(parts, axis=1))
+    results = [np.full_like(full, 7) for _ in range(4)]
+
+    inspect.unwrap(plain_windows.write_shares)(results[0], g, full, best, is_beaten, window)
+    native.write_shares(results[1], g, full, best, is_beaten, window)
+    inspect.unwrap(plain_windows.write_sums)(results[2], columns, window)
+    native.write_sums(results[3], columns, window)
+
+    shares, found_shares, sums, found_sums = [cropped(one, window.padding) for one in results]
+    np.testing.assert_array_equal(found_shares, shares)
+    np.testing.assert_array_equal(found_sums, sums)
+
+
+def test_a_compiled_step_of_a_cnn_writes_natively() -> None:
+    rng = np.random.default_rng(0)
+    layer = nn.Conv2d(2, 3, 3, padding=1, rng=rng)
+    x = tt.from_numpy(rng.standard_normal((4, 2, 6, 6)).astype(np.float32))
+
+    def step(x: Any) -> Any:
+        pooled = nn.MaxPool2d(2).forward(layer.forward(x.trace()))
+        return pooled.square().sum().backward(wrt=x)[x]
+
+    compiled = tt.compile(step, backend="numba")
+
+    np.testing.assert_allclose(compiled(x).numpy(), step(x).numpy(), rtol=1e-4, atol=1e-5)
+    (plan,) = compiler.plans(compiled)
+    assert "native write_shares" in plan.explain()
+    assert "native write_sums" in plan.explain()
