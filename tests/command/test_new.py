@@ -146,7 +146,7 @@ def test_a_disk_that_is_full_leaves_nothing_half_done(
     monkeypatch.setattr("pathlib.Path.write_text", full)
 
     assert main(["new", "demo"]) == 1
-    assert capsys.readouterr().err == "[Errno 28] No space left on device: 'demo'\n"
+    assert capsys.readouterr().err == "[Errno 28] No space left on device\n"
     assert list(tmp_path.iterdir()) == []
 
 
