@@ -7,7 +7,6 @@ of recurrent networks are the BLAS's. What comes between two of them is one pass
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -16,7 +15,6 @@ from textwrap import indent
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import recurrent
 from tapetensor.kernels.numerics import recurrence, threads
 from tapetensor.kernels.numerics.along_axes import sum_of_rows
 from tapetensor.native.loading import (
@@ -41,41 +39,51 @@ _COTANGENTS = {
     "b": "b_cotangent[j] = total[j] * x[j]",
 }
 
-# As they are on numpy.
-_recurrence = inspect.unwrap(recurrence.run_recurrence)
-_cotangents: Callable[..., list[Array]] = inspect.unwrap(recurrence.scan_cotangents)
 
-
-def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None = None) -> None:
+def run_recurrence(kernel: Callable[..., None], out: Array, values: Array, decay: Array) -> None:
     """Write a recurrence."""
-    factor = np.broadcast_to(values.dtype.type(1), values.shape) if gain is None else gain
-    operands = (values, decay, factor)
+    ones = np.broadcast_to(values.dtype.type(1), values.shape)
+    if not _has_written(out, values, decay, ones):
+        kernel(out, values, decay)
+
+
+def run_scan(
+    kernel: Callable[..., None], out: Array, values: Array, decay: Array, gain: Array
+) -> None:
+    """Write a scan."""
+    rows = [recurrence.steps_first(one) for one in (out, values, decay, gain)]
+    if not _has_written(rows[0], rows[1], rows[2][1:], rows[3]):
+        kernel(out, values, decay, gain)
+
+
+def _has_written(out: Array, *operands: Array) -> bool:
+    """Write a recurrence of values, decays and gains; tell whether a loop is written for them."""
+    values, decay, gain = operands
     arrays = [_steps_inside(one) for one in (out, *operands)]
     is_apart = not any(np.may_share_memory(out, one) for one in operands)
     fits = 0 < decay.shape[0] == out.shape[0] - 1 and not recurrence.needs_doubles(values)
     if not (is_apart and fits and are_known(*arrays) and arrays[0].flags.c_contiguous):
-        added = values if gain is None else np.multiply(gain, values)
-        _recurrence(out, added, decay)
-        return
+        return False
     with np.errstate(all="ignore"):
-        np.multiply(factor[:1], values[:1], out=out[:1])
+        np.multiply(gain[:1], values[:1], out=out[:1])
     names = "out", "values", "before_decay", "gain", "before_out"
     _run(names, _STEP, [*arrays, arrays[0]])
-
-
-def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
-    """Write a scan."""
-    rows = [recurrence.steps_first(one) for one in (out, values, decay, gain)]
-    run_recurrence(rows[0], rows[1], rows[2][1:], rows[3])
+    return True
 
 
 def scan_cotangents(
-    g: Array, x: Array, a: Array, b: Array, h: Array, needed: tuple[bool, ...]
+    kernel: Callable[..., list[Array]],
+    g: Array,
+    x: Array,
+    a: Array,
+    b: Array,
+    h: Array,
+    needed: tuple[bool, ...],
 ) -> list[Array]:
     """Return the cotangents of a scan, all from one pass."""
     operands = [g, x, a, b, h]
     if not are_known(*operands) or recurrence.needs_doubles(recurrence.steps_first(g)):
-        return _cotangents(g, x, a, b, h, needed)
+        return kernel(g, x, a, b, h, needed)
     wanted = [one for one, is_needed in zip("xab", needed, strict=True) if is_needed]
     found = [np.empty(g.shape, g.dtype) for _ in wanted]
     names = "g", "x", "a", "b", "before_h", *[f"{one}_cotangent" for one in wanted]
@@ -171,10 +179,6 @@ def loop(first, last, start, stop, share, n, steps, starts, strides, scratch, {m
 """
 
 
-# As they are on numpy.
-_gru: Kernel = inspect.unwrap(recurrent.gru)
-_lstm: Kernel = inspect.unwrap(recurrent.lstm)
-
 _EACH = re.compile(r"^( *)each (.+?): (.+)$", re.MULTILINE)
 
 
@@ -268,12 +272,12 @@ def loop(t, opened, before, cotangent, kept, flow, given_slopes, own_slopes):
 
 
 def lstm(
-    gates: Array, weight: Array, bias: Array, state: Array, cell: Array
+    kernel: Kernel, gates: Array, weight: Array, bias: Array, state: Array, cell: Array
 ) -> tuple[Array, Pullbacks]:
     """Return the states after every step of a long short-term memory, ``h`` beside ``c``."""
     args = gates, weight, bias, state, cell
     if not _are_known(*args):
-        return _lstm(*args)
+        return kernel(*args)
     batch, steps, width = gates.shape
     size = state.shape[1]
     opened, squashed, cells = [
@@ -299,14 +303,16 @@ def lstm(
             np.matmul(slopes[:, step], weight, out=flow)
         return [slopes, *_of_parameters(needed, slopes, before), flow, cell_flow]
 
-    return output, pullbacks_of(_lstm, args, output, (True,) * 5, cotangents)
+    return output, pullbacks_of(kernel, args, output, (True,) * 5, cotangents)
 
 
-def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, Pullbacks]:
+def gru(
+    kernel: Kernel, gates: Array, weight: Array, bias: Array, state: Array
+) -> tuple[Array, Pullbacks]:
     """Return the states after every step of a gated recurrent unit."""
     args = gates, weight, bias, state
     if not _are_known(*args):
-        return _gru(*args)
+        return kernel(*args)
     batch, steps, width = gates.shape
     size = state.shape[1]
     opened = np.empty((steps, batch, 4 * size), gates.dtype)
@@ -328,7 +334,7 @@ def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
             np.matmul(own_slopes[:, step], weight, out=flow)
         return [slopes, *_of_parameters(needed, own_slopes, before), kept + flow]
 
-    return output, pullbacks_of(_gru, args, output, (True,) * 4, cotangents)
+    return output, pullbacks_of(kernel, args, output, (True,) * 4, cotangents)
 
 
 def _are_known(*args: Array) -> bool:

@@ -12,9 +12,8 @@ import pytest
 import tapetensor as tt
 from tapetensor import compiler, nn
 from tapetensor.kernels import images
-from tapetensor.kernels.numerics import windows as plain_windows
+from tapetensor.kernels.numerics import windows
 from tapetensor.kernels.numerics.windows import Window, cropped, padded
-from tapetensor.native import pooling as native
 from tapetensor.native.kernels import native_kernel
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -26,10 +25,7 @@ WINDOWS = [
     Window((2, 2), (4, 3), (0, 0), (2, 1)),
 ]
 DTYPES = [np.float32, np.float64, np.float16]
-PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
-    native.max_pool2d: inspect.unwrap(images.max_pool2d),
-    native.min_pool2d: inspect.unwrap(images.min_pool2d),
-}
+POOLS = [images.max_pool2d, images.min_pool2d]
 
 
 def _few_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -44,15 +40,15 @@ def _few_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) ->
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("shape", [(2, 3, 9, 8), (1, 2, 2, 5, 5)])
-@pytest.mark.parametrize("pool", [native.max_pool2d, native.min_pool2d])
+@pytest.mark.parametrize("pool", POOLS)
 def test_the_extremes_of_windows_and_their_cotangents_are_numpys(
     workers: int, dtype: Any, window: Window, shape: tuple[int, ...], pool: Callable[..., Any]
 ) -> None:
     rng = np.random.default_rng(0)
     x = _few_values(rng, shape, dtype)
 
-    expected, plain = PLAIN[pool](x, window)
-    found, pullbacks = pool(x, window)
+    expected, plain = inspect.unwrap(pool)(x, window)
+    found, pullbacks = native_kernel(pool)(x, window)
     g = rng.standard_normal(expected.shape).astype(dtype)
 
     np.testing.assert_array_equal(found, expected)
@@ -63,24 +59,19 @@ def test_the_extremes_of_windows_and_their_cotangents_are_numpys(
         )
 
 
-@pytest.mark.parametrize("kernel", PLAIN)
+@pytest.mark.parametrize("kernel", POOLS)
 def test_a_cotangent_of_another_dtype_and_errors_that_raise_are_left_to_numpy(
     kernel: Callable[..., Any],
 ) -> None:
     rng, window = np.random.default_rng(0), WINDOWS[1]
     args = rng.standard_normal((2, 3, 6, 6)).astype(np.float32), window
-    y, pullbacks = kernel(*args)
-    _, plain = PLAIN[kernel](*args)
+    y, pullbacks = native_kernel(kernel)(*args)
+    _, plain = inspect.unwrap(kernel)(*args)
     g = rng.standard_normal(y.shape)
 
     np.testing.assert_array_equal(pullbacks[0](g), plain[0](g))
     with np.errstate(over="raise"):
         np.testing.assert_array_equal(pullbacks[0](y), plain[0](y))
-
-
-@pytest.mark.parametrize("kernel", PLAIN)
-def test_eager_mode_takes_these_loops(kernel: Callable[..., Any]) -> None:
-    assert native_kernel(PLAIN[kernel]) is kernel
 
 
 # Blocks of images are vectors, and what is left over is not.
@@ -105,10 +96,10 @@ def test_what_windows_write_is_numpys_to_the_bit(
     columns = np.asfortranarray(np.stack(parts, axis=1))
     results = [np.full_like(full, 7) for _ in range(4)]
 
-    inspect.unwrap(plain_windows.write_shares)(results[0], g, full, best, is_beaten, window)
-    native.write_shares(results[1], g, full, best, is_beaten, window)
-    inspect.unwrap(plain_windows.write_sums)(results[2], columns, window)
-    native.write_sums(results[3], columns, window)
+    inspect.unwrap(windows.write_shares)(results[0], g, full, best, is_beaten, window)
+    native_kernel(windows.write_shares)(results[1], g, full, best, is_beaten, window)
+    inspect.unwrap(windows.write_sums)(results[2], columns, window)
+    native_kernel(windows.write_sums)(results[3], columns, window)
 
     shares, found_shares, sums, found_sums = [cropped(one, window.padding) for one in results]
     np.testing.assert_array_equal(found_shares, shares)
