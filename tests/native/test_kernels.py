@@ -22,15 +22,10 @@ from tapetensor.native.kernels import native_kernel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DTYPES = [np.float32, np.float64, np.float16, np.int64]
-run_recurrence, run_scan, scan_cotangents, segment_sum = map(
-    native_kernel,
-    (
-        plain_recurrence.run_recurrence,
-        plain_recurrence.run_scan,
-        plain_recurrence.scan_cotangents,
-        plain_segments.segment_sum,
-    ),
-)
+run_recurrence = native_kernel(plain_recurrence.run_recurrence)
+run_scan = native_kernel(plain_recurrence.run_scan)
+scan_cotangents = native_kernel(plain_recurrence.scan_cotangents)
+segment_sum = native_kernel(plain_segments.segment_sum)
 
 
 def _random(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
