@@ -166,12 +166,8 @@ def _moved(on: Operands, value: Value) -> str:
     return on.graph.add("Transpose", on.name(array), perm=[one - 1 for one in shown])
 
 
-def _same(on: Operands, value: Value) -> str:
-    return on.graph.add("Identity", on.name(value.args[0]))
-
-
-def _det(on: Operands, value: Value) -> str:
-    return on.graph.add("Det", on.name(value.args[0]))
+def _of_first(op: str) -> Callable[[Operands, Value], str]:
+    return lambda on, value: on.graph.add(op, on.name(value.args[0]))
 
 
 def _read_index(on: Operands, value: Value) -> str:
@@ -221,8 +217,8 @@ RULES: dict[str, Callable[[Operands, Value], Any]] = {
     "np.roll": _roll,
     "np.moveaxis": _moved,
     "np.swapaxes": _moved,
-    "np.copy": _same,
-    "np.linalg.det": _det,
+    "np.copy": _of_first("Identity"),
+    "np.linalg.det": _of_first("Det"),
     "tapetensor.compiler.trace.operations.read_index": _read_index,
     f"{_HERE}.numerics.segments.segment_sum": _segment_sum,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -215,10 +215,3 @@ RULES: dict[str, Rule] = {
     f"{_HERE}.elementwise._positive_part": _op("Relu"),
     f"{_HERE}.elementwise._logistic_that_overflows": _op("Sigmoid"),
 }
-
-
-def loop_of(function: Any, dtypes: list[Any], result: DType) -> list[DType]:
-    """Return the dtypes in which a function works, one for each operand."""
-    if isinstance(function, np.ufunc):
-        return list(function.resolve_dtypes((*dtypes, None)))[:-1]
-    return [result] * len(dtypes)

@@ -141,19 +141,15 @@ class Writer:
             if name == "unwritten":
                 zero = self.graph.constant(0, value.dtype)
                 return self.graph.repeated(zero, value.shape)
-        return self._computed(value, value.function, value.called, operands, value.dtype)
-
-    def _computed(
-        self, value: Value, function: Any, called: str, operands: list[Any], result: Any
-    ) -> str:
-        """Return the name of what a function of elements gives."""
-        rule = elementwise.RULES.get(called)
+        rule = elementwise.RULES.get(value.called)
         if rule is None:
             raise _no_form(value)
-        dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in operands]
-        loop = elementwise.loop_of(function, dtypes, result)
+        loop = [value.dtype] * len(operands)
+        if isinstance(value.function, np.ufunc):
+            dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in operands]
+            *loop, _ = value.function.resolve_dtypes((*dtypes, None))
         names = [self._in(one, dtype) for one, dtype in zip(operands, loop, strict=True)]
-        is_of_zero = called == "np.maximum" and layers.is_zero(operands[1])
+        is_of_zero = value.called == "np.maximum" and layers.is_zero(operands[1])
         if is_of_zero and loop[0].kind == "f" and operands[1].shape == ():
             # That is what those who run models look for.
             return self.graph.add("Relu", names[0])
