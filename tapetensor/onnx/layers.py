@@ -92,35 +92,25 @@ def _convolved(on: Operands, images: str, others: tuple[Any, ...]) -> str:
     return on.graph.add("Conv", images, *operands, group=groups, **_attributes(window))
 
 
-def _highest(on: Operands, images: str, others: tuple[Any, ...]) -> str:
-    return on.graph.add("MaxPool", images, **_attributes(others[0]))
+def _pooled(op: str, **attributes: Any) -> Callable[[Operands, str, tuple[Any, ...]], str]:
+    def compute(on: Operands, images: str, others: tuple[Any, ...]) -> str:
+        return on.graph.add(op, images, **attributes, **_attributes(others[0]))
+
+    return compute
 
 
 def _lowest(on: Operands, images: str, others: tuple[Any, ...]) -> str:
-    found = on.graph.add("MaxPool", on.graph.add("Neg", images), **_attributes(others[0]))
-    return on.graph.add("Neg", found)
+    return on.graph.add("Neg", _pooled("MaxPool")(on, on.graph.add("Neg", images), others))
 
 
-def _mean(on: Operands, images: str, others: tuple[Any, ...]) -> str:
-    attributes = _attributes(others[0])
-    return on.graph.add("AveragePool", images, count_include_pad=1, **attributes)
+def _with_last(
+    attribute: str, op: str, **attributes: Any
+) -> Callable[[Operands, Value, Value], str]:
+    """Return the rule of an op of which the last argument is an attribute."""
 
-
-def _batch_norm(on: Operands, whole: Value, value: Value) -> str:
-    *arrays, eps = _arguments(whole)
-    return on.graph.add("BatchNormalization", *map(on.name, arrays), epsilon=eps)
-
-
-def _layer_norm(on: Operands, whole: Value, value: Value) -> str:
-    x, weight, bias, eps = _arguments(whole)
-    names = [on.name(one) for one in (x, weight, bias)]
-    return on.graph.add("LayerNormalization", *names, axis=-1, epsilon=eps)
-
-
-def _along_axis(op: str) -> Callable[[Operands, Value, Value], str]:
     def rule(on: Operands, whole: Value, value: Value) -> str:
-        x, axis = _arguments(whole)
-        return on.graph.add(op, on.name(x), axis=axis)
+        *arrays, last = _arguments(whole)
+        return on.graph.add(op, *map(on.name, arrays), **attributes, **{attribute: last})
 
     return rule
 
@@ -245,13 +235,13 @@ _KERNELS = "tapetensor.kernels"
 RULES: dict[str, Callable[[Operands, Value, Value], Any]] = {
     f"{_KERNELS}.convolution.conv1d": _image_op(_convolved),
     f"{_KERNELS}.convolution.conv2d": _image_op(_convolved),
-    f"{_KERNELS}.images.max_pool2d": _image_op(_highest),
+    f"{_KERNELS}.images.max_pool2d": _image_op(_pooled("MaxPool")),
     f"{_KERNELS}.images.min_pool2d": _image_op(_lowest),
-    f"{_KERNELS}.images.avg_pool2d": _image_op(_mean),
-    f"{_KERNELS}.normalization.batch_norm_inference": _batch_norm,
-    f"{_KERNELS}.normalization.layer_norm": _layer_norm,
-    f"{_KERNELS}.reductions.softmax": _along_axis("Softmax"),
-    f"{_KERNELS}.reductions.log_softmax": _along_axis("LogSoftmax"),
+    f"{_KERNELS}.images.avg_pool2d": _image_op(_pooled("AveragePool", count_include_pad=1)),
+    f"{_KERNELS}.normalization.batch_norm_inference": _with_last("epsilon", "BatchNormalization"),
+    f"{_KERNELS}.normalization.layer_norm": _with_last("epsilon", "LayerNormalization", axis=-1),
+    f"{_KERNELS}.reductions.softmax": _with_last("axis", "Softmax"),
+    f"{_KERNELS}.reductions.log_softmax": _with_last("axis", "LogSoftmax"),
     f"{_KERNELS}.attention.scaled_dot_product_attention": _attention,
     f"{_KERNELS}.recurrent.rnn": _recurrent("RNN"),
     f"{_KERNELS}.recurrent.gru": _recurrent("GRU"),
