@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import keyword
-import os
 import re
-import secrets
 import shutil
 import sys
 from importlib import resources
@@ -45,24 +43,21 @@ def new_project(name: str, folder: Path) -> Path:
     """
     _check_name(name)
     target = folder / name
-    if os.path.lexists(target):
-        raise ArgumentValueError(f"new: {target} is there already, and nothing is overwritten")
     texts = resources.files("tapetensor.command") / "templates"
-    # Written beside it and then renamed, so that there is never half a project.
-    unfinished = folder / f".{name}.{secrets.token_hex(8)}"
     try:
-        unfinished.mkdir()
+        target.mkdir()
+    except FileExistsError:
+        raise ArgumentValueError(
+            f"new: {target} is there already, and nothing is overwritten"
+        ) from None
+    try:
         for path, template in _FILES.items():
-            file = unfinished / path.replace("NAME", name)
+            file = target / path.replace("NAME", name)
             file.parent.mkdir(exist_ok=True)
             text = Template((texts / template).read_text(encoding="utf-8"))
             file.write_text(text.substitute(name=name), encoding="utf-8")
-        unfinished.rename(target)
-    except BaseException as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        if isinstance(error, OSError) and error.strerror is not None:
-            # With the name that was asked for in place of what is gone; the number says the kind.
-            raise OSError(error.errno, error.strerror, os.fspath(target)) from None
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
         raise
     return target
 

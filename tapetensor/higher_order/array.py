@@ -29,6 +29,7 @@ from tapetensor.higher_order.functions import (
     REDUCTIONS,
     UFUNCS,
     UnsupportedError,
+    answer,
     with_numbers,
 )
 from tapetensor.higher_order.kernels import PUT_BACK, WRITERS
@@ -267,11 +268,10 @@ class RecordedArray(Recorded):
             return function(*_plain(arguments), **_plain(options))
         if function in REARRANGED:
             return REARRANGED[function](*arguments, **options)
-        answer = FUNCTIONS.get(function)
-        if answer is None:
+        if function not in FUNCTIONS:
             raise UnrecordedError(f"uses numpy.{function.__name__}, whose derivative is not known")
         try:
-            return answer(_deepest(arguments), *arguments, **options)
+            return answer(function, _deepest(arguments), *arguments, **options)
         except UnsupportedError as error:
             raise UnrecordedError(f"uses numpy.{function.__name__} with {error}") from None
 
@@ -338,7 +338,8 @@ def _answer_ufunc(
             return _deepest(arrays).run(kernel, arrays)
     elif method == "reduce" and ufunc in REDUCTIONS:
         try:
-            return REDUCTIONS[ufunc](_deepest(inputs), *inputs, **{"axis": 0, **options})
+            taken = {"axis": 0, **options}
+            return answer(REDUCTIONS[ufunc], _deepest(inputs), *inputs, **taken)
         except UnsupportedError as error:
             raise UnrecordedError(f"uses {name}.reduce with {error}") from None
     elif method == "reduceat" and ufunc is np.add and set(options) <= {"axis"}:

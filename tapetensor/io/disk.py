@@ -153,7 +153,7 @@ def header_of(array: Array) -> Header:
     return Header(array.shape, str(native(array.dtype)))
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a file beside `path`, and put that in its place once it is on the disk.
 
     Whatever happens before that moment, an exception or a power cut, leaves what was there. A

@@ -7,16 +7,14 @@ which begins at its offset.
 
 from __future__ import annotations
 
-import inspect
 import math
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.code import indented
-from tapetensor.kernels import convolution
 from tapetensor.kernels.numerics.along_axes import ones
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.lanes import TURN
@@ -26,7 +24,7 @@ from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import Kernel, Needed
 
 
-def _convolution(
+def convolution(
     kernel: Kernel,
     x: Array,
     weight: Array,
@@ -94,17 +92,6 @@ def _convolution(
 
 def _as_images(x: Array, is_row: bool) -> Array:
     return x.reshape(*x.shape[:-1], 1, x.shape[-1]) if is_row else x
-
-
-conv1d, conv2d, conv_transpose1d, conv_transpose2d = [
-    partial(_convolution, inspect.unwrap(kernel))
-    for kernel in (
-        convolution.conv1d,
-        convolution.conv2d,
-        convolution.conv_transpose1d,
-        convolution.conv_transpose2d,
-    )
-]
 
 
 # Images have so many windows at least.

@@ -29,18 +29,11 @@ from tapetensor.kernels.numerics import (
     segments,
     windows,
 )
-from tapetensor.native import cache, convolutions
+from tapetensor.native import cache, convolutions, pooling, sequences
 from tapetensor.native.lanes import IMPORTED, TURN
 from tapetensor.native.loading import FLOATS, are_known, run, seen
-from tapetensor.native.pooling import max_pool2d, min_pool2d, write_shares, write_sums
 from tapetensor.native.scalars import numba
-from tapetensor.native.sequences import gru, lstm, run_recurrence, run_scan, scan_cotangents
 from tapetensor.optim.group import Group, Options, Update
-
-# As they are on numpy.
-_columns_as_rows: Callable[[Array], Array] = inspect.unwrap(matrices.columns_as_rows)
-_summed: Callable[[Array, Array, int], Array] = inspect.unwrap(segments.segment_sum)
-_sum_in_order: Callable[[Array, tuple[int, ...]], Array] = inspect.unwrap(along_axes.sum_in_order)
 
 _SEGMENT_SUM = """
 def loop(sums, rows, targets):
@@ -79,12 +72,12 @@ def native_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return _KERNELS.get(inspect.unwrap(function), function)
 
 
-def segment_sum(rows: Array, targets: Array, count: int) -> Array:
+def segment_sum(kernel: Callable[..., Array], rows: Array, targets: Array, count: int) -> Array:
     """Return the sums of rows, which are added to their targets one by one."""
     is_known = are_known(rows) and targets.dtype == np.int64 and targets.shape == rows.shape[:1]
     # What is wrong with targets numpy says.
     if not is_known or targets.min() < 0 or targets.max() >= count:
-        return _summed(rows, targets, count)
+        return kernel(rows, targets, count)
     return segments.one_by_one(_add_rows, rows, targets, count)
 
 
@@ -92,42 +85,46 @@ def _add_rows(sums: Array, rows: Array, targets: Array) -> None:
     run(_SEGMENT_SUM, sums, np.ascontiguousarray(rows), np.ascontiguousarray(targets))
 
 
-def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
+def sum_in_order(kernel: Callable[..., Array], x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes of an array in C order, which stay with size 1."""
     kept = x.ndim - len(axis)
     if not axis or axis[0] != kept or not are_known(x):
-        return _sum_in_order(x, axis)
+        return kernel(x, axis)
     sums = np.empty((*x.shape[:kept], *[1] * len(axis)), x.dtype)
     run(_ROW_SUMS, sums.reshape(-1), x.reshape(sums.size, -1))
     return sums
 
 
-def columns_as_rows(x: Array) -> Array:
+def columns_as_rows(kernel: Callable[..., Array], x: Array) -> Array:
     """Return a stack of matrices with their axes swapped, in C order."""
     if x.ndim == 2 or not are_known(x) or not x.flags.c_contiguous:
-        return _columns_as_rows(x)
+        return kernel(x)
     found = np.empty(np.swapaxes(x, -1, -2).shape, x.dtype)
     run(_COLUMNS_AS_ROWS, found, x.reshape(-1, *x.shape[-2:]))
     return found
 
 
+# What stands beside which kernel. Its first argument is the kernel as it is on numpy.
+_BESIDE: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
+    (recurrence.run_recurrence, sequences.run_recurrence),
+    (recurrence.run_scan, sequences.run_scan),
+    (recurrence.scan_cotangents, sequences.scan_cotangents),
+    (recurrent.gru, sequences.gru),
+    (recurrent.lstm, sequences.lstm),
+    (segments.segment_sum, segment_sum),
+    (along_axes.sum_in_order, sum_in_order),
+    (matrices.columns_as_rows, columns_as_rows),
+    (convolution.conv1d, convolutions.convolution),
+    (convolution.conv2d, convolutions.convolution),
+    (convolution.conv_transpose1d, convolutions.convolution),
+    (convolution.conv_transpose2d, convolutions.convolution),
+    (images.max_pool2d, pooling.max_pool2d),
+    (images.min_pool2d, pooling.min_pool2d),
+    (windows.write_sums, pooling.write_sums),
+    (windows.write_shares, pooling.write_shares),
+)
 _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
-    inspect.unwrap(recurrence.run_recurrence): run_recurrence,
-    inspect.unwrap(recurrence.run_scan): run_scan,
-    inspect.unwrap(recurrence.scan_cotangents): scan_cotangents,
-    inspect.unwrap(windows.write_sums): write_sums,
-    inspect.unwrap(windows.write_shares): write_shares,
-    _summed: segment_sum,
-    _sum_in_order: sum_in_order,
-    inspect.unwrap(convolution.conv1d): convolutions.conv1d,
-    inspect.unwrap(convolution.conv2d): convolutions.conv2d,
-    inspect.unwrap(convolution.conv_transpose1d): convolutions.conv_transpose1d,
-    inspect.unwrap(convolution.conv_transpose2d): convolutions.conv_transpose2d,
-    _columns_as_rows: columns_as_rows,
-    inspect.unwrap(images.max_pool2d): max_pool2d,
-    inspect.unwrap(images.min_pool2d): min_pool2d,
-    inspect.unwrap(recurrent.gru): gru,
-    inspect.unwrap(recurrent.lstm): lstm,
+    inspect.unwrap(kernel): partial(loop, inspect.unwrap(kernel)) for kernel, loop in _BESIDE
 }
 
 

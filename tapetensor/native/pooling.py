@@ -6,7 +6,6 @@ done for one place of an image is a short loop over the images.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -14,8 +13,6 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.code import indented
-from tapetensor.kernels import images
-from tapetensor.kernels.numerics import windows
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.native.loading import are_known, pullbacks_of, run, run_over
 from tapetensor.native.planes import FRAMES, frame_of
@@ -138,15 +135,15 @@ def loop(first, last, x, best, g, cotangent):
 
 
 def _extreme(
-    kernel: Kernel, extremes: str, shares: str, beaten: str, x: Array, window: Window
+    extremes: str, shares: str, beaten: str, kernel: Kernel, x: Array, window: Window
 ) -> tuple[Array, Pullbacks]:
     """Return the largest or the smallest element of each window.
 
     Args:
-        kernel: the kernel as it is on numpy.
         extremes: the source of the loop that finds them.
         shares: the source of the loop that shares their cotangents.
         beaten: how an element compares that is none of them.
+        kernel: the kernel as it is on numpy.
         x: the images.
         window: what is looked at.
     """
@@ -201,21 +198,13 @@ def _shares_apart(window: Window, sizes: Sizes, beaten: str) -> str:
 max_pool2d, min_pool2d = [
     partial(
         _extreme,
-        inspect.unwrap(kernel),
         _EXTREMES.format(fill=fill, wins=wins),
         _SHARES.format(fill=fill, beaten=beaten),
         beaten,
     )
-    for kernel, fill, wins, beaten in (
-        (images.max_pool2d, "-math.inf", ">=", "<"),
-        (images.min_pool2d, "math.inf", "<=", ">"),
-    )
+    for fill, wins, beaten in (("-math.inf", ">=", "<"), ("math.inf", "<=", ">"))
 ]
 
-
-# As they are on numpy.
-_sums_of_windows: Callable[..., None] = inspect.unwrap(windows.write_sums)
-_shares_of_windows: Callable[..., None] = inspect.unwrap(windows.write_shares)
 
 # A line of an image takes all that was read of it before the next is begun.
 _SUMS_OF_WINDOWS = """
@@ -289,22 +278,28 @@ def loop(result, g, full, best, height, width, stride, padding, dilation):
 _BEATEN: dict[np.ufunc, str] = {np.less: "<", np.greater: ">"}
 
 
-def write_sums(result: Array, columns: Array, window: Window) -> None:
+def write_sums(kernel: Callable[..., None], result: Array, columns: Array, window: Window) -> None:
     """Write what windows hold, added up where they read it."""
     if result.ndim != 4 or not (are_known(result, columns) and result.flags.c_contiguous):
-        _sums_of_windows(result, columns, window)
+        kernel(result, columns, window)
         return
     lines = result.reshape(*result.shape[:2], -1)
     run(_SUMS_OF_WINDOWS, lines, np.ascontiguousarray(columns), *window.kernel, *window[1:])
 
 
 def write_shares(
-    result: Array, g: Array, full: Array, best: Array, is_beaten: np.ufunc, window: Window
+    kernel: Callable[..., None],
+    result: Array,
+    g: Array,
+    full: Array,
+    best: Array,
+    is_beaten: np.ufunc,
+    window: Window,
 ) -> None:
     """Write the cotangent of a padded array: the winners of a window share its own equally."""
     is_known = are_known(result, g, full, best) and result.flags.c_contiguous
     if best.ndim != 4 or not is_known:
-        _shares_of_windows(result, g, full, best, is_beaten, window)
+        kernel(result, g, full, best, is_beaten, window)
         return
     in_order = [np.ascontiguousarray(one) for one in (g, full, best)]
     source = _SHARES_OF_WINDOWS.format(beaten=_BEATEN[is_beaten])

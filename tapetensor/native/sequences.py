@@ -7,7 +7,7 @@ of recurrent networks are the BLAS's. What comes between two of them is one pass
 
 from __future__ import annotations
 
-import inspect
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from textwrap import indent
@@ -15,7 +15,6 @@ from textwrap import indent
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import recurrent
 from tapetensor.kernels.numerics import recurrence, threads
 from tapetensor.kernels.numerics.along_axes import sum_of_rows
 from tapetensor.native.loading import (
@@ -40,41 +39,51 @@ _COTANGENTS = {
     "b": "b_cotangent[j] = total[j] * x[j]",
 }
 
-# As they are on numpy.
-_recurrence = inspect.unwrap(recurrence.run_recurrence)
-_cotangents: Callable[..., list[Array]] = inspect.unwrap(recurrence.scan_cotangents)
 
-
-def run_recurrence(out: Array, values: Array, decay: Array, gain: Array | None = None) -> None:
+def run_recurrence(kernel: Callable[..., None], out: Array, values: Array, decay: Array) -> None:
     """Write a recurrence."""
-    factor = np.broadcast_to(values.dtype.type(1), values.shape) if gain is None else gain
-    operands = (values, decay, factor)
+    ones = np.broadcast_to(values.dtype.type(1), values.shape)
+    if not _has_written(out, values, decay, ones):
+        kernel(out, values, decay)
+
+
+def run_scan(
+    kernel: Callable[..., None], out: Array, values: Array, decay: Array, gain: Array
+) -> None:
+    """Write a scan."""
+    rows = [recurrence.steps_first(one) for one in (out, values, decay, gain)]
+    if not _has_written(rows[0], rows[1], rows[2][1:], rows[3]):
+        kernel(out, values, decay, gain)
+
+
+def _has_written(out: Array, *operands: Array) -> bool:
+    """Write a recurrence of values, decays and gains; tell whether a loop is written for them."""
+    values, decay, gain = operands
     arrays = [_steps_inside(one) for one in (out, *operands)]
     is_apart = not any(np.may_share_memory(out, one) for one in operands)
     fits = 0 < decay.shape[0] == out.shape[0] - 1 and not recurrence.needs_doubles(values)
     if not (is_apart and fits and are_known(*arrays) and arrays[0].flags.c_contiguous):
-        added = values if gain is None else np.multiply(gain, values)
-        _recurrence(out, added, decay)
-        return
+        return False
     with np.errstate(all="ignore"):
-        np.multiply(factor[:1], values[:1], out=out[:1])
+        np.multiply(gain[:1], values[:1], out=out[:1])
     names = "out", "values", "before_decay", "gain", "before_out"
     _run(names, _STEP, [*arrays, arrays[0]])
-
-
-def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
-    """Write a scan."""
-    rows = [recurrence.steps_first(one) for one in (out, values, decay, gain)]
-    run_recurrence(rows[0], rows[1], rows[2][1:], rows[3])
+    return True
 
 
 def scan_cotangents(
-    g: Array, x: Array, a: Array, b: Array, h: Array, needed: tuple[bool, ...]
+    kernel: Callable[..., list[Array]],
+    g: Array,
+    x: Array,
+    a: Array,
+    b: Array,
+    h: Array,
+    needed: tuple[bool, ...],
 ) -> list[Array]:
     """Return the cotangents of a scan, all from one pass."""
     operands = [g, x, a, b, h]
     if not are_known(*operands) or recurrence.needs_doubles(recurrence.steps_first(g)):
-        return _cotangents(g, x, a, b, h, needed)
+        return kernel(g, x, a, b, h, needed)
     wanted = [one for one, is_needed in zip("xab", needed, strict=True) if is_needed]
     found = [np.empty(g.shape, g.dtype) for _ in wanted]
     names = "g", "x", "a", "b", "before_h", *[f"{one}_cotangent" for one in wanted]
@@ -170,45 +179,41 @@ def loop(first, last, start, stop, share, n, steps, starts, strides, scratch, {m
 """
 
 
-# As they are on numpy.
-_gru: Kernel = inspect.unwrap(recurrent.gru)
-_lstm: Kernel = inspect.unwrap(recurrent.lstm)
+_EACH = re.compile(r"^( *)each (.+?): (.+)$", re.MULTILINE)
 
-# What is done in one step, and on the way back. LLVM makes better code of several short loops than
-# of one, and of loops that begin at 0.
-_LSTM = """
+
+def _by_element(source: str) -> str:
+    """Return a source with a loop for every line ``each COUNT: ...`` of elements j.
+
+    LLVM makes better code of several short loops than of one, and of loops that begin at 0.
+    """
+    return _EACH.sub(r"\1for j in range(\2):\n\1    \3", source)
+
+
+# What is done in one step, and on the way back.
+_LSTM = _by_element("""
 def loop(t, summed, bias, gates, opened, cells, squashed, before, output):
     half = np.float32(0.5)
     size, last = cells.shape[2], gates.shape[1] - 1
     for row in range(gates.shape[0]):
         total, given, four = summed[row], gates[row, t], opened[t, row]
-        for j in range(4 * size):
-            four[j] = total[j] + bias[j] + given[j]
+        each 4 * size: four[j] = total[j] + bias[j] + given[j]
         i, f, g, o = four[:size], four[size : 2 * size], four[2 * size : 3 * size], four[3 * size :]
-        for j in range(size):
-            i[j] = half + half * tanh(half * i[j])
-        for j in range(size):
-            f[j] = half + half * tanh(half * f[j])
-        for j in range(size):
-            g[j] = tanh(g[j])
-        for j in range(size):
-            o[j] = half + half * tanh(half * o[j])
+        each size: i[j] = half + half * tanh(half * i[j])
+        each size: f[j] = half + half * tanh(half * f[j])
+        each size: g[j] = tanh(g[j])
+        each size: o[j] = half + half * tanh(half * o[j])
         old, new, flat = cells[t, row], cells[t + 1, row], squashed[t, row]
         h, c = output[row, t, :size], output[row, t, size:]
-        for j in range(size):
-            new[j] = f[j] * old[j] + i[j] * g[j]
-        for j in range(size):
-            flat[j] = tanh(new[j])
-        for j in range(size):
-            h[j] = o[j] * flat[j]
-        for j in range(size):
-            c[j] = new[j]
+        each size: new[j] = f[j] * old[j] + i[j] * g[j]
+        each size: flat[j] = tanh(new[j])
+        each size: h[j] = o[j] * flat[j]
+        each size: c[j] = new[j]
         if t < last:
             state = before[row, t + 1]
-            for j in range(size):
-                state[j] = h[j]
-"""
-_LSTM_BACK = """
+            each size: state[j] = h[j]
+""")
+_LSTM_BACK = _by_element("""
 def loop(t, opened, cells, squashed, cotangent, flow, cell_flow, slopes):
     one = np.float32(1)
     size = cells.shape[2]
@@ -219,22 +224,15 @@ def loop(t, opened, cells, squashed, cotangent, flow, cell_flow, slopes):
         to_g, to_o = to[2 * size : 3 * size], to[3 * size :]
         h, c = cotangent[row, t, :size], cotangent[row, t, size:]
         old, flat, of_state, of_cell = cells[t, row], squashed[t, row], flow[row], cell_flow[row]
-        for j in range(size):
-            of_state[j] += h[j]
-        for j in range(size):
-            of_cell[j] += c[j] + of_state[j] * o[j] * (one - flat[j] * flat[j])
-        for j in range(size):
-            to_i[j] = of_cell[j] * g[j] * (i[j] * (one - i[j]))
-        for j in range(size):
-            to_f[j] = of_cell[j] * old[j] * (f[j] * (one - f[j]))
-        for j in range(size):
-            to_g[j] = of_cell[j] * i[j] * (one - g[j] * g[j])
-        for j in range(size):
-            to_o[j] = of_state[j] * flat[j] * (o[j] * (one - o[j]))
-        for j in range(size):
-            of_cell[j] *= f[j]
-"""
-_GRU = """
+        each size: of_state[j] += h[j]
+        each size: of_cell[j] += c[j] + of_state[j] * o[j] * (one - flat[j] * flat[j])
+        each size: to_i[j] = of_cell[j] * g[j] * (i[j] * (one - i[j]))
+        each size: to_f[j] = of_cell[j] * old[j] * (f[j] * (one - f[j]))
+        each size: to_g[j] = of_cell[j] * i[j] * (one - g[j] * g[j])
+        each size: to_o[j] = of_state[j] * flat[j] * (o[j] * (one - o[j]))
+        each size: of_cell[j] *= f[j]
+""")
+_GRU = _by_element("""
 def loop(t, own, bias, gates, opened, before, output):
     half = np.float32(0.5)
     size, last = output.shape[2], gates.shape[1] - 1
@@ -242,22 +240,17 @@ def loop(t, own, bias, gates, opened, before, output):
         total, given, four = own[row], gates[row, t], opened[t, row]
         r, z = four[:size], four[size : 2 * size]
         n, new = four[2 * size : 3 * size], four[3 * size :]
-        for j in range(2 * size):
-            four[j] = half + half * tanh(half * (total[j] + bias[j] + given[j]))
+        each 2 * size: four[j] = half + half * tanh(half * (total[j] + bias[j] + given[j]))
         of_new, bias_of_new, given_new = total[2 * size :], bias[2 * size :], given[2 * size :]
-        for j in range(size):
-            new[j] = of_new[j] + bias_of_new[j]
-        for j in range(size):
-            n[j] = tanh(given_new[j] + r[j] * new[j])
+        each size: new[j] = of_new[j] + bias_of_new[j]
+        each size: n[j] = tanh(given_new[j] + r[j] * new[j])
         old, h = before[row, t], output[row, t]
-        for j in range(size):
-            h[j] = n[j] + z[j] * (old[j] - n[j])
+        each size: h[j] = n[j] + z[j] * (old[j] - n[j])
         if t < last:
             state = before[row, t + 1]
-            for j in range(size):
-                state[j] = h[j]
-"""
-_GRU_BACK = """
+            each size: state[j] = h[j]
+""")
+_GRU_BACK = _by_element("""
 def loop(t, opened, before, cotangent, kept, flow, given_slopes, own_slopes):
     one = np.float32(1)
     size = kept.shape[1]
@@ -268,30 +261,23 @@ def loop(t, opened, before, cotangent, kept, flow, given_slopes, own_slopes):
         to_r, to_z = given[:size], given[size : 2 * size]
         to_n, to_new = given[2 * size :], own[2 * size :]
         old, h, to_old, of_state = before[row, t], cotangent[row, t], kept[row], flow[row]
-        for j in range(size):
-            of_state[j] += to_old[j] + h[j]
-        for j in range(size):
-            to_n[j] = of_state[j] * (one - z[j]) * (one - n[j] * n[j])
-        for j in range(size):
-            to_r[j] = to_n[j] * new[j] * (r[j] * (one - r[j]))
-        for j in range(size):
-            to_z[j] = of_state[j] * (old[j] - n[j]) * (z[j] * (one - z[j]))
-        for j in range(size):
-            to_new[j] = to_n[j] * r[j]
-        for j in range(2 * size):
-            own[j] = given[j]
-        for j in range(size):
-            to_old[j] = of_state[j] * z[j]
-"""
+        each size: of_state[j] += to_old[j] + h[j]
+        each size: to_n[j] = of_state[j] * (one - z[j]) * (one - n[j] * n[j])
+        each size: to_r[j] = to_n[j] * new[j] * (r[j] * (one - r[j]))
+        each size: to_z[j] = of_state[j] * (old[j] - n[j]) * (z[j] * (one - z[j]))
+        each size: to_new[j] = to_n[j] * r[j]
+        each 2 * size: own[j] = given[j]
+        each size: to_old[j] = of_state[j] * z[j]
+""")
 
 
 def lstm(
-    gates: Array, weight: Array, bias: Array, state: Array, cell: Array
+    kernel: Kernel, gates: Array, weight: Array, bias: Array, state: Array, cell: Array
 ) -> tuple[Array, Pullbacks]:
     """Return the states after every step of a long short-term memory, ``h`` beside ``c``."""
     args = gates, weight, bias, state, cell
     if not _are_known(*args):
-        return _lstm(*args)
+        return kernel(*args)
     batch, steps, width = gates.shape
     size = state.shape[1]
     opened, squashed, cells = [
@@ -317,14 +303,16 @@ def lstm(
             np.matmul(slopes[:, step], weight, out=flow)
         return [slopes, *_of_parameters(needed, slopes, before), flow, cell_flow]
 
-    return output, pullbacks_of(_lstm, args, output, (True,) * 5, cotangents)
+    return output, pullbacks_of(kernel, args, output, (True,) * 5, cotangents)
 
 
-def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, Pullbacks]:
+def gru(
+    kernel: Kernel, gates: Array, weight: Array, bias: Array, state: Array
+) -> tuple[Array, Pullbacks]:
     """Return the states after every step of a gated recurrent unit."""
     args = gates, weight, bias, state
     if not _are_known(*args):
-        return _gru(*args)
+        return kernel(*args)
     batch, steps, width = gates.shape
     size = state.shape[1]
     opened = np.empty((steps, batch, 4 * size), gates.dtype)
@@ -346,7 +334,7 @@ def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
             np.matmul(own_slopes[:, step], weight, out=flow)
         return [slopes, *_of_parameters(needed, own_slopes, before), kept + flow]
 
-    return output, pullbacks_of(_gru, args, output, (True,) * 4, cotangents)
+    return output, pullbacks_of(kernel, args, output, (True,) * 4, cotangents)
 
 
 def _are_known(*args: Array) -> bool:

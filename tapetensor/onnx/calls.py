@@ -63,7 +63,7 @@ def _take(on: Operands, value: Value) -> str:
     name, axis = on.name(given["a"]), given["axis"]
     if axis is None:
         name, axis = on.graph.reshaped(name, [-1]), 0
-    return str(on.graph.add("Gather", name, on.whole(given["indices"]), axis=axis))
+    return on.graph.add("Gather", name, on.whole(given["indices"]), axis=axis)
 
 
 def _take_along_axis(on: Operands, value: Value) -> str:
@@ -78,7 +78,7 @@ def _take_along_axis(on: Operands, value: Value) -> str:
     places = on.graph.repeated(on.whole(indices), wanted)
     others = [size if one == axis else value.shape[one] for one, size in enumerate(shape)]
     name = on.graph.repeated(on.name(array), others)
-    return str(on.graph.add("GatherElements", name, places, axis=axis))
+    return on.graph.add("GatherElements", name, places, axis=axis)
 
 
 def _joined(axis_is_new: bool) -> Callable[[Operands, Value], str]:
@@ -90,7 +90,7 @@ def _joined(axis_is_new: bool) -> Callable[[Operands, Value], str]:
             names = [on.graph.reshaped(one, [-1]) for one in names]
         if axis_is_new:
             names = [on.graph.unsqueezed(one, [axis]) for one in names]
-        return str(on.graph.add("Concat", *names, axis=axis))
+        return on.graph.add("Concat", *names, axis=axis)
 
     return rule
 
@@ -104,7 +104,7 @@ def _extreme(op: str) -> Callable[[Operands, Value], str]:
         if axis is None:
             name = on.graph.reshaped(name, [-1])
         found = on.graph.add(op, name, axis=axis or 0, keepdims=int(given["keepdims"] is True))
-        return on.graph.reshaped(found, value.shape) if axis is None else str(found)
+        return on.graph.reshaped(found, value.shape) if axis is None else found
 
     return rule
 
@@ -116,10 +116,9 @@ def _argsort(on: Operands, value: Value) -> str:
     if axis is None or given["order"] is not None:
         raise _unknown(value)
     # Of equals the first comes first, as in a stable sort.
-    _, places = on.graph.add(
-        "TopK", on.name(given["a"]), on.graph.numbers([size]), axis=axis, largest=0, count=2
-    )
-    return str(places)
+    name, count = on.name(given["a"]), on.graph.numbers([size])
+    _, places = on.graph.add_with_results(2, "TopK", name, count, axis=axis, largest=0)
+    return places
 
 
 def _cumsum(on: Operands, value: Value) -> str:
@@ -127,7 +126,7 @@ def _cumsum(on: Operands, value: Value) -> str:
     name = on.graph.cast(on.name(given["a"]), on.dtype(given["a"]), value.dtype)
     if given["axis"] is None:
         name = on.graph.reshaped(name, [-1])
-    return str(on.graph.add("CumSum", name, on.graph.constant(given["axis"] or 0, np.int64)))
+    return on.graph.add("CumSum", name, on.graph.constant(given["axis"] or 0, np.int64))
 
 
 def _einsum(on: Operands, value: Value) -> str:
@@ -135,7 +134,7 @@ def _einsum(on: Operands, value: Value) -> str:
     if not args or not isinstance(args[0], str) or keywords.keys() - {"optimize"}:
         raise _unknown(value)
     names = [on.graph.cast(on.name(one), on.dtype(one), value.dtype) for one in args[1:]]
-    return str(on.graph.add("Einsum", *names, equation=args[0]))
+    return on.graph.add("Einsum", *names, equation=args[0])
 
 
 def _roll(on: Operands, value: Value) -> str:
@@ -156,7 +155,7 @@ def _rolled(graph: Graph, name: str, shift: int, axis: int) -> str:
         return name
     front = graph.sliced(name, {axis: (-shift, END, 1)})
     back = graph.sliced(name, {axis: (0, -shift, 1)})
-    return str(graph.add("Concat", front, back, axis=axis))
+    return graph.add("Concat", front, back, axis=axis)
 
 
 def _moved(on: Operands, value: Value) -> str:
@@ -164,15 +163,11 @@ def _moved(on: Operands, value: Value) -> str:
     move: Any = getattr(np, value.function.__name__)
     # Where the axes go is seen from an array whose sizes are the places, and one more.
     shown = move(np.empty(range(1, len(value.shape) + 1), np.bool_), first, second).shape
-    return str(on.graph.add("Transpose", on.name(array), perm=[one - 1 for one in shown]))
+    return on.graph.add("Transpose", on.name(array), perm=[one - 1 for one in shown])
 
 
-def _same(on: Operands, value: Value) -> str:
-    return str(on.graph.add("Identity", on.name(value.args[0])))
-
-
-def _det(on: Operands, value: Value) -> str:
-    return str(on.graph.add("Det", on.name(value.args[0])))
+def _of_first(op: str) -> Callable[[Operands, Value], str]:
+    return lambda on, value: on.graph.add(op, on.name(value.args[0]))
 
 
 def _read_index(on: Operands, value: Value) -> str:
@@ -192,20 +187,20 @@ def _read_index(on: Operands, value: Value) -> str:
     name = on.graph.sliced(on.name(array), index_of(basic, shape).cuts)
     places = [on.whole(one) for one in parts[first : first + count]]
     if count == 1:
-        return str(on.graph.add("Gather", name, places[0], axis=axis))
+        return on.graph.add("Gather", name, places[0], axis=axis)
     if axis:
         raise _unknown(value)
     ranks = [len(on.shape(one)) for one in parts[first : first + count]]
     common = value.shape[: max(ranks)]
     deep = [on.graph.unsqueezed(on.graph.repeated(one, common), [max(ranks)]) for one in places]
-    return str(on.graph.add("GatherND", name, on.graph.add("Concat", *deep, axis=max(ranks))))
+    return on.graph.add("GatherND", name, on.graph.add("Concat", *deep, axis=max(ranks)))
 
 
 def _segment_sum(on: Operands, value: Value) -> str:
     rows, targets, *_ = value.args
     zeros = on.graph.repeated(on.graph.constant(0, value.dtype), value.shape)
     places = on.graph.unsqueezed(on.whole(targets), [1])
-    return str(on.graph.add("ScatterND", zeros, places, on.name(rows), reduction="add"))
+    return on.graph.add("ScatterND", zeros, places, on.name(rows), reduction="add")
 
 
 _HERE = "tapetensor.kernels"
@@ -222,8 +217,8 @@ RULES: dict[str, Callable[[Operands, Value], Any]] = {
     "np.roll": _roll,
     "np.moveaxis": _moved,
     "np.swapaxes": _moved,
-    "np.copy": _same,
-    "np.linalg.det": _det,
+    "np.copy": _of_first("Identity"),
+    "np.linalg.det": _of_first("Det"),
     "tapetensor.compiler.trace.operations.read_index": _read_index,
     f"{_HERE}.numerics.segments.segment_sum": _segment_sum,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,41 +17,31 @@ Rule: TypeAlias = Callable[..., str]
 BOOL = np.dtype(np.bool_)
 
 
-def _op(name: str, on_bools: str = "", on_integers: str = "") -> Rule:
+def _op(name: str, on_bools: str = "") -> Rule:
     def rule(graph: Graph, dtype: DType, *operands: str) -> str:
-        found = on_bools if dtype == BOOL else on_integers if dtype.kind in "iu" else ""
-        result: str = graph.add(found or name, *operands)
-        return result
+        return graph.add(on_bools if on_bools and dtype == BOOL else name, *operands)
 
     return rule
 
 
 def _times(name: str, factor: float) -> Rule:
     def rule(graph: Graph, dtype: DType, x: str) -> str:
-        result: str = graph.add("Mul", graph.add(name, x), graph.constant(factor, dtype))
-        return result
+        return graph.add("Mul", graph.add(name, x), graph.constant(factor, dtype))
 
     return rule
-
-
-def _exp2(graph: Graph, dtype: DType, x: str) -> str:
-    result: str = graph.add("Pow", graph.constant(2, dtype), x)
-    return result
 
 
 def _compared(name: str) -> Rule:
     def rule(graph: Graph, dtype: DType, *operands: str) -> str:
         if dtype == BOOL:
             operands = tuple([graph.cast(one, BOOL, np.dtype(np.int32)) for one in operands])
-        result: str = graph.add(name, *operands)
-        return result
+        return graph.add(name, *operands)
 
     return rule
 
 
 def _not_equal(graph: Graph, dtype: DType, lhs: str, rhs: str) -> str:
-    result: str = graph.add("Not", graph.add("Equal", lhs, rhs))
-    return result
+    return graph.add("Not", graph.add("Equal", lhs, rhs))
 
 
 def _is_negative(graph: Graph, dtype: DType, x: str) -> str:
@@ -59,30 +49,19 @@ def _is_negative(graph: Graph, dtype: DType, x: str) -> str:
     zero = graph.constant(0, dtype)
     below = graph.add("Less", x, zero)
     if dtype.kind != "f":
-        return str(below)
-    result: str = graph.add("Or", below, graph.add("Less", graph.add("Reciprocal", x), zero))
-    return result
+        return below
+    return graph.add("Or", below, graph.add("Less", graph.add("Reciprocal", x), zero))
 
 
 def _copysign(graph: Graph, dtype: DType, size: str, sign: str) -> str:
     size = graph.add("Abs", size)
     negative = _is_negative(graph, dtype, sign)
-    result: str = graph.add("Where", negative, graph.add("Neg", size), size)
-    return result
-
-
-def _isfinite(graph: Graph, dtype: DType, x: str) -> str:
-    if dtype.kind != "f":
-        return str(graph.add("Equal", x, x))
-    either = graph.add("Or", graph.add("IsInf", x), graph.add("IsNaN", x))
-    result: str = graph.add("Not", either)
-    return result
+    return graph.add("Where", negative, graph.add("Neg", size), size)
 
 
 def _logical(name: str) -> Rule:
     def rule(graph: Graph, dtype: DType, *operands: str) -> str:
-        result: str = graph.add(name, *[graph.cast(one, dtype, BOOL) for one in operands])
-        return result
+        return graph.add(name, *[graph.cast(one, dtype, BOOL) for one in operands])
 
     return rule
 
@@ -91,30 +70,28 @@ def _of_floats(name: str) -> Rule:
     """Return the rule of a question that integers answer with no."""
 
     def rule(graph: Graph, dtype: DType, x: str) -> str:
-        result: str = graph.add(name, x) if dtype.kind == "f" else _never(graph, x)
-        return result
+        return graph.add(name, x) if dtype.kind == "f" else _not_equal(graph, dtype, x, x)
 
     return rule
 
 
-def _never(graph: Graph, x: str) -> str:
-    result: str = graph.add("Not", graph.add("Equal", x, x))
-    return result
+def _isfinite(graph: Graph, dtype: DType, x: str) -> str:
+    either = [_of_floats(one)(graph, dtype, x) for one in ("IsInf", "IsNaN")]
+    return graph.add("Not", graph.add("Or", *either))
 
 
 def _trunc(graph: Graph, dtype: DType, x: str) -> str:
     if dtype.kind != "f":
         return x
     below = graph.add("Less", x, graph.constant(0, dtype))
-    result: str = graph.add("Where", below, graph.add("Ceil", x), graph.add("Floor", x))
-    return result
+    return graph.add("Where", below, graph.add("Ceil", x), graph.add("Floor", x))
 
 
 def _whole(name: str) -> Rule:
     """Return the rule of a rounding, which leaves integers as they are."""
 
     def rule(graph: Graph, dtype: DType, x: str) -> str:
-        return str(graph.add(name, x)) if dtype.kind == "f" else x
+        return graph.add(name, x) if dtype.kind == "f" else x
 
     return rule
 
@@ -123,30 +100,22 @@ def _log1p(graph: Graph, dtype: DType, x: str) -> str:
     """Kahan's way: what is lost in ``1 + x`` is divided out."""
     one = graph.constant(1, dtype)
     above = graph.add("Add", x, one)
-    near = graph.add(
-        "Mul", graph.add("Log", above), graph.add("Div", x, _minus_one(graph, dtype, above))
-    )
+    lost = graph.add("Div", x, graph.add("Sub", above, one))
+    near = graph.add("Mul", graph.add("Log", above), lost)
     # Where 1 + x is 1, or x is the larger part, or infinite.
     far = graph.add("Where", graph.add("Greater", x, one), graph.add("Log", above), near)
-    result: str = graph.add("Where", graph.add("Equal", above, one), x, far)
-    return result
+    return graph.add("Where", graph.add("Equal", above, one), x, far)
 
 
 def _expm1(graph: Graph, dtype: DType, x: str) -> str:
     """Kahan's way, where the result is near to x."""
     one = graph.constant(1, dtype)
     power = graph.add("Exp", x)
-    less = _minus_one(graph, dtype, power)
+    less = graph.add("Sub", power, one)
     near = graph.add("Mul", less, graph.add("Div", x, graph.add("Log", power)))
     far = graph.add("Greater", graph.add("Abs", x), one)
     both = graph.add("Where", far, less, near)
-    result: str = graph.add("Where", graph.add("Equal", power, one), x, both)
-    return result
-
-
-def _minus_one(graph: Graph, dtype: DType, x: str) -> str:
-    result: str = graph.add("Sub", x, graph.constant(1, dtype))
-    return result
+    return graph.add("Where", graph.add("Equal", power, one), x, both)
 
 
 def _logaddexp(graph: Graph, dtype: DType, lhs: str, rhs: str) -> str:
@@ -155,10 +124,7 @@ def _logaddexp(graph: Graph, dtype: DType, lhs: str, rhs: str) -> str:
     high = graph.add("Max", lhs, rhs)
     # Two infinities have no difference.
     same = graph.add("Add", lhs, graph.constant(math.log(2), dtype))
-    result: str = graph.add(
-        "Where", graph.add("Equal", lhs, rhs), same, graph.add("Add", high, more)
-    )
-    return result
+    return graph.add("Where", graph.add("Equal", lhs, rhs), same, graph.add("Add", high, more))
 
 
 def _remainder(graph: Graph, dtype: DType, lhs: str, rhs: str) -> str:
@@ -167,12 +133,11 @@ def _remainder(graph: Graph, dtype: DType, lhs: str, rhs: str) -> str:
         is_zero = graph.add("Equal", rhs, zero)
         divisor = graph.add("Where", is_zero, graph.constant(1, dtype), rhs)
         found = graph.add("Mod", lhs, divisor)
-        return str(graph.add("Where", is_zero, zero, found))
+        return graph.add("Where", is_zero, zero, found)
     rest = graph.add("Mod", lhs, rhs, fmod=1)
     differ = graph.add("Xor", graph.add("Less", rest, zero), graph.add("Less", rhs, zero))
     wrong = graph.add("And", differ, _not_equal(graph, dtype, rest, zero))
-    result: str = graph.add("Where", wrong, graph.add("Add", rest, rhs), rest)
-    return result
+    return graph.add("Where", wrong, graph.add("Add", rest, rhs), rest)
 
 
 def _floor_divide(graph: Graph, dtype: DType, lhs: str, rhs: str) -> str:
@@ -181,22 +146,15 @@ def _floor_divide(graph: Graph, dtype: DType, lhs: str, rhs: str) -> str:
     if dtype.kind in "iu":
         divisor = graph.add("Where", is_zero, graph.constant(1, dtype), rhs)
         found = graph.add("Div", graph.add("Sub", lhs, rest), divisor)
-        return str(graph.add("Where", is_zero, graph.constant(0, dtype), found))
+        return graph.add("Where", is_zero, graph.constant(0, dtype), found)
     whole = graph.add("Round", graph.add("Div", graph.add("Sub", lhs, rest), rhs))
-    result: str = graph.add("Where", is_zero, graph.add("Div", lhs, rhs), whole)
-    return result
-
-
-def _square(graph: Graph, dtype: DType, x: str) -> str:
-    result: str = graph.add("Mul", x, x)
-    return result
+    return graph.add("Where", is_zero, graph.add("Div", lhs, rhs), whole)
 
 
 def _normal_cdf(graph: Graph, dtype: DType, x: str) -> str:
     turned = graph.add("Erf", graph.add("Mul", x, graph.constant(math.sqrt(0.5), dtype)))
     twice = graph.add("Add", turned, graph.constant(1, dtype))
-    result: str = graph.add("Mul", twice, graph.constant(0.5, dtype))
-    return result
+    return graph.add("Mul", twice, graph.constant(0.5, dtype))
 
 
 _HERE = "tapetensor.kernels"
@@ -210,13 +168,13 @@ RULES: dict[str, Rule] = {
     "np.absolute": _op("Abs", on_bools="Identity"),
     "np.fabs": _op("Abs"),
     "np.sign": _op("Sign"),
-    "np.square": _square,
+    "np.square": lambda graph, _, x: graph.add("Mul", x, x),
     "np.sqrt": _op("Sqrt"),
     "np.reciprocal": _op("Reciprocal"),
     "np.power": _op("Pow"),
     "np.float_power": _op("Pow"),
     "np.exp": _op("Exp"),
-    "np.exp2": _exp2,
+    "np.exp2": lambda graph, dtype, x: graph.add("Pow", graph.constant(2, dtype), x),
     "np.expm1": _expm1,
     "np.log": _op("Log"),
     "np.log2": _times("Log", 1 / math.log(2)),
@@ -257,10 +215,3 @@ RULES: dict[str, Rule] = {
     f"{_HERE}.elementwise._positive_part": _op("Relu"),
     f"{_HERE}.elementwise._logistic_that_overflows": _op("Sigmoid"),
 }
-
-
-def loop_of(function: Any, dtypes: list[Any], result: DType) -> list[DType]:
-    """Return the dtypes in which a function works, one for each operand."""
-    if isinstance(function, np.ufunc):
-        return list(function.resolve_dtypes((*dtypes, None)))[:-1]
-    return [result] * len(dtypes)

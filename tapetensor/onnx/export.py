@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arguments import check_function, check_path
-from tapetensor.compiler.trace.node import Node
+from tapetensor.compiler.compiled import CAPTURES
+from tapetensor.compiler.trace.capture import capturing
+from tapetensor.compiler.trace.node import Node, replaced
 from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.refusals import NotTracedError, trace_error
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.extras import import_extra
 from tapetensor.io.disk import write_atomically
-from tapetensor.onnx.capture import ArrayProgram, capture
 from tapetensor.onnx.graph import Graph
 from tapetensor.onnx.merging import Dims, Merger, Open, Value, refusal
 from tapetensor.onnx.writer import Writer
@@ -120,7 +124,7 @@ def export(
     if any(is_open):
         _compare(model, function, _batch(examples, is_input, 1), is_input)
     content = model.SerializeToString()
-    write_atomically(Path(path), lambda temporary: _write(temporary, content))
+    write_atomically(Path(path), lambda temporary: temporary.write_bytes(content))
 
 
 def _compare(
@@ -158,10 +162,6 @@ def _other_thing(given: list[Any], is_open: bool) -> TraceError:
         None,
         "write it without asking for the size, or export with open_batch=False",
     )
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
 
 
 def _is_input(value: object) -> bool:
@@ -206,13 +206,13 @@ def _merged(
     error: TraceError | None = None
     for sizes in _SIZES if any(is_open.values()) else ((0,),):
         batches = [_batch(examples, is_open, size) for size in sizes]
-        captures = [capture(function, batch) for batch in batches]
+        captures = [_captured(function, batch) for batch in batches]
         nodes = [
-            [_node_of(found, batch[place]) for place in is_open]
-            for found, batch in zip(captures, batches, strict=True)
+            [_node_of(arrays, batch[place]) for place in is_open]
+            for (arrays, _), batch in zip(captures, batches, strict=True)
         ]
-        results = [_results(found.result) for found in captures]
-        known = {node: array for found in captures for node, array in found.arrays.items()}
+        results = [_results(result) for _, result in captures]
+        known = {node: array for arrays, _ in captures for node, array in arrays.items()}
         merger = Merger(sizes, [[one for one in several if one] for several in nodes], known)
         try:
             return merger.values(results), [merger.value(one) for one in nodes[0]]
@@ -220,6 +220,36 @@ def _merged(
             error = found_error
     assert error is not None
     raise error
+
+
+def _captured(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[dict[Node, Any], Any]:
+    """Capture a function that changes nothing around itself.
+
+    Returns:
+        The inputs by node, arguments and arrays in the surroundings of the function, and its
+        result, with nodes in the place of tensors and arrays.
+
+    Raises:
+        TraceError: if it changes something, or cannot be captured.
+    """
+    program = Program(prefers_steps=True)
+    with CAPTURES, capturing(function, program, args, {}) as (one, run):
+
+        def node_of(value: Any) -> Any:
+            array = _array(value)
+            if isinstance(array, ArrayTracer):
+                return array.node
+            return program.constant(array) if isinstance(array, np.ndarray) else value
+
+        try:
+            result = replaced(run(), node_of)
+        except NotTracedError as error:
+            # The function's own error is what there is to tell.
+            raise error.__cause__ or error from None
+        change = one.change()
+        if change is not None:
+            raise trace_error(f"{change} is changed, which a program of arrays cannot do")
+        return dict(one.inputs.arrays), result
 
 
 def _batch(examples: tuple[Any, ...], is_open: dict[int, bool], size: int) -> tuple[Any, ...]:
@@ -244,10 +274,10 @@ def _sized(example: Any, size: int) -> Any:
     return made
 
 
-def _node_of(found: ArrayProgram, example: Any) -> Node | None:
+def _node_of(arrays: dict[Node, Any], example: Any) -> Node | None:
     """Return the node of an input; None where the function does not use it."""
     wanted = _array(example)
-    return next((node for node, array in found.arrays.items() if array is wanted), None)
+    return next((node for node, array in arrays.items() if array is wanted), None)
 
 
 def _results(result: Any) -> list[Node]:

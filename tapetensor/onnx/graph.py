@@ -39,13 +39,17 @@ class Graph:
             name += "_"
         return name
 
-    def add(self, op: str, *inputs: str, count: int = 0, **attributes: Any) -> Any:
-        """Add a node and return the name of its result; with a count, the names of several."""
-        names = [f"{op}_{len(self.nodes)}" + f"_{one}" * bool(count) for one in range(count or 1)]
-        names = [self.free(name) for name in names]
+    def add(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node and return the name of its result."""
+        return self.add_with_results(1, op, *inputs, **attributes)[0]
+
+    def add_with_results(self, count: int, op: str, *inputs: str, **attributes: Any) -> list[str]:
+        """Add a node and return the names of its results."""
+        name = f"{op}_{len(self.nodes)}"
+        names = [self.free(f"{name}_{one}" if count > 1 else name) for one in range(count)]
         node = self.onnx.helper.make_node(op, inputs, names, name=names[0], **attributes)
         self.nodes.append(node)
-        return names if count else names[0]
+        return names
 
     def constant(self, value: Any, dtype: DType | type | None = None, name: str = "") -> str:
         """Return the name of a known array, which equal small ones share."""
@@ -100,32 +104,28 @@ class Graph:
         if dtype == wanted:
             return name
         to = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(wanted))
-        result: str = self.add("Cast", name, to=to)
-        return result
+        return self.add("Cast", name, to=to)
 
     def reshaped(self, name: str, dims: Sequence[Dim]) -> str:
         """Return the name of the same elements under another shape."""
         is_open = [isinstance(dim, Open) for dim in dims]
         if sum(is_open) == 1 and 0 not in dims:
             dims = [-1 if one else dim for one, dim in zip(is_open, dims, strict=True)]
-        result: str = self.add("Reshape", name, self.numbers(dims), allowzero=int(0 in dims))
-        return result
+        return self.add("Reshape", name, self.numbers(dims), allowzero=int(0 in dims))
 
     def repeated(self, name: str, dims: Sequence[Dim]) -> str:
         """Return the name of an array repeated to a shape."""
-        result: str = self.add("Expand", name, self.numbers(dims))
-        return result
+        return self.add("Expand", name, self.numbers(dims))
 
     def sliced(self, name: str, cuts: dict[int, tuple[Dim, Dim, int]]) -> str:
         """Return the name of a part: start, end and step by axis."""
         if not cuts:
             return name
         starts, ends, steps = zip(*cuts.values(), strict=True)
-        result: str = self.add(
+        return self.add(
             "Slice", name, self.numbers(starts), self.numbers(ends),
             self.numbers(list(cuts)), self.numbers(steps),
         )  # fmt: skip
-        return result
 
     def unsqueezed(self, name: str, axes: Sequence[int]) -> str:
         """Return the name of an array with further axes of size 1."""
@@ -181,10 +181,14 @@ def seen(graph: Graph, view: View, name: str, shape: Dims, result: Dims) -> str:
     if view.name == "reshape":
         return graph.reshaped(name, result)
     if view.name == "transpose":
-        return str(graph.add("Transpose", name, perm=list(view.parameter)))
+        return graph.add("Transpose", name, perm=list(view.parameter))
     if view.name == "broadcast_to":
         return graph.repeated(name, result)
-    index = index_of(view.parameter, shape)
+    return indexed(graph, name, index_of(view.parameter, shape))
+
+
+def indexed(graph: Graph, name: str, index: Index) -> str:
+    """Return the name of an array at an index."""
     name = graph.sliced(name, index.cuts)
     for axis in sorted(index.numbers, reverse=True):
         place = graph.squeezed(graph.numbers([index.numbers[axis]]), [0])
@@ -248,5 +252,4 @@ def _put(
         shape = [1] * len(base.shape)
         shape[axis] = size
         mask = mask & covered.reshape(shape)
-    result: str = graph.add("Where", graph.constant(mask), name, names[base])
-    return result
+    return graph.add("Where", graph.constant(mask), name, names[base])

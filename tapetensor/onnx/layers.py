@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import Keywords, Kind
 from tapetensor.onnx.calls import Operands
-from tapetensor.onnx.graph import END, Graph, index_of
+from tapetensor.onnx.graph import END, Graph, index_of, indexed
 from tapetensor.onnx.merging import Dims, Open, Uniform, Value, refusal
 
 # In which order ONNX has the gates of a cell, of which the kernels have their own.
@@ -38,12 +38,11 @@ class Memories(NamedTuple):
             index = index_of(value.function.parameter, shape)
             start, end, step = index.cuts.pop(2, (0, END, 1))
             if (start, end, step) == (0, self.size, 1):
-                name = graph.sliced(self.states, index.cuts)
-                return _without(graph, name, index.numbers, index.new)
+                return indexed(graph, self.states, index)
             is_last = not index.cuts and index.numbers.get(1) in (-1, _last(shape[1]))
             if is_last and start == self.size and end in (END, 2 * self.size) and step == 1:
                 del index.numbers[1]
-                return _without(graph, self.cell, index.numbers, index.new)
+                return indexed(graph, self.cell, index)
         raise self.refusal()
 
     def refusal(self) -> Exception:
@@ -53,14 +52,6 @@ class Memories(NamedTuple):
 
 def _last(size: Any) -> Any:
     return size - 1 if isinstance(size, int) else None
-
-
-def _without(graph: Graph, name: str, numbers: dict[int, Any], new: Sequence[int]) -> str:
-    """Return the name of an array at some places, and with new axes."""
-    for axis in sorted(numbers, reverse=True):
-        place = graph.squeezed(graph.numbers([numbers[axis]]), [0])
-        name = graph.add("Gather", name, place, axis=axis)
-    return graph.unsqueezed(name, new)
 
 
 def _arguments(whole: Value) -> tuple[Any, ...]:
@@ -98,38 +89,28 @@ def _attributes(window: Any) -> dict[str, Any]:
 def _convolved(on: Operands, images: str, others: tuple[Any, ...]) -> str:
     weight, *bias, window, groups = others
     operands = [on.name(one) for one in (weight, *bias) if one is not None]
-    return str(on.graph.add("Conv", images, *operands, group=groups, **_attributes(window)))
+    return on.graph.add("Conv", images, *operands, group=groups, **_attributes(window))
 
 
-def _highest(on: Operands, images: str, others: tuple[Any, ...]) -> str:
-    return str(on.graph.add("MaxPool", images, **_attributes(others[0])))
+def _pooled(op: str, **attributes: Any) -> Callable[[Operands, str, tuple[Any, ...]], str]:
+    def compute(on: Operands, images: str, others: tuple[Any, ...]) -> str:
+        return on.graph.add(op, images, **attributes, **_attributes(others[0]))
+
+    return compute
 
 
 def _lowest(on: Operands, images: str, others: tuple[Any, ...]) -> str:
-    found = on.graph.add("MaxPool", on.graph.add("Neg", images), **_attributes(others[0]))
-    return str(on.graph.add("Neg", found))
+    return on.graph.add("Neg", _pooled("MaxPool")(on, on.graph.add("Neg", images), others))
 
 
-def _mean(on: Operands, images: str, others: tuple[Any, ...]) -> str:
-    attributes = _attributes(others[0])
-    return str(on.graph.add("AveragePool", images, count_include_pad=1, **attributes))
+def _with_last(
+    attribute: str, op: str, **attributes: Any
+) -> Callable[[Operands, Value, Value], str]:
+    """Return the rule of an op of which the last argument is an attribute."""
 
-
-def _batch_norm(on: Operands, whole: Value, value: Value) -> str:
-    *arrays, eps = _arguments(whole)
-    return str(on.graph.add("BatchNormalization", *map(on.name, arrays), epsilon=eps))
-
-
-def _layer_norm(on: Operands, whole: Value, value: Value) -> str:
-    x, weight, bias, eps = _arguments(whole)
-    names = [on.name(one) for one in (x, weight, bias)]
-    return str(on.graph.add("LayerNormalization", *names, axis=-1, epsilon=eps))
-
-
-def _along_axis(op: str) -> Callable[[Operands, Value, Value], str]:
     def rule(on: Operands, whole: Value, value: Value) -> str:
-        x, axis = _arguments(whole)
-        return str(on.graph.add(op, on.name(x), axis=axis))
+        *arrays, last = _arguments(whole)
+        return on.graph.add(op, *map(on.name, arrays), **attributes, **{attribute: last})
 
     return rule
 
@@ -158,7 +139,7 @@ def _attention(on: Operands, whole: Value, value: Value) -> str:
         highest = graph.add("ReduceMax", scores, graph.numbers([-1]), keepdims=1)
         sees_none = graph.add("Equal", highest, hidden)
         weights = graph.add("Where", sees_none, graph.constant(0, dtype), weights)
-    return str(graph.add("MatMul", weights, on.name(attended)))
+    return graph.add("MatMul", weights, on.name(attended))
 
 
 def _recurrent(op: str) -> Callable[[Operands, Value, Value], Any]:
@@ -174,23 +155,24 @@ def _recurrent(op: str) -> Callable[[Operands, Value, Value], Any]:
         weights = [_in_order(on, one, op, size) for one in (weight_of_inputs, weight)]
         biases = [_in_order(on, one, op, size) for one in (bias_of_inputs, bias)]
         first = graph.unsqueezed(graph.add("Concat", *biases, axis=0), [0])
-        before = ["" if _is_zero(one) else graph.unsqueezed(on.name(one), [0]) for one in states]
+        before = ["" if is_zero(one) else graph.unsqueezed(on.name(one), [0]) for one in states]
         options = {"linear_before_reset": 1} if op == "GRU" else {}
-        found = graph.add(
-            op, graph.add("Transpose", inputs, perm=[1, 0, 2]),
+        found = graph.add_with_results(
+            len(states) + 1, op, graph.add("Transpose", inputs, perm=[1, 0, 2]),
             *[graph.unsqueezed(one, [0]) for one in weights], first, "", *before,
-            hidden_size=size, count=len(states) + 1, **options,
+            hidden_size=size, **options,
         )  # fmt: skip
         # Steps, directions, batch: there is one direction.
         turned = graph.add("Transpose", graph.squeezed(found[0], [1]), perm=[1, 0, 2])
         if op != "LSTM":
-            return str(turned)
-        return Memories(size, str(turned), graph.squeezed(found[2], [0]), whole.place)
+            return turned
+        return Memories(size, turned, graph.squeezed(found[2], [0]), whole.place)
 
     return rule
 
 
-def _is_zero(state: Any) -> bool:
+def is_zero(state: Any) -> bool:
+    """Tell whether an operand is an array that is known and has zeros alone."""
     detail = state.detail if isinstance(state, Value) and state.kind is Kind.CONSTANT else state
     array = detail.base if isinstance(detail, Uniform) else detail
     return isinstance(array, np.ndarray) and not array.any()
@@ -208,7 +190,7 @@ def _in_order(on: Operands, rows: Any, op: str, size: int) -> str:
     known = _known(rows)
     if known is not None:
         return on.graph.constant(known[places])
-    return str(on.graph.add("Gather", on.name(rows), on.graph.constant(places), axis=0))
+    return on.graph.add("Gather", on.name(rows), on.graph.constant(places), axis=0)
 
 
 def _known(value: Value) -> Array | None:
@@ -253,13 +235,13 @@ _KERNELS = "tapetensor.kernels"
 RULES: dict[str, Callable[[Operands, Value, Value], Any]] = {
     f"{_KERNELS}.convolution.conv1d": _image_op(_convolved),
     f"{_KERNELS}.convolution.conv2d": _image_op(_convolved),
-    f"{_KERNELS}.images.max_pool2d": _image_op(_highest),
+    f"{_KERNELS}.images.max_pool2d": _image_op(_pooled("MaxPool")),
     f"{_KERNELS}.images.min_pool2d": _image_op(_lowest),
-    f"{_KERNELS}.images.avg_pool2d": _image_op(_mean),
-    f"{_KERNELS}.normalization.batch_norm_inference": _batch_norm,
-    f"{_KERNELS}.normalization.layer_norm": _layer_norm,
-    f"{_KERNELS}.reductions.softmax": _along_axis("Softmax"),
-    f"{_KERNELS}.reductions.log_softmax": _along_axis("LogSoftmax"),
+    f"{_KERNELS}.images.avg_pool2d": _image_op(_pooled("AveragePool", count_include_pad=1)),
+    f"{_KERNELS}.normalization.batch_norm_inference": _with_last("epsilon", "BatchNormalization"),
+    f"{_KERNELS}.normalization.layer_norm": _with_last("epsilon", "LayerNormalization", axis=-1),
+    f"{_KERNELS}.reductions.softmax": _with_last("axis", "Softmax"),
+    f"{_KERNELS}.reductions.log_softmax": _with_last("axis", "LogSoftmax"),
     f"{_KERNELS}.attention.scaled_dot_product_attention": _attention,
     f"{_KERNELS}.recurrent.rnn": _recurrent("RNN"),
     f"{_KERNELS}.recurrent.gru": _recurrent("GRU"),

@@ -137,25 +137,22 @@ class Writer:
             if name == "select":
                 mask, *choices = operands
                 chosen = [self._in(one, value.dtype) for one in choices]
-                return str(self.graph.add("Where", self._in(mask, BOOL), *chosen))
+                return self.graph.add("Where", self._in(mask, BOOL), *chosen)
             if name == "unwritten":
                 zero = self.graph.constant(0, value.dtype)
                 return self.graph.repeated(zero, value.shape)
-        return self._computed(value, value.function, value.called, operands, value.dtype)
-
-    def _computed(
-        self, value: Value, function: Any, called: str, operands: list[Any], result: Any
-    ) -> str:
-        """Return the name of what a function of elements gives."""
-        rule = elementwise.RULES.get(called)
+        rule = elementwise.RULES.get(value.called)
         if rule is None:
             raise _no_form(value)
-        dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in operands]
-        loop = elementwise.loop_of(function, dtypes, result)
+        loop = [value.dtype] * len(operands)
+        if isinstance(value.function, np.ufunc):
+            dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in operands]
+            *loop, _ = value.function.resolve_dtypes((*dtypes, None))
         names = [self._in(one, dtype) for one, dtype in zip(operands, loop, strict=True)]
-        if called == "np.maximum" and loop[0].kind == "f" and _is_zero(operands[1]):
+        is_of_zero = value.called == "np.maximum" and layers.is_zero(operands[1])
+        if is_of_zero and loop[0].kind == "f" and operands[1].shape == ():
             # That is what those who run models look for.
-            return str(self.graph.add("Relu", names[0]))
+            return self.graph.add("Relu", names[0])
         return rule(self.graph, loop[0], *names)
 
     def _reduced(self, value: Value) -> str:
@@ -172,13 +169,13 @@ class Writer:
             name = graph.cast(name, BOOL, np.dtype(np.int64))
             name = graph.add("ReduceSum", name, graph.numbers(axes), keepdims=1) if axes else name
             name = graph.cast(name, np.dtype(np.int64), BOOL)
-            return str(graph.add("Not", name) if inverted else name)
+            return graph.add("Not", name) if inverted else name
         elif value.called in _REDUCTIONS:
             op = _REDUCTIONS[value.called]
             name = self._in(value.args[0], value.dtype)
         else:
             raise _no_form(value)
-        return str(graph.add(op, name, graph.numbers(axes), keepdims=1) if axes else name)
+        return graph.add(op, name, graph.numbers(axes), keepdims=1) if axes else name
 
     def _write(self, value: Value) -> str:
         target, view, *args = value.args
@@ -213,10 +210,10 @@ class Writer:
             "step", known, made,
         )  # fmt: skip
         start = graph.squeezed(first, [0])
-        _, states = graph.add(
-            "Scan", start, rest, self._names[decay], body=body, num_scan_inputs=2, count=2
+        _, states = graph.add_with_results(
+            2, "Scan", start, rest, self._names[decay], body=body, num_scan_inputs=2
         )
-        return str(graph.add("Concat", first, states, axis=0))
+        return graph.add("Concat", first, states, axis=0)
 
 
 def _operands(nest: Any) -> list[Value]:
@@ -227,11 +224,6 @@ def _operands(nest: Any) -> list[Value]:
     if isinstance(nest, tuple | list):
         return [one for part in nest for one in _operands(part)]
     return []
-
-
-def _is_zero(operand: Any) -> bool:
-    known = operand.detail if isinstance(operand, Value) else operand
-    return isinstance(known, np.ndarray) and known.ndim == 0 and not known.any()
 
 
 def _no_form(value: Value) -> Exception:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tapetensor.native import cache
+from tapetensor.kernels.numerics import threads
+from tapetensor.native import cache, loading
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,3 +21,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         del os.environ[cache.FOLDER_VARIABLE]
     else:
         os.environ[cache.FOLDER_VARIABLE] = before
+
+
+@pytest.fixture(params=[1, 3])
+def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Share all loops among so many threads."""
+    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(threads, "count", lambda: request.param)
+    count: int = request.param
+    return count

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tapetensor.kernels import convolution
-from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.native import convolutions, loading
 from tapetensor.native import convolutions as native
 from tapetensor.native.kernels import native_kernel
 
@@ -44,27 +42,13 @@ LAYOUTS = [
     ((1, 4, 21, 19), 4, 12),
 ]
 DTYPES = [np.float32, np.float64]
-PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {
-    native.conv1d: inspect.unwrap(convolution.conv1d),
-    native.conv2d: inspect.unwrap(convolution.conv2d),
-    native.conv_transpose1d: inspect.unwrap(convolution.conv_transpose1d),
-    native.conv_transpose2d: inspect.unwrap(convolution.conv_transpose2d),
-}
-TRANSPOSED = (native.conv_transpose1d, native.conv_transpose2d)
-
-
-@pytest.fixture(params=[1, 3])
-def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(loading, "SMALLEST_FOR_THREADS", 1)
-    monkeypatch.setattr(threads, "count", lambda: request.param)
-    count: int = request.param
-    return count
+TRANSPOSED = (convolution.conv_transpose1d, convolution.conv_transpose2d)
 
 
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loops run where products are faster, too."""
-    monkeypatch.setattr(convolutions, "is_faster", lambda *args: True)
+    monkeypatch.setattr(native, "is_faster", lambda *args: True)
 
 
 def _arguments(
@@ -98,11 +82,20 @@ def _everything(
     return [y, *[pullback(g) for pullback in pullbacks]]
 
 
+def _pairs(
+    kernel: Callable[..., Any], args: tuple[Any, ...], g: Array | None = None
+) -> Iterator[tuple[Array, Array]]:
+    """Return all that a kernel gives by loops and on numpy, side by side."""
+    by_loops = native_kernel(kernel)
+    assert by_loops is not kernel
+    return zip(
+        _everything(by_loops, args, g), _everything(inspect.unwrap(kernel), args, g), strict=True
+    )
+
+
 def _assert_same(kernel: Callable[..., Any], args: tuple[Any, ...], g: Array | None = None) -> None:
     tolerance = {"f": 2e-4, "d": 1e-12}[args[0].dtype.char]
-    for one, other in zip(
-        _everything(kernel, args, g), _everything(PLAIN[kernel], args, g), strict=True
-    ):
+    for one, other in _pairs(kernel, args, g):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
@@ -110,7 +103,7 @@ def _assert_same(kernel: Callable[..., Any], args: tuple[Any, ...], g: Array | N
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kernel", [native.conv2d, native.conv_transpose2d])
+@pytest.mark.parametrize("kernel", [convolution.conv2d, convolution.conv_transpose2d])
 def test_a_convolution_of_images_and_its_cotangents_are_numpys(
     workers: int,
     dtype: Any,
@@ -123,24 +116,24 @@ def test_a_convolution_of_images_and_its_cotangents_are_numpys(
 
 @pytest.mark.parametrize("window", ROWS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kernel", [native.conv1d, native.conv_transpose1d])
+@pytest.mark.parametrize("kernel", [convolution.conv1d, convolution.conv_transpose1d])
 def test_a_convolution_of_sequences_and_its_cotangents_are_numpys(
     window: Window, layout: tuple[tuple[int, ...], int, int], kernel: Callable[..., Any]
 ) -> None:
     _assert_same(kernel, _arguments(kernel, window, layout))
 
 
-@pytest.mark.parametrize("kernel", [native.conv2d, native.conv_transpose2d])
+@pytest.mark.parametrize("kernel", [convolution.conv2d, convolution.conv_transpose2d])
 def test_a_convolution_may_have_no_bias(kernel: Callable[..., Any]) -> None:
     _assert_same(kernel, _arguments(kernel, WINDOWS[1], LAYOUTS[0], has_bias=False))
 
 
 def test_cotangents_in_any_order_are_taken() -> None:
-    args = _arguments(native.conv2d, WINDOWS[2], LAYOUTS[0])
-    y = native.conv2d(*args)[0]
+    args = _arguments(convolution.conv2d, WINDOWS[2], LAYOUTS[0])
+    y = convolution.conv2d(*args)[0]
 
     for g in (np.asfortranarray(y), np.broadcast_to(np.float32(0.5), y.shape)):
-        _assert_same(native.conv2d, args, g)
+        _assert_same(convolution.conv2d, args, g)
 
 
 @pytest.mark.parametrize("position", [0, 1])
@@ -148,15 +141,11 @@ def test_cotangents_in_any_order_are_taken() -> None:
 def test_other_dtypes_and_arrays_in_another_order_are_left_to_numpy(
     position: int, dtype: Any
 ) -> None:
-    args = list(_arguments(native.conv2d, WINDOWS[2], LAYOUTS[0], dtype))
+    args = list(_arguments(convolution.conv2d, WINDOWS[2], LAYOUTS[0], dtype))
     if dtype is np.float32:
         args[position] = np.asfortranarray(args[position])
 
-    for one, other in zip(
-        _everything(native.conv2d, tuple(args)),
-        _everything(PLAIN[native.conv2d], tuple(args)),
-        strict=True,
-    ):
+    for one, other in _pairs(convolution.conv2d, tuple(args)):
         np.testing.assert_array_equal(one, other)
 
 
@@ -164,7 +153,7 @@ def test_other_dtypes_and_arrays_in_another_order_are_left_to_numpy(
 @pytest.mark.parametrize("special", [np.inf, np.nan])
 @pytest.mark.parametrize("place", ["x", "weight", "cotangent"])
 @pytest.mark.parametrize("layout", [LAYOUTS[1], LAYOUTS[4]])
-@pytest.mark.parametrize("kernel", [native.conv2d, native.conv_transpose2d])
+@pytest.mark.parametrize("kernel", [convolution.conv2d, convolution.conv_transpose2d])
 def test_what_is_not_finite_stays_where_numpy_has_it(
     special: float,
     place: str,
@@ -175,29 +164,26 @@ def test_what_is_not_finite_stays_where_numpy_has_it(
     g = np.ones(kernel(*args)[0].shape, np.float32)
     {"x": args[0], "weight": args[1], "cotangent": g}[place].reshape(-1)[7] = special
 
-    for one, other in zip(
-        _everything(kernel, args, g), _everything(PLAIN[kernel], args, g), strict=True
-    ):
+    for one, other in _pairs(kernel, args, g):
         np.testing.assert_array_equal(np.isfinite(one), np.isfinite(other))
 
 
 def test_a_batch_that_does_not_fit_into_the_cache_is_taken_in_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    args = _arguments(native.conv2d, WINDOWS[2], ((23, 2, 6, 6), 1, 8))
-    whole = _everything(native.conv2d, args)
-    monkeypatch.setattr(convolutions, "_CACHED", 1 << 12)
+    args = _arguments(convolution.conv2d, WINDOWS[2], ((23, 2, 6, 6), 1, 8))
+    by_loops = native_kernel(convolution.conv2d)
+    whole = _everything(by_loops, args)
+    monkeypatch.setattr(native, "_CACHED", 1 << 12)
 
-    _assert_same(native.conv2d, args)
-    np.testing.assert_allclose(_everything(native.conv2d, args)[2], whole[2], rtol=1e-5)
+    _assert_same(convolution.conv2d, args)
+    np.testing.assert_allclose(_everything(by_loops, args)[2], whole[2], rtol=1e-5)
 
 
 def test_a_cotangent_of_another_dtype_and_errors_that_raise_are_left_to_numpy() -> None:
-    args = _arguments(native.conv2d, WINDOWS[1], LAYOUTS[0])
-    y: Array
-    pullbacks: Any
-    y, pullbacks = native.conv2d(*args)
-    plain = PLAIN[native.conv2d](*args)[1]
+    args = _arguments(convolution.conv2d, WINDOWS[1], LAYOUTS[0])
+    y, pullbacks = native_kernel(convolution.conv2d)(*args)
+    plain: Any = inspect.unwrap(convolution.conv2d)(*args)[1]
     g = np.random.default_rng(0).standard_normal(y.shape)
 
     np.testing.assert_array_equal(pullbacks[0](g), plain[0](g))
@@ -232,9 +218,4 @@ def test_loops_are_chosen_where_they_are_faster(
     weight = np.zeros((channels[1], channels[0] // groups, kernel, kernel), np.float32)
     window = Window((kernel, kernel), (1, 1), (kernel // 2,) * 2, (1, 1))
 
-    assert convolutions.is_faster(weight, window, groups, (size, size)) is expected
-
-
-@pytest.mark.parametrize("kernel", PLAIN)
-def test_eager_mode_takes_these_loops(kernel: Callable[..., Any]) -> None:
-    assert native_kernel(PLAIN[kernel]) is kernel
+    assert native.is_faster(weight, window, groups, (size, size)) is expected

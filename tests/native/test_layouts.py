@@ -110,46 +110,49 @@ def test_of_rows_that_lie_apart_a_number_each_may_be_all_that_is_left() -> None:
     _agree(run, _normal(0, (4, 6, 8)), _normal(1, (8, 8)))
 
 
-@pytest.mark.parametrize("is_kept", [False, True])
-def test_a_loop_sees_parts_of_rows_in_c_order_and_is_compiled_once(
-    is_kept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loops: list[Any] = []
+@pytest.fixture
+def loops(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The loops that have been loaded."""
+    found: list[Any] = []
 
     def load(source: str, types: tuple[Any, ...]) -> Any:
-        loops.append(cache.load(source, types))
-        return loops[-1]
+        found.append(cache.load(source, types))
+        return found[-1]
 
+    monkeypatch.setattr(executor, "cache", types.SimpleNamespace(load=load))
+    return found
+
+
+def _check_c_order(loops: list[Any]) -> None:
+    """Check that each is compiled once: LLVM vectorizes none over what may lie in any way."""
+    signatures = [loop.signatures for loop in loops]
+    assert signatures
+    assert [len(one) for one in signatures] == [1] * len(loops)
+    assert {one.layout for (only,) in signatures for one in only if hasattr(one, "layout")} == {"C"}
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_loop_sees_parts_of_rows_in_c_order_and_is_compiled_once(
+    is_kept: bool, loops: list[Any]
+) -> None:
     def run(x: Any, w: Any, row: Any) -> Any:
         h = x @ w
         gates = ((h[:, :4] + row).tanh() * h[:, 4:]).exp()
         # What leaves the plan lies in memory of its own, which is known only when it runs.
         return (gates @ w[:4], h) if is_kept else (gates @ w[:4],)
 
-    monkeypatch.setattr(executor, "cache", types.SimpleNamespace(load=load))
     _agree(run, _normal(0, (6, 8)), _normal(1, (8, 8)), _normal(2, (4,)))
 
-    signatures = [loop.signatures for loop in loops]
-    assert [len(one) for one in signatures] == [1] * len(loops)
-    assert {one.layout for (only,) in signatures for one in only if hasattr(one, "layout")} == {"C"}
+    _check_c_order(loops)
 
 
-def test_the_cotangent_of_a_mean_is_one_number_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    signatures: list[Any] = []
-
-    def load(source: str, types: tuple[Any, ...]) -> Any:
-        signatures.append(types)
-        return cache.load(source, types)
-
+def test_the_cotangent_of_a_mean_is_one_number_of_a_loop(loops: list[Any]) -> None:
     def run(x: Any) -> Any:
         return x.trace().tanh().square().mean().backward()[x]
 
-    monkeypatch.setattr(executor, "cache", types.SimpleNamespace(load=load))
     _agree(run, _normal(0, (6, 8)))
 
-    # LLVM vectorizes no loop over an array that may lie in any way.
-    assert signatures
-    assert {one.layout for each in signatures for one in each if hasattr(one, "layout")} == {"C"}
+    _check_c_order(loops)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tapetensor.kernels import recurrent as plain
-from tapetensor.native import sequences as native
+from tapetensor.native.kernels import native_kernel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 # The kernel on numpy and natively, how many gates it has, and how many states.
-LSTM = inspect.unwrap(plain.lstm), native.lstm, 4, 2
-GRU = inspect.unwrap(plain.gru), native.gru, 3, 1
+LSTM = inspect.unwrap(plain.lstm), native_kernel(plain.lstm), 4, 2
+GRU = inspect.unwrap(plain.gru), native_kernel(plain.gru), 3, 1
 KINDS = pytest.mark.parametrize("kind", [LSTM, GRU], ids=["lstm", "gru"])
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import types
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing_extensions import override
 
 import tapetensor.pictures
 from tapetensor.pictures import Graph, Op, Place, to_html
+from tapetensor.pictures.places import is_users_module
 
 HOSTILE = '</script><img src=x onerror="hacked=1"><!-- \' & \u2028 größe'
 
@@ -116,3 +119,14 @@ def test_style_and_script_are_ascii(name: str) -> None:
 
     assert (folder / name).read_bytes().isascii()
     assert "</" not in (folder / name).read_text("ascii")
+
+
+def test_a_package_of_the_users_that_is_called_as_one_of_pythons_is_the_users(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = types.ModuleType("antigravity")
+    package.__path__ = [str(tmp_path / "antigravity")]
+    monkeypatch.setitem(sys.modules, "antigravity", package)
+
+    assert is_users_module("antigravity.model")
+    assert not is_users_module("json.decoder")
