@@ -38,18 +38,19 @@ def check_alike(op: str, rank: int = 0, /, **operands: TensorBase[Any, Any, Any]
     try:
         for name, operand in operands.items():
             check_tensor(op, name, operand)
-        one, *others = operands.values()
-        check_floating(op, one)
-        shape = one._array.shape
-        for other in others:
+        given = tuple(operands.values())
+        check_floating(op, given[0])
+        first = given[0]._array
+        shape = first.shape
+        for other in given:
             if other._array.shape != shape:
                 _refuse_unlike(op, operands)
-        if one._array.size == 0 or len(shape) < rank:
+        if first.size == 0 or len(shape) < rank:
             cure = (
                 "give (*Ds, N), with at least one row and one class" if rank else "give an element"
             )
             raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of; {cure}")
-        check_same_dtype(op, tuple(operands.values()))
+        check_same_dtype(op, given)
     except TapeTensorError as error:
         cut_traceback(error)
         raise
