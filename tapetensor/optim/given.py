@@ -8,7 +8,6 @@ from sys import getrefcount
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from typing_extensions import TypeIs
 
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import library_of
@@ -33,12 +32,6 @@ _WHOLE = (
 Names = tuple[str, ...]
 
 
-def is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
-    """Tell whether an array is numpy's own."""
-    # An op may leave a numpy scalar where a 0-d array is meant; it has the same methods.
-    return is_numpys(array)
-
-
 def misfit(
     gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dtype[Any], takes: Takes
 ) -> str:
@@ -52,7 +45,7 @@ def misfit(
     if takes == "rows" and not isinstance(gradient, RowSparse):
         return _WHOLE
     values = values_of(gradient)
-    if isinstance(parameter, CapturedArray) or (is_numpy(values) and is_numpy(parameter)):
+    if isinstance(parameter, CapturedArray) or (is_numpys(values) and is_numpys(parameter)):
         return ""
     theirs, ours = library_of(values), library_of(parameter)
     return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"

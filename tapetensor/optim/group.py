@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray, run_check
 from tapetensor.kernels.numerics.decorators import IS_CHOSEN, MACHINE_CODE, MANY_STEPS
 from tapetensor.optim.given import (
     Names,
     Takes,
-    is_numpy,
     is_shared,
     misfit,
     places_of,
@@ -193,7 +192,7 @@ class Group:
             if tensor._array is not view:
                 # The first step, or someone gave the tensor other values since the last one.
                 arrays = [tensor._array for tensor in self.tensors]
-                if not all(map(is_numpy, arrays)):
+                if not all(map(is_numpys, arrays)):
                     return False
                 # Nothing has ever been a part of the values, so they may be written over.
                 is_first = all(one is None for one in self._views)

@@ -36,7 +36,7 @@ class Position:
         seconds: how long they took.
         skipped: how many of them were not taken, for a gradient was not finite.
         starts: the states of the streams when the epoch began, which its batches are drawn from,
-            and as ``"first"`` what tells the first ones from others.
+            as ``"streams"``, and as ``"first"`` what tells the first ones from others.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Checkpoint:
     def __init__(self, path: Path, parts: dict[str, Any], streams: Streams) -> None:
         self.path = path
         self._streams = streams
-        self._parts = parts | {f"rng{at}": rng for at, rng in enumerate(streams.generators)}
+        self._parts = parts
 
     def at(self, path: Path) -> Checkpoint:
         """Return the same checkpoint with another path."""
@@ -86,8 +86,8 @@ class Checkpoint:
 
     def write(self, position: Position) -> None:
         """Write the file, as a whole or not at all."""
-        others = self._streams.read_others()
-        notes = io.Notes({"parts": list(self._parts), "streams": others, **asdict(position)})
+        states = self._streams.read()
+        notes = io.Notes({"parts": list(self._parts), "streams": states, **asdict(position)})
         io.save_checkpoint(self.path, training=notes, **self._parts)
 
     def load(self, count: Callable[[int], int]) -> Position:
@@ -105,16 +105,16 @@ class Checkpoint:
             found = dict(notes.value)
             parts, streams = list(found.pop("parts")), found.pop("streams")
             position = Position(**found)
-            fits = parts == list(self._parts) and streams.keys() == self._streams.others.keys()
+            fits = parts == list(self._parts) and list(streams) == self._streams.names
             if fits:
                 _check_position(position, self._streams)
-                self._streams.check_others(streams)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+                self._streams.check(streams)
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
             raise self._mismatch(f"training: not written by fit ({error})") from None
         if not fits:
             held, expected = parts, list(self._parts)
             if held == expected:
-                held, expected = list(streams), list(self._streams.others)
+                held, expected = list(streams), self._streams.names
             raise self._mismatch(
                 f"training: it holds {', '.join(map(str, held))}, expected is "
                 f"{', '.join(expected)}; a training goes on with as many generators as before, "
@@ -127,7 +127,7 @@ class Checkpoint:
                 f"{there_are}; resume with the batches that the training began with"
             )
         io.load_checkpoint(self.path, **self._parts)
-        self._streams.write_others(streams)
+        self._streams.write(streams)
         return position
 
     def _mismatch(self, message: str) -> StateMismatchError:
@@ -152,7 +152,7 @@ def _check_position(position: Position, streams: Streams) -> None:
     if position.seconds < 0 or position.skipped > position.batches:
         raise ValueError("its seconds or its skipped batches cannot be")
     if position.batches or position.starts:
-        streams.check(position.starts)
+        streams.check(position.starts["streams"])
         if not all(type(one) in (int, type(None)) for one in position.starts["first"]):
             raise ValueError("starts: what tells the first batches is no number")
 

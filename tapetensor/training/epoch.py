@@ -189,10 +189,10 @@ class EpochRunner(Generic[Batch]):
     def _remaining(self, position: Position) -> Iterator[Batch]:
         """Return the batches that are not done, drawn as they were when the epoch began."""
         if position.batches == 0:
-            position.starts = {**self.streams.read(), "first": []}
+            position.starts = {"streams": self.streams.read(), "first": []}
             return self._noted(position)
         now = self.streams.read()
-        self.streams.write(position.starts)
+        self.streams.write(position.starts["streams"])
         batches, drawn = iterate("fit", "batches", self.batches), list[Batch]()
         for number in range(position.batches):
             batch = next(batches, None)
@@ -218,7 +218,7 @@ class EpochRunner(Generic[Batch]):
         """Warn if the last epoch of a training that goes on would now have other batches."""
         if position.batches == 0 and position.starts.get("first"):
             now = self.streams.read()
-            self.streams.write(position.starts)
+            self.streams.write(position.starts["streams"])
             drawn = islice(iterate("fit", "batches", self.batches), _KNOWN)
             _tell_of_others(list(drawn), position)
             self.streams.write(now)

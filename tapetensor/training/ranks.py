@@ -78,7 +78,7 @@ def make_streams_alike(ranks: Communicator, streams: Streams, *, is_start: bool)
         states = streams.read()
         if not is_start:
             # What a rank counts is its own.
-            del states["others"]["numbers"]
+            del states["numbers"]
         streams.write(from_root(ranks, states))
 
 

@@ -239,7 +239,6 @@ def test_a_place_in_the_data_that_cannot_be_is_refused_before_anything_changes(
             changed = {**good, name: value}
             other = Run()
             parts = {"model": other.model, "optimizer": other.optimizer}
-            parts |= {f"rng{n}": np.random.default_rng(n) for n in range(2)}
             io.save_checkpoint(path, training=io.Notes(changed), **parts)
             try:
                 run.fit(epochs=1, checkpoint=path, resume=True)
