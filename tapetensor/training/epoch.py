@@ -95,11 +95,7 @@ def are_finite(loss: Tensor0D[NoneTape, Any], grads: Gradients) -> bool:
 
 
 def loss_from(loss_of: Loss[M, Batch], model: M, batch: Batch) -> Tensor0D[OwnedTape, Any]:
-    """Return the loss.
-
-    Raises:
-        ArgumentTypeError: if it is no tensor.
-    """
+    """Return the loss; refuse what is no tensor."""
     loss: object = loss_of(model, batch)
     if not isinstance(loss, Tensor):
         raise ArgumentTypeError(
@@ -110,14 +106,10 @@ def loss_from(loss_of: Loss[M, Batch], model: M, batch: Batch) -> Tensor0D[Owned
 
 @dataclass(frozen=True)
 class EpochRunner(Generic[Batch]):
-    """Runs epochs.
+    """Runs epochs; all ranks take the same steps.
 
     Args:
-        optimizer: its learning rate follows the schedule.
-        streams: what batches and model draw from.
-        ranks: the ranks, which all take the same steps.
-        check_finite: what is done where a loss is not finite.
-        is_resumable: whether the first batch of an epoch is to be known again.
+        is_resumable: whether the first batches of an epoch are to be known again.
     """
 
     step: Step[Batch]
@@ -130,13 +122,7 @@ class EpochRunner(Generic[Batch]):
     is_resumable: bool
 
     def run(self, position: Position, interruption: Interruption, bar: ProgressBar) -> bool:
-        """Run the rest of an epoch; return whether it came to its end.
-
-        Raises:
-            NumericalInstabilityError: if a loss is not finite.
-            ArgumentValueError: if there are no batches.
-            DistributedError: if the ranks have other batches.
-        """
+        """Run the rest of an epoch; return whether it came to its end."""
         began = time.perf_counter() - position.seconds
         for batch in self._agreed(self._remaining(position)):
             if self.schedule is not None:

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 def communicator_of(ranks: Communicator | None) -> Communicator:
-    """Return the ranks, or this process alone if there are none.
-
-    Raises:
-        ArgumentTypeError: if it is something else.
-    """
+    """Return the ranks, or this process alone if there are none."""
     from tapetensor.distributed import Communicator, alone  # imports the compiler
 
     if ranks is None:
@@ -45,11 +41,7 @@ def communicator_of(ranks: Communicator | None) -> Communicator:
 def check_same_start(
     ranks: Communicator, model: Module, streams: Streams, settings: dict[str, object]
 ) -> None:
-    """Find out whether all ranks begin the same training.
-
-    Raises:
-        DistributedError: on every rank, if they do not.
-    """
+    """Raise DistributedError on every rank if not all begin the same training."""
     if ranks.transport is not None:
         from tapetensor.distributed.communicator import check_agreement
 
@@ -151,12 +143,7 @@ def step_of_ranks(
 
 
 def share_of(batch: Batch, ranks: Communicator) -> tuple[Batch, int]:
-    """Return this rank's rows of a batch, in the order of ranks, and how many there are.
-
-    Raises:
-        ArgumentTypeError: if the batch has no rows.
-        ShapeError: if its parts do not have as many each.
-    """
+    """Return this rank's rows of a batch, in the order of ranks, and how many there are."""
     rows = rows_of(batch)
     start, end = (rows * rank // ranks.size for rank in (ranks.rank, ranks.rank + 1))
 
