@@ -33,13 +33,7 @@ _ONE = 1 << 31
 
 
 def joined(first: int, second: int, length: int) -> int:
-    """Return the check sum of two texts one after the other.
-
-    Args:
-        first: that of the first.
-        second: that of the second.
-        length: how many bytes the second has.
-    """
+    """Return the check sum of two texts, of which the second has so many bytes, as one."""
     # The sum of the first goes on through as many zeros, which multiply it by a power of x.
     power, factor, bits = _ONE, 3, length
     while bits:
@@ -83,12 +77,7 @@ def read_at_once(content: memoryview, files: Sequence[Any], start: int) -> int:
     """Fill memory with what a file has from a place on; return its check sum.
 
     Args:
-        content: where it goes.
         files: the file, opened without a buffer once for every thread that is to read.
-        start: the place.
-
-    Raises:
-        EOFError: if the file ends before.
     """
     pieces = parts(content)
     shares = threads.shares(len(pieces), len(files)) if len(pieces) > len(files) else []
@@ -126,14 +115,10 @@ PICKLE = "pickle"
 
 
 class Header(NamedTuple):
-    """Shape and dtype of an array.
-
-    Attributes:
-        shape: the sizes of its axes.
-        dtype: as numpy writes it, or as the file does where numpy has no such dtype.
-    """
+    """Shape and dtype of an array."""
 
     shape: tuple[int, ...]
+    # As numpy writes it, or as the file does where numpy has no such dtype.
     dtype: str
 
 
@@ -159,9 +144,6 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     Whatever happens before that moment, an exception or a power cut, leaves what was there. A
     symbolic link stays one, and a file that was there keeps its permissions, which what is written
     before has as well.
-
-    Raises:
-        OSError: if it cannot be written, or something is there that is no file, a pipe, say.
     """
     target = Path(os.path.realpath(path))
     check_regular(target)
@@ -185,11 +167,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a pipe or a device, which nobody may ever write into or read from.
-
-    Raises:
-        OSError: if there is something at the path that is no file.
-    """
+    """Refuse a pipe or a device, which nobody may ever write into or read from."""
     with suppress(FileNotFoundError):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, TypeVar, final
+from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 from typing_extensions import override
@@ -71,20 +71,9 @@ class Chosen:
     """The arrays that a module takes of a source, in its own names and dtypes.
 
     Args:
-        op: what is named in errors.
-        module: what is loaded into.
-        source: the arrays that are there.
         names: the module's name of each name in the source, None to leave it out; names that a
             mapping does not have stay as they are.
         strict: whether all names must be there, and no others.
-
-    Attributes:
-        report: what comes of it.
-
-    Raises:
-        ArgumentTypeError: if `names` or what it gives is of the wrong kind.
-        ArgumentValueError: if two names become one, or a mapping has names that are not there.
-        StateMismatchError: if nothing would be taken.
     """
 
     def __init__(
@@ -97,7 +86,7 @@ class Chosen:
         expected = {name: header_of(array) for name, array in self._kept.items()}
         renamed = _renamed(op, source, names)
         found = {ours: _Entry(source.headers[theirs], theirs) for ours, theirs in renamed.items()}
-        found = in_our_names(found, attentions_of(module), _thirds)
+        found = _in_our_names(found, _attentions_of(module))
         taken = {name: entry for name, entry in found.items() if name in expected}
         self._entries = taken if not strict else found
         self.headers = {name: one.header for name, one in self._entries.items()}
@@ -197,11 +186,6 @@ def _renamed(op: str, source: Source, names: Names | None) -> dict[str, str]:
     return renamed
 
 
-def _thirds(entry: _Entry) -> list[_Entry]:
-    headers = thirds_of_header(entry.header)
-    return [_Entry(one, entry.theirs, third) for third, one in enumerate(headers)]
-
-
 def _nothing_taken(op: str, source: Source, expected: Mapping[str, Header]) -> StateMismatchError:
     there = _listed(source.headers) or "nothing"
     told = f"names there are {there}; the model has {_listed(expected)}"
@@ -219,13 +203,11 @@ def _listed(names: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
     return first if len(names) <= _SHOWN else f"{first} and {len(names) - _SHOWN} more"
 
 
-_Found = TypeVar("_Found")
-
 _FIRST_THREE = ("w_q", "w_k", "w_v")
 _KINDS = ("weight", "bias")
 
 
-def attentions_of(module: Module) -> dict[str, str]:
+def _attentions_of(module: Module) -> dict[str, str]:
     """Return what the names of each attention begin with here, and there."""
     modules = {"": module, **module.modules()}
     found = {}
@@ -239,54 +221,34 @@ def attentions_of(module: Module) -> dict[str, str]:
     return found
 
 
-def in_our_names(
-    found: Mapping[str, _Found],
-    attentions: Mapping[str, str],
-    thirds: Callable[[_Found], list[_Found]],
-) -> dict[str, _Found]:
-    """Return what was found by name, where PyTorch's names were found for an attention by ours.
-
-    Args:
-        found: headers or arrays.
-        attentions: what `attentions_of` the module returned.
-        thirds: takes the first three layers apart, or nothing where there are not three.
-    """
+def _in_our_names(found: Mapping[str, _Entry], attentions: Mapping[str, str]) -> dict[str, _Entry]:
+    """Return what was found by name, ours where an attention has PyTorch's."""
     ours = dict(found)
     for here, there in attentions.items():
         for kind in _KINDS:
             packed, last = f"{there}in_proj_{kind}", f"{there}out_proj.{kind}"
             names = [f"{here}{name}.{kind}" for name in _FIRST_THREE]
-            parts = thirds(found[packed]) if packed in found else []
+            entry = ours.get(packed)
+            shape = () if entry is None else entry.header.shape
             # Where a file has both, theirs stay under their names, which are then refused.
-            if parts and ours.keys().isdisjoint(names):
-                del ours[packed]
-                ours.update(zip(names, parts, strict=True))
-                if last in ours:
-                    ours[f"{here}w_o.{kind}"] = ours.pop(last)
+            if entry is None or not shape or shape[0] % 3 or not ours.keys().isdisjoint(names):
+                continue
+            third = Header((shape[0] // 3, *shape[1:]), entry.header.dtype)
+            del ours[packed]
+            ours |= {name: _Entry(third, entry.theirs, at) for at, name in enumerate(names)}
+            if last in ours:
+                ours[f"{here}w_o.{kind}"] = ours.pop(last)
     return ours
 
 
-def thirds_of_header(header: Header) -> list[Header]:
-    """Return the headers of three equal parts along the first axis, if there are."""
-    if not header.shape or header.shape[0] % 3:
-        return []
-    rows, *others = header.shape
-    return [Header((rows // 3, *others), header.dtype)] * 3
-
-
 def in_pytorch_names(op: str, part: object, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the arrays of a module by the names that PyTorch has for them.
-
-    Raises:
-        ArgumentTypeError: if the part is no module.
-        ArgumentValueError: if an attention has sizes that PyTorch's cannot have.
-    """
+    """Return the arrays of a module by the names that PyTorch has for them."""
     if not isinstance(part, Module):
         raise ArgumentTypeError(
             f"{op}: PyTorch has names for a Module, not for {type(part).__name__}"
         )
     theirs = dict(arrays)
-    for here, there in attentions_of(part).items():
+    for here, there in _attentions_of(part).items():
         for kind in [one for one in _KINDS if f"{here}w_o.{one}" in theirs]:
             first = [to_numpy(theirs.pop(f"{here}{name}.{kind}")) for name in _FIRST_THREE]
             last = theirs.pop(f"{here}w_o.{kind}")

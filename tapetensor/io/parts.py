@@ -15,7 +15,6 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside
 from tapetensor.errors import ArgumentTypeError, TapeTensorError
 from tapetensor.io.disk import Header, header_of
-from tapetensor.io.names import attentions_of, in_our_names, thirds_of_header
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.tape import NoneTape
@@ -91,11 +90,7 @@ class State(ABC):
 
 
 def state_of(op: str, part: object) -> State:
-    """Return the state of a part.
-
-    Raises:
-        ArgumentTypeError: if it is none.
-    """
+    """Return the state of a part; refuse what has none."""
     if isinstance(part, Module):
         return _ModuleState(part)
     if isinstance(part, Optimizer):
@@ -117,7 +112,6 @@ class _ModuleState(State):
 
     def __init__(self, module: Module) -> None:
         self._tensors = {**module.parameters(), **module.buffers()}
-        self._attentions = attentions_of(module)
         self._names: dict[int, list[str]] = {}
         for name, tensor in self._tensors.items():
             self._names.setdefault(id(tensor), []).append(name)
@@ -128,7 +122,6 @@ class _ModuleState(State):
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        headers = in_our_names(headers, self._attentions, thirds_of_header)
         expected = {name: header_of(array) for name, array in self.arrays().items()}
         missing = [names for names in self._names.values() if not any(n in headers for n in names)]
         return [
@@ -152,7 +145,6 @@ class _ModuleState(State):
 
     @override
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
-        arrays = self._in_our_names(arrays)
         refused: list[str] = []
         for names in self._names.values():
             given = [name for name in names if name in arrays]
@@ -166,12 +158,9 @@ class _ModuleState(State):
     @override
     def restore(self, arrays: Mapping[str, Array]) -> None:
         tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
-        for name, array in self._in_our_names(arrays).items():
+        for name, array in arrays.items():
             # A model that was moved stays where it is.
             tensors[name]._array = beside(array, tensors[name]._array)
-
-    def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))
 
 
 class _OptimizerState(State):
@@ -209,8 +198,6 @@ class _TextState(State):
 
     Args:
         called: what messages call the owner.
-        owner: what has the attribute.
-        attribute: its name.
         twin: makes another owner, which raises an error for a value that is of no use.
         longest: how many bytes the text has at most.
     """

@@ -47,11 +47,7 @@ def refusal(names: Collection[str]) -> str:
 
 
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays by name, of which none is refused, without a copy of them all.
-
-    Raises:
-        MissingDependencyError: if the library is not installed.
-    """
+    """Write arrays by name, of which none is refused, without a copy of them all."""
     _library("safetensors")
     # Those of large elements first, so that each begins at a multiple of their size.
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
@@ -84,12 +80,7 @@ def _length(array: Array) -> int:
 
 
 class Reader(AbstractContextManager["Reader"]):
-    """An open file.
-
-    Raises:
-        MissingDependencyError: if the library is not installed.
-        FileFormatError: if it is none of the format.
-    """
+    """An open file."""
 
     def __init__(self, path: Path) -> None:
         # Opened apart, so that a file that is not there is told from one of another format.
@@ -146,11 +137,7 @@ class Reader(AbstractContextManager["Reader"]):
         return stored.astype(dtype, copy=False)
 
     def check(self) -> None:
-        """Compare the check sum, if there is one; what was not read so far is read for it.
-
-        Raises:
-            FileFormatError: if the values are not those that were written.
-        """
+        """Compare the check sum, if there is one; what was not read so far is read for it."""
         if self._wanted is None:
             return
         for name in self.headers:

@@ -97,13 +97,7 @@ def read_by_name(
     """Return what is taken from a source for a part, and the arrays, which the state takes.
 
     Args:
-        op: what is named in errors.
         subject: what the source is, and the beginning of a verb: "the arrays do".
-        part: a module, or what is loaded whole.
-        state: its state.
-        source: where the arrays come from.
-        names: the name for each that is there; see `load`.
-        strict: whether all must be there, and nothing else.
     """
     check_for_module(op, part, names, strict)
     loaded = Loaded(tuple(source.headers))
@@ -131,11 +125,6 @@ def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str,
     Args:
         subject: the beginning of the message for what does not fit: what is read, and a verb.
         states: by the prefix that their names have in the source.
-        source: where the arrays come from.
-
-    Raises:
-        StateMismatchError: with all that does not fit.
-        FileFormatError: if a pickle would be read.
     """
     named = source.headers.items()
     parted = {
