@@ -242,12 +242,7 @@ class Communicator:
 
 
 class _FromRoot:
-    """Arrays that rank 0 sends in the order of their headers, as a source of state.
-
-    Args:
-        transport: what connects the ranks.
-        sent: name, shape and dtype of each.
-    """
+    """Arrays that rank 0 sends in the order of their headers, as a source of state."""
 
     def __init__(self, transport: Transport, sent: list[Any]) -> None:
         self._transport = transport
@@ -326,11 +321,7 @@ _LISTED = 10
 
 
 def check_agreement(op: str, transport: Transport, model: Module, *settings: str) -> None:
-    """Compare names, shapes and dtypes of parameters and buffers over all ranks, and settings.
-
-    Raises:
-        DistributedError: on every rank, if one differs from rank 0, with all differences.
-    """
+    """Raise DistributedError on every rank if one has another model or other settings."""
     lines = [*settings, *_described("parameter", model.parameters())]
     lines += _described("buffer", model.buffers())
     text = "\n".join(lines).encode()

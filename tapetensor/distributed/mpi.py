@@ -27,11 +27,7 @@ _TIME_TO_PASS_ON = 0.3
 
 @functools.cache
 def load() -> Intracomm:
-    """Load MPI, which starts it, and return the communicator of all ranks.
-
-    Raises:
-        MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
-    """
+    """Load MPI, which starts it, and return the communicator of all ranks."""
     rank = _rank_of_launcher()
     watch: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if rank is not None:
@@ -49,11 +45,7 @@ def load() -> Intracomm:
 
 
 def wait_limit() -> float:
-    """Return how many seconds a rank waits for others once all have started.
-
-    Raises:
-        DistributedError: if the variable that says it has no number above 0.
-    """
+    """Return how many seconds a rank waits for others once all have started."""
     # There is no limit by default: nobody knows how long a step of another rank takes.
     return _seconds("TAPETENSOR_WAIT_SECONDS", math.inf)
 
@@ -77,12 +69,8 @@ def _rank_of_launcher() -> str | None:
 
 
 def check_launcher() -> None:
-    """Check that a process which MPI takes to be alone was started alone.
-
-    Raises:
-        DistributedError: if the launcher of another MPI has started it, one of several that would
-            all do the same.
-    """
+    """Check that a process which MPI takes to be alone was started alone."""
+    # The launcher of another MPI may have started several, which would all do the same.
     for variable in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"):
         started = os.environ.get(variable, "1")
         if started != "1":
@@ -112,13 +100,8 @@ def guard_the_start(leave: Callable[[], None]) -> None:
     """Let no rank wait for this one in vain from now on, where a launcher of MPI has started it.
 
     Ranks that are ready wait in the start of MPI for those that are not. So one that fails before
-    it starts MPI has to start it, in order to end it; and one that ends has to, to say so.
-
-    Args:
-        leave: starts MPI if that has not happened, and tells the others that this rank ends.
-
-    Raises:
-        DistributedError: if a limit of time is no number above 0.
+    it starts MPI has to start it, in order to end it; and one that ends has to, to say so, which
+    `leave` does.
     """
     rank = _rank_of_launcher()
     if rank is None:

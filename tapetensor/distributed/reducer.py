@@ -75,13 +75,9 @@ class Bucket:
         return flat
 
     def unpacked(self, flat: Array, divisor: int, *, is_used: bool = False) -> dict[int, Array]:
-        """Return the gradients that are in a sum of packed arrays, divided by a number.
-
-        They are views of `flat`, which is written to.
+        """Return the gradients in a sum of packed arrays, which is divided by a number in place.
 
         Args:
-            flat: the sum.
-            divisor: the number.
             is_used: of a parameter that is alone, whether a rank has a gradient for it.
         """
         if divisor != 1:
@@ -119,11 +115,7 @@ def buckets_of(parameters: Mapping[str, Tensor[Any, Any, Any]], limit: int) -> l
     """Return the parameters in buckets, in the order in which a backward pass comes to them.
 
     This is taken to be the reverse of their own order. It is the same on all ranks, whatever each
-    of them computes, as the order of messages must be.
-
-    Args:
-        parameters: the parameters by name; one that goes by two names travels once.
-        limit: the bytes at which a bucket is full.
+    of them computes, as the order of messages must be. At `limit` bytes a bucket is full.
     """
     unique = {tensor.id: tensor for tensor in parameters.values()}
     filling: dict[np.dtype[Any], list[Tensor[Any, Any, Any]]] = {}

@@ -31,12 +31,6 @@ def reduced_table(
 
     It is one of rows, unless that of a rank is one of the whole table. The ranks' rows are added in
     one order on every rank, so that all get the same bits.
-
-    Args:
-        transport: what connects the ranks.
-        table: the table.
-        gradient: that of this rank; None if it has none.
-        divisor: the number.
     """
     content = b""
     if isinstance(gradient, RowSparse):

@@ -29,14 +29,7 @@ NOTED_AFTER = 60.0
 
 @final
 class Pending:
-    """A collective communication under way.
-
-    Args:
-        name: what it is, for messages.
-        array: what is sent; None for nothing.
-    """
-
-    __slots__ = ("_name", "_number", "_request", "_transport")
+    """A collective communication under way."""
 
     def __init__(
         self, transport: Transport, request: Request, name: str, array: Array | None = None
@@ -53,12 +46,7 @@ class Pending:
         return self._request.Test()
 
     def wait(self) -> None:
-        """Return when it is complete.
-
-        Raises:
-            DistributedError: if a rank has left that has not taken part, or calls something else,
-                or the time is over in which all have to come.
-        """
+        """Return when it is complete; raise DistributedError where that cannot be."""
         since = time.monotonic()
         while not (self._transport.order.is_kept(self._number) and self._request.Test()):
             self._transport.check_left(self._number, self._name)
@@ -73,9 +61,6 @@ class Transport:
     They are counted. A rank that ends, by ``sys.exit`` or at the end of its program, tells the
     others how many it took part in, so that one that waits for more knows that it waits in vain. An
     error that nobody catches ends all ranks.
-
-    Args:
-        ranks: the communicator of all ranks, ``mpi4py.MPI.COMM_WORLD``.
     """
 
     def __init__(self, ranks: Intracomm) -> None:
@@ -204,10 +189,7 @@ class Order:
     """Compares what each rank calls with what the one before it calls, in a ring.
 
     So a difference between any two ranks is found by some rank. A notice is one short message and
-    costs a few microseconds.
-
-    Args:
-        comm: a communicator of all ranks that is used for nothing else.
+    costs a few microseconds. Nothing else may use the communicator.
     """
 
     def __init__(self, comm: Comm) -> None:
@@ -229,11 +211,7 @@ class Order:
             self._under_way = [one for one in self._under_way if not one.Test()]
 
     def is_kept(self, number: int) -> bool:
-        """Tell whether the rank before has called the same, up to its call of that number.
-
-        Raises:
-            DistributedError: if it has called something else.
-        """
+        """Tell whether the rank before has called, and the same, up to its call of that number."""
         while self._compared < number:
             if not self._comm.Iprobe(self._before):
                 return False
