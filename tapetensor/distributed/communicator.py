@@ -22,8 +22,7 @@ from tapetensor.arguments import as_size
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in, rows_taken
-from tapetensor.distributed import mpi
-from tapetensor.distributed.transport import Transport
+from tapetensor.distributed.transport import Transport, check_launcher, load_mpi
 from tapetensor.errors import (
     ArgumentTypeError,
     DistributedError,
@@ -292,9 +291,9 @@ def world(size: int | None = None) -> Communicator:
 
 @functools.cache
 def _world() -> Communicator:
-    ranks = mpi.load()
+    ranks = load_mpi()
     if ranks.size == 1:
-        mpi.check_launcher()
+        check_launcher()
         return Communicator(None)
     transport = Transport(ranks)
     # It has to be said before MPI itself ends, which mpi4py sees to at the very end.
@@ -308,7 +307,7 @@ def leave_unstarted() -> None:
         return
     # Without mpi4py nobody can be waiting.
     with contextlib.suppress(MissingDependencyError):
-        Transport(mpi.load()).say_farewell()
+        Transport(load_mpi()).say_farewell()
 
 
 def alone() -> Communicator:
