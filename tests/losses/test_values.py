@@ -52,11 +52,11 @@ def lacking_of_classes(x: Array, power: int) -> Any:
     return (missing.sum(-1) - 0.7**power) / x.shape[-1]
 
 
-def lengths(difference: Array) -> Array:
+def lengths(difference: Array) -> Any:
     return np.sqrt(((difference + 1e-6) ** 2).sum(-1))
 
 
-def unlike(x: Array, y: Array, margin: float) -> Array:
+def unlike(x: Array, y: Array, margin: float) -> Any:
     norms = [np.sqrt((one**2).sum(-1) + 1e-12) for one in (x, y)]
     cosines = (x * y).sum(-1) / (norms[0] * norms[1])
     return np.where(EACH_SIGN.numpy() == 1, 1 - cosines, np.maximum(0, cosines - margin))
