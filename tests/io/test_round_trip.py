@@ -15,8 +15,6 @@ from tapetensor import Tensor2D, io, losses, nn, optim
 from tapetensor.optim import schedules
 from tapetensor.typing import B, T
 from tests.io.models import FORMATS, assert_same, net, saved, tied, write
-from tests.optim.models import Model, drawn, gradients_of, small_model
-from tests.optim.optimizers import BY_TEXTBOOK
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -163,31 +161,6 @@ def test_a_run_that_is_interrupted_ends_where_one_that_is_not_ends(
 
     assert whole.optimizer.steps == second.optimizer.steps == 12
     assert_same(whole.state(), second.state())
-
-
-@pytest.mark.parametrize("mode", BY_TEXTBOOK)
-def test_every_optimizer_goes_on_where_it_was(tmp_path: Path, mode: str) -> None:
-    make, _ = BY_TEXTBOOK[mode]
-    model, other = (small_model(np.random.default_rng(seed)) for seed in (1, 2))
-    optimizer, another = make(model), make(other)
-
-    def step(both: list[tuple[Model, optim.Optimizer]], seed: int) -> None:
-        for one, its_optimizer in both:
-            arrays = drawn(one, np.random.default_rng(seed))
-            its_optimizer.step(gradients_of(one, **arrays))
-
-    for seed in range(8):
-        step([(model, optimizer)], seed)
-        if seed in (2, 5):
-            io.save(tmp_path / "optimizer.npz", optimizer)
-            io.load(tmp_path / "optimizer.npz", another)
-            for name, tensor in model.parameters().items():
-                other[name].array = tensor.numpy().copy()
-        elif seed > 2:
-            step([(other, another)], seed)
-            for name, array in model.arrays().items():
-                np.testing.assert_array_equal(other[name].numpy(), array, err_msg=f"{name} {seed}")
-            assert_same(io.state_dict(optimizer), io.state_dict(another))
 
 
 def test_the_state_of_an_optimizer_goes_by_the_names_of_the_parameters() -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import io, nn, optim
+from tapetensor import io, nn
 from tapetensor.errors import ArgumentValueError, UnusedParametersError
 from tapetensor.optim import Adagrad, Adam, RMSprop, Sgd, SparseAdam
-from tests.optim.textbook import TextbookAdam
+from tests.optim.optimizers import TextbookAdam
 
 # A table of its own, and one that lies with others.
 SIZES = [(700, 64), (40, 3)]
@@ -243,25 +243,3 @@ def test_a_compiled_step_of_sparse_adam_runs_as_the_plain_one_and_says_so() -> N
         found.append(io.state_dict(table) | io.state_dict(optimizer))
     for name, array in found[1].items():
         np.testing.assert_array_equal(found[0][name], array)
-
-
-@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
-@pytest.mark.parametrize("name", ["SparseAdam", "Adagrad", "SGD"])
-def test_rows_are_updated_as_in_torch(name: str) -> None:
-    torch: Any = pytest.importorskip("torch")
-    table: Any = nn.Embedding(40, 3, np.float64, rng=np.random.default_rng(0), sparse=True)
-    theirs = torch.nn.Embedding(40, 3, sparse=True, dtype=torch.float64)
-    theirs.weight.data = torch.tensor(table.weight.numpy())
-    ours: Any = {"SparseAdam": SparseAdam, "Adagrad": Adagrad, "SGD": Sgd}[name]
-    options = {"eps": 1e-15} if name == "SparseAdam" else {}
-    optimizer = ours(table, lr=0.05, **options)
-    peer = getattr(torch.optim, name)(list(theirs.parameters()), lr=0.05, **options)
-    for step in range(6):
-        ids = np.random.default_rng(step).integers(40, size=(3, 4))
-        peer.zero_grad()
-        theirs(torch.tensor(ids)).square().sum().backward()
-        peer.step()
-        loss = table.forward(tt.from_numpy(ids).trace()).square().sum()
-        optimizer.step(loss.backward(wrt=table))
-    np.testing.assert_allclose(table.weight.numpy(), theirs.weight.detach().numpy(), rtol=1e-9)
-    assert isinstance(optimizer, optim.Optimizer)
