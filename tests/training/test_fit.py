@@ -26,6 +26,10 @@ from tests.training.models import (
 )
 
 
+def evaluated(metric: Any) -> Any:
+    return training.evaluate(Run().model, {"x": metric}, Run().held_out)
+
+
 def trained_by_hand(run: Run, epochs: int, max_norm: float) -> list[float]:
     means = []
     for _ in range(epochs):
@@ -192,6 +196,8 @@ def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_m
         ),
         ({"log": "log.csv"}, tt.ArgumentTypeError, "fit: log must be a list of logs"),
         ({"clip_norm": 0.0}, tt.ArgumentValueError, "fit: clip_norm must be > 0"),
+        ({"model": "model"}, tt.ArgumentTypeError, "fit: model must be a Module, got str"),
+        ({"optimizer": 3}, tt.ArgumentTypeError, "fit: optimizer must be an Optimizer, got int"),
     ],
 )
 def test_bad_arguments_are_refused_before_a_step(
@@ -203,44 +209,6 @@ def test_bad_arguments_are_refused_before_a_step(
         run.fit(**options)
 
     assert_same(run.state(), before)
-
-
-def test_held_out_batches_that_are_missing_are_found_after_the_epoch() -> None:
-    run = Run()
-    with pytest.raises(tt.ArgumentValueError, match="evaluate: there are no batches"):
-        run.fit(metrics=METRICS, validation=[])
-
-
-def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
-    run = Run()
-    wrong: Any = "model"
-    with pytest.raises(tt.ArgumentTypeError, match="fit: model must be a Module, got str"):
-        training.fit(wrong, run.optimizer, loss_of, run.batches, epochs=1)
-    with pytest.raises(tt.ArgumentTypeError, match="fit: optimizer must be an Optimizer, got str"):
-        training.fit(run.model, wrong, loss_of, run.batches, epochs=1)
-
-
-def test_a_metric_that_is_no_number_is_refused() -> None:
-    run = Run()
-    wrong: Any = {"x": lambda model, batch: "much"}
-    with pytest.raises(tt.ArgumentTypeError, match="the metric 'x' must give a number"):
-        training.evaluate(run.model, wrong, run.held_out)
-    wide: Any = {"wide": lambda model, batch: model.forward(batch[0])}
-    with pytest.raises(tt.ArgumentTypeError, match=r"'wide' must give .* got shape \(\d+, 3\)"):
-        training.evaluate(run.model, wide, run.held_out)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"patience": 0}, "patience must be > 0"),
-        ({"mode": "best"}, 'mode must be "min" or "max"'),
-        ({"min_delta": -1.0}, "min_delta must be >= 0"),
-    ],
-)
-def test_early_stopping_refuses_what_makes_no_sense(options: Any, message: str) -> None:
-    with pytest.raises(tt.ArgumentValueError, match=message):
-        training.EarlyStopping("loss", **options)
 
 
 def test_a_history_shows_how_far_it_got() -> None:
@@ -269,6 +237,14 @@ def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: evaluated(lambda model, batch: "much"),
+            "evaluate: the metric 'x' must give a number",
+        ),
+        (
+            lambda: evaluated(lambda model, batch: model.forward(batch[0])),
+            r"evaluate: the metric 'x' must give .* got shape \(\d+, 3\)",
+        ),
         (lambda: Run().fit(checkpoint=5), "fit: checkpoint must be a path, got int"),
         (lambda: Run().fit(log=[1]), "fit: a log has the methods start, write and close"),
         (
@@ -312,6 +288,18 @@ def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled:
 def test_an_argument_of_the_wrong_kind_goes_by_its_name(call: Any, message: str) -> None:
     with pytest.raises(tt.ArgumentTypeError, match=f"^{message}"):
         call()
+
+
+def test_what_early_stopping_and_an_evaluation_cannot_be_is_refused() -> None:
+    refused: list[tuple[Any, str]] = [
+        (lambda: training.EarlyStopping("loss", patience=0), "patience must be > 0"),
+        (lambda: training.EarlyStopping("loss", min_delta=-1.0), "min_delta must be >= 0"),
+        (lambda: training.EarlyStopping("loss", mode="best"), 'mode must be "min" or "max"'),  # type: ignore[arg-type]  # on purpose
+        (lambda: Run().fit(metrics=METRICS, validation=[]), "evaluate: there are no batches"),
+    ]
+    for call, message in refused:
+        with pytest.raises(tt.ArgumentValueError, match=message):
+            call()
 
 
 @pytest.mark.parametrize("path", ["", "a\0b.npz"])
