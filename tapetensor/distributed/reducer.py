@@ -7,7 +7,7 @@ tables that few rows are read of travel as ids and rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import update_wrapper
+from functools import wraps
 from sys import getrefcount
 from typing import Any, Literal, final
 
@@ -409,20 +409,17 @@ def data_parallel(function: F_) -> F_:
             among its arguments, or it returns something else.
     """
     check_function("data_parallel", "the argument", function)
-    parallel: Any = _DataParallel(function)
-    result: F_ = parallel
-    return result
+    # The last module, with the ranks and what reduces its gradients.
+    connected: list[tuple[Module, Communicator, Reducer]] = []
 
-
-class _DataParallel:
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._of: tuple[Module, Communicator, Reducer] | None = None
-        update_wrapper(self, function)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        ranks, reducer = self._connected([*args, *kwargs.values()])
-        result = self._function(
+    @wraps(function)
+    def parallel(*args: Any, **kwargs: Any) -> Any:
+        module = _module_among([*args, *kwargs.values()])
+        if not connected or connected[0][0] is not module:
+            ranks = world()
+            connected[:] = [(module, ranks, Reducer(module, ranks))]
+        _, ranks, reducer = connected[0]
+        result = function(
             *[_shard(ranks, value) for value in args],
             **{name: _shard(ranks, value) for name, value in kwargs.items()},
         )
@@ -430,22 +427,25 @@ class _DataParallel:
             return tuple([_reduced(ranks, reducer, value) for value in result])
         return _reduced(ranks, reducer, result)
 
-    def _connected(self, values: list[Any]) -> tuple[Communicator, Reducer]:
-        if any(isinstance(one, Tensor) and isinstance(one._array, CapturedArray) for one in values):
-            raise TraceError(
-                "data_parallel: a compiled function cannot send; compile first: "
-                "data_parallel(tt.compile(function))"
-            )
-        modules = [value for value in values if isinstance(value, Module)]
-        if len(modules) != 1:
-            raise ArgumentTypeError(
-                "data_parallel: the function takes one module, whose gradients it returns, got "
-                f"{len(modules)}"
-            )
-        if self._of is None or self._of[0] is not modules[0]:
-            ranks = world()
-            self._of = modules[0], ranks, Reducer(modules[0], ranks)
-        return self._of[1:]
+    untyped: Any = parallel
+    result: F_ = untyped
+    return result
+
+
+def _module_among(values: list[Any]) -> Module:
+    """Return the only module among arguments, of which none is captured."""
+    if any(isinstance(one, Tensor) and isinstance(one._array, CapturedArray) for one in values):
+        raise TraceError(
+            "data_parallel: a compiled function cannot send; compile first: "
+            "data_parallel(tt.compile(function))"
+        )
+    modules = [value for value in values if isinstance(value, Module)]
+    if len(modules) != 1:
+        raise ArgumentTypeError(
+            "data_parallel: the function takes one module, whose gradients it returns, got "
+            f"{len(modules)}"
+        )
+    return modules[0]
 
 
 def _shard(ranks: Communicator, value: Any) -> Any:

@@ -13,11 +13,9 @@ from tapetensor.optim.descent import Adagrad as Adagrad
 from tapetensor.optim.descent import RMSprop as RMSprop
 from tapetensor.optim.descent import Sgd as Sgd
 from tapetensor.optim.group import State as State
-from tapetensor.optim.moving_average import (
-    exponential_moving_average as exponential_moving_average,
-)
 from tapetensor.optim.optimizer import Optimizer as Optimizer
-from tapetensor.optim.raveling import Raveled as Raveled
+from tapetensor.optim.parameters import Raveled as Raveled
+from tapetensor.optim.parameters import exponential_moving_average as exponential_moving_average
 
 if not TYPE_CHECKING:
 
