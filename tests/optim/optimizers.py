@@ -1,10 +1,8 @@
-"""Every optimizer in every mode, and once more: slow, number by number, as the papers write it."""
+"""Every optimizer in every mode, and once more: slow and plain, as the papers write it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,133 +11,116 @@ import numpy as np
 from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Array, Model
 
-
-@dataclass
-class TextbookSgd:
-    """Sutskever et al. (2013) in PyTorch's form, for one number."""
-
-    lr: float = 1e-2
-    momentum: float = 0.0
-    nesterov: bool = False
-    weight_decay: float = 0.0
-    decoupled: bool = False
-    dampening: float = 0.0
-    count: int = 0
-    velocity: float = 0.0
-
-    def step(self, p: float, gradient: float) -> float:
-        g = gradient if self.decoupled else gradient + self.weight_decay * p
-        self.count += 1
-        share = 1.0 if self.count == 1 else 1.0 - self.dampening
-        self.velocity = self.momentum * self.velocity + share * g
-        decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
-        direction = g + self.momentum * self.velocity if self.nesterov else self.velocity
-        return decayed - self.lr * direction
-
-
-@dataclass
-class TextbookAdam:
-    """Kingma & Ba (2015), algorithm 1, for one number; the decay coupled or decoupled."""
-
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.0
-    decoupled: bool = False
-    amsgrad: bool = False
-    count: int = 0
-    mean: float = 0.0
-    square: float = 0.0
-    largest: float = 0.0
-
-    def step(self, p: float, gradient: float) -> float:
-        beta1, beta2 = self.betas
-        g = gradient if self.decoupled else gradient + self.weight_decay * p
-        self.count += 1
-        self.mean = beta1 * self.mean + (1 - beta1) * g
-        self.square = beta2 * self.square + (1 - beta2) * g * g
-        mean = self.mean / (1 - beta1**self.count)
-        self.largest = max(self.largest, self.square)
-        square = (self.largest if self.amsgrad else self.square) / (1 - beta2**self.count)
-        decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
-        return decayed - self.lr * mean / (math.sqrt(square) + self.eps)
-
-
-@dataclass
-class TextbookRmsprop:
-    """Tieleman & Hinton (2012) and Graves (2013) in PyTorch's form, or dfdx's, for one number."""
-
-    lr: float = 1e-2
-    alpha: float = 0.99
-    eps: float = 1e-8
-    momentum: float = 0.0
-    centered: bool = False
-    weight_decay: float = 0.0
-    decoupled: bool = False
-    eps_inside: bool = False
-    square: float = 0.0
-    mean: float = 0.0
-    velocity: float = 0.0
-
-    def step(self, p: float, gradient: float) -> float:
-        g = gradient if self.decoupled else gradient + self.weight_decay * p
-        self.square = self.alpha * self.square + (1 - self.alpha) * g * g
-        variance = self.square
-        if self.centered:
-            self.mean = self.alpha * self.mean + (1 - self.alpha) * g
-            variance -= self.mean * self.mean
-        root = math.sqrt(variance + self.eps) if self.eps_inside else math.sqrt(variance) + self.eps
-        self.velocity = self.momentum * self.velocity + g / root
-        decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
-        return decayed - self.lr * self.velocity
-
-
-@dataclass
-class TextbookAdagrad:
-    """Duchi, Hazan & Singer (2011) in PyTorch's form, for one number."""
-
-    lr: float = 1e-2
-    lr_decay: float = 0.0
-    weight_decay: float = 0.0
-    decoupled: bool = False
-    square: float = 0.0
-    eps: float = 1e-10
-    count: int = 0
-
-    def step(self, p: float, gradient: float) -> float:
-        g = gradient if self.decoupled else gradient + self.weight_decay * p
-        lr = self.lr / (1 + self.count * self.lr_decay)
-        self.count += 1
-        self.square += g * g
-        decayed = p - lr * self.weight_decay * p if self.decoupled else p
-        return decayed - lr * g / (math.sqrt(self.square) + self.eps)
-
-
 Make = Callable[[Model], Optimizer]
-# What the textbook calls otherwise.
-OPTIONS = {
-    "decoupled_weight_decay": "decoupled",
-    "initial_accumulator_value": "square",
-    "initial_square": "square",
-    "eps_inside_root": "eps_inside",
-}
+# The parameter, its gradient and what it remembers so far, in; the new parameter out.
+Formula = Callable[[Any, Any, dict[str, Any]], Any]
 
 
-def _both(make: Any, textbook: Any, **options: Any) -> tuple[Make, Callable[[], Any]]:
-    """Return an optimizer and the textbook's with the same options."""
-    theirs = {OPTIONS.get(name, name): value for name, value in options.items()}
-    return partial(make, **options), partial(textbook, **theirs)
+def decayed(
+    p: Any,
+    gradient: Any,
+    lr: float,
+    weight_decay: float = 0.0,
+    decoupled_weight_decay: bool = False,
+) -> tuple[Any, Any]:
+    if decoupled_weight_decay:
+        return p - lr * weight_decay * p, gradient
+    return p, gradient + weight_decay * p
 
 
-_sgd = partial(_both, Sgd, TextbookSgd)
-_adam = partial(_both, Adam, TextbookAdam)
-_adamw = partial(_both, AdamW, partial(TextbookAdam, weight_decay=1e-2, decoupled=True))
-_adagrad = partial(_both, Adagrad, TextbookAdagrad)
-_rmsprop = partial(_both, RMSprop, TextbookRmsprop)
+def sgd(
+    p: Any,
+    gradient: Any,
+    state: dict[str, Any],
+    lr: float = 1e-2,
+    momentum: float = 0.0,
+    nesterov: bool = False,
+    dampening: float = 0.0,
+    **decay: Any,
+) -> Any:
+    """Sutskever et al. (2013) in PyTorch's form."""
+    p, g = decayed(p, gradient, lr, **decay)
+    share = 1.0 - dampening if state else 1.0
+    state["v"] = momentum * state.get("v", 0.0) + share * g
+    return p - lr * (g + momentum * state["v"] if nesterov else state["v"])
+
+
+def adam(
+    p: Any,
+    gradient: Any,
+    state: dict[str, Any],
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    amsgrad: bool = False,
+    **decay: Any,
+) -> Any:
+    """Kingma & Ba (2015), algorithm 1; the decay coupled or decoupled."""
+    p, g = decayed(p, gradient, lr, **decay)
+    beta1, beta2 = betas
+    t = state["t"] = state.get("t", 0) + 1
+    state["m"] = beta1 * state.get("m", 0.0) + (1 - beta1) * g
+    state["v"] = beta2 * state.get("v", 0.0) + (1 - beta2) * g * g
+    state["largest"] = np.maximum(state.get("largest", 0.0), state["v"])
+    square = state["largest" if amsgrad else "v"] / (1 - beta2**t)
+    return p - lr * state["m"] / (1 - beta1**t) / (np.sqrt(square) + eps)
+
+
+def rmsprop(
+    p: Any,
+    gradient: Any,
+    state: dict[str, Any],
+    lr: float = 1e-2,
+    alpha: float = 0.99,
+    eps: float = 1e-8,
+    momentum: float = 0.0,
+    centered: bool = False,
+    initial_square: float = 0.0,
+    eps_inside_root: bool = False,
+    **decay: Any,
+) -> Any:
+    """Tieleman & Hinton (2012) and Graves (2013) in PyTorch's form, or dfdx's."""
+    p, g = decayed(p, gradient, lr, **decay)
+    state["s"] = alpha * state.get("s", initial_square) + (1 - alpha) * g * g
+    state["a"] = alpha * state.get("a", 0.0) + (1 - alpha) * g if centered else 0.0
+    variance = state["s"] - state["a"] ** 2
+    root = np.sqrt(variance + eps) if eps_inside_root else np.sqrt(variance) + eps
+    state["v"] = momentum * state.get("v", 0.0) + g / root
+    return p - lr * state["v"]
+
+
+def adagrad(
+    p: Any,
+    gradient: Any,
+    state: dict[str, Any],
+    lr: float = 1e-2,
+    lr_decay: float = 0.0,
+    initial_accumulator_value: float = 0.0,
+    eps: float = 1e-10,
+    **decay: Any,
+) -> Any:
+    """Duchi, Hazan & Singer (2011) in PyTorch's form."""
+    t = state["t"] = state.get("t", 0) + 1
+    rate = lr / (1 + (t - 1) * lr_decay)
+    p, g = decayed(p, gradient, rate, **decay)
+    state["s"] = state.get("s", initial_accumulator_value) + g * g
+    return p - rate * g / (np.sqrt(state["s"]) + eps)
+
+
+def _both(make: Any, formula: Any, **options: Any) -> tuple[Make, Formula]:
+    """Return an optimizer and the formula with the same options."""
+    return partial(make, **options), partial(formula, **options)
+
+
+_sgd = partial(_both, Sgd, sgd)
+_adam = partial(_both, Adam, adam)
+_adamw = partial(_both, AdamW, partial(adam, weight_decay=1e-2, decoupled_weight_decay=True))
+_adagrad = partial(_both, Adagrad, adagrad)
+_rmsprop = partial(_both, RMSprop, rmsprop)
 _NESTEROV: dict[str, Any] = {"lr": 0.1, "momentum": 0.8, "nesterov": True}
 _DECOUPLED: dict[str, Any] = {"weight_decay": 0.3, "decoupled_weight_decay": True}
 
-BY_TEXTBOOK: dict[str, tuple[Make, Callable[[], Any]]] = {
+BY_TEXTBOOK: dict[str, tuple[Make, Formula]] = {
     "sgd": _sgd(),
     "sgd with decay": _sgd(lr=0.1, weight_decay=0.3),
     "sgd with momentum": _sgd(lr=0.1, momentum=0.8),
@@ -180,17 +161,13 @@ BY_TEXTBOOK: dict[str, tuple[Make, Callable[[], Any]]] = {
 
 
 class Textbook:
-    """A textbook optimizer for each number of each parameter."""
+    """Parameters, to which a formula is applied one by one."""
 
-    def __init__(self, arrays: dict[str, Array], make: Callable[[], Any]) -> None:
+    def __init__(self, arrays: dict[str, Array], formula: Formula) -> None:
         self.arrays = {name: array.copy() for name, array in arrays.items()}
-        self._optimizers = {
-            name: {index: make() for index in np.ndindex(array.shape)}
-            for name, array in arrays.items()
-        }
+        self._formula = formula
+        self._states: dict[str, dict[str, Any]] = {name: {} for name in arrays}
 
     def step(self, gradients: dict[str, Array]) -> None:
         for name, gradient in gradients.items():
-            array = self.arrays[name]
-            for index, optimizer in self._optimizers[name].items():
-                array[index] = optimizer.step(float(array[index]), float(gradient[index]))
+            self.arrays[name] = self._formula(self.arrays[name], gradient, self._states[name])
