@@ -238,11 +238,7 @@ def test_all_reduce_keeps_the_parameters_and_leaves_a_missing_gradient_missing(
             "Reducer: only numpy arrays are sent, got a tensor of ForeignArray",
         ),
         (lambda: make_reducer(nn.ReLU(), ALONE), tt.ArgumentValueError, "no parameters"),
-        (
-            lambda: make_reducer(linear(), ALONE).all_reduce({}),
-            tt.ArgumentTypeError,
-            "Gradients",
-        ),
+        (lambda: make_reducer(linear(), ALONE).all_reduce({}), tt.ArgumentTypeError, "Gradients"),
         (lambda: make_data_parallel(3), tt.ArgumentTypeError, "a function"),
         (
             lambda: distributed.data_parallel(lambda x: x)(tt.ones((2,))),

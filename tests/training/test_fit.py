@@ -165,11 +165,7 @@ def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_m
         ({"check_finite": True}, tt.ArgumentValueError, "fit: check_finite must be"),
         ({"average": 0.9}, tt.ArgumentTypeError, "a copy of the model and a decay"),
         ({"resume": True, "overwrite": True}, tt.ArgumentValueError, "exclude each other"),
-        (
-            {"metrics": {"loss": accuracy}, "validation": []},
-            tt.ArgumentValueError,
-            "a column loss of its own",
-        ),
+        ({"metrics": {"loss": accuracy}, "validation": []}, tt.ArgumentValueError, "a column loss"),
         ({"metrics": {"a": 3}, "validation": []}, tt.ArgumentTypeError, "functions by name"),
         ({"batches": []}, tt.ArgumentValueError, "fit: there are no batches"),
         ({"batches": iter([1])}, tt.ArgumentTypeError, "is used up by the first"),
@@ -237,10 +233,7 @@ def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: evaluated(lambda model, batch: "much"),
-            "evaluate: the metric 'x' must give a number",
-        ),
+        (lambda: evaluated(lambda model, batch: "much"), "evaluate: the metric 'x' must give"),
         (
             lambda: evaluated(lambda model, batch: model.forward(batch[0])),
             r"evaluate: the metric 'x' must give .* got shape \(\d+, 3\)",
