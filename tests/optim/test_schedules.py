@@ -21,16 +21,6 @@ def values(schedule: schedules.Schedule, steps: int) -> list[float]:
     return [schedule(step) for step in range(steps)]
 
 
-def test_a_constant_is_the_same_at_every_step() -> None:
-    assert values(schedules.constant(0.25), 3) == [0.25] * 3
-
-
-def test_a_step_decay_falls_by_its_factor_at_every_so_many_steps() -> None:
-    schedule = schedules.step_decay(0.8, every=3, factor=0.5)
-
-    assert values(schedule, 8) == [0.8, 0.8, 0.8, 0.4, 0.4, 0.4, 0.2, 0.2]
-
-
 def test_a_cosine_starts_ends_and_stays_exactly_where_it_says() -> None:
     schedule = schedules.cosine(0.3, steps=10, final_lr=0.1)
 
