@@ -144,35 +144,6 @@ def test_a_file_of_ours_loads_in_torch(tmp_path: Path, name: str, suffix: str) -
     assert_alike(name, model, torch_model)
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_an_embedding_that_torch_ties_to_its_head_loads_here(tmp_path: Path, suffix: str) -> None:
-    class Ties(nn.Module):
-        embed: nn.Embedding[L[5], L[4]]
-        head: nn.Linear[L[4], L[5]]
-
-    class TorchTies(torch.nn.Module):  # type: ignore[misc]  # PyTorch is not there for mypy
-        def __init__(self) -> None:
-            super().__init__()
-            self.embed, self.head = torch.nn.Embedding(5, 4), torch.nn.Linear(4, 5)
-            self.head.weight = self.embed.weight
-
-    torch_model, path = TorchTies(), tmp_path / f"ties{suffix}"
-    if suffix == ".safetensors":
-        torch_files: Any = pytest.importorskip("safetensors.torch")
-        # Keeps one name of the two.
-        torch_files.save_model(torch_model, path)
-    else:
-        write(path, {name: one.numpy() for name, one in torch_model.state_dict().items()})
-    model = tt.build(Ties, rng=np.random.default_rng(0))
-    model.head.weight = model.embed.weight
-    io.load(path, model)
-
-    assert model.head.weight is model.embed.weight
-    np.testing.assert_array_equal(
-        model.head.weight.numpy(), torch_model.head.weight.detach().numpy()
-    )
-
-
 def test_a_model_goes_there_and_back_without_a_file_as_the_page_says() -> None:
     model, torch_model = ours("perceptron", 1), theirs("perceptron", 2)
     before = {name: array.copy() for name, array in io.state_dict(model).items()}

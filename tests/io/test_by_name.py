@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -173,21 +172,6 @@ def test_a_pickle_of_pytorch_is_refused_with_the_lines_that_turn_it(name: str) -
     with pytest.raises(tt.ArgumentValueError, match=r"must end in .*\.safetensors, which") as told:
         io.save(name, layer(1))
     assert "pickle" not in str(told.value)
-
-
-def test_these_lines_do_turn_it(tmp_path: Path) -> None:
-    torch: Any = pytest.importorskip("torch")
-    pytest.importorskip("safetensors.torch")
-    path, model = tmp_path / "model.pt", layer(1)
-    theirs = torch.nn.Linear(2, 3)
-    # A tensor with two names, and one that lies otherwise in memory.
-    state = {"weight": theirs.weight.detach().T.contiguous().T, "bias": theirs.bias.detach()}
-    torch.save(state | {"twice": state["bias"]}, path)
-    names = {"torch": torch, "safetensors": importlib.import_module("safetensors")}
-    exec("\n".join(lines_for(path)), names)
-    io.load(path.with_suffix(".safetensors"), model, names={"twice": None})
-
-    np.testing.assert_array_equal(model.weight.numpy(), state["weight"].numpy())
 
 
 ONE = np.ones(2, np.float32)
