@@ -120,7 +120,9 @@ def guard_the_start(leave: Callable[[], None]) -> None:
     wait_limit()
     sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
     if _hears_the_launcher():
-        atexit.register(_leave_as, os.getpid(), leave)
+        process = os.getpid()
+        # A fork inherits what is done at the exit, too.
+        atexit.register(lambda: leave() if os.getpid() == process else None)
 
 
 def _hears_the_launcher() -> bool:
@@ -133,12 +135,6 @@ def _hears_the_launcher() -> bool:
     except (ValueError, OSError):
         return False
     return True
-
-
-def _leave_as(process: int, leave: Callable[[], None]) -> None:
-    # A fork inherits what is done at the exit, too.
-    if os.getpid() == process:
-        leave()
 
 
 @final

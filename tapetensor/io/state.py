@@ -10,7 +10,7 @@ from tapetensor.arguments import as_flag, check_kind
 from tapetensor.arrays.array import Array, check_unmasked, native
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, FileFormatError, StateMismatchError
-from tapetensor.io.disk import PICKLE, Header, Source, header_of
+from tapetensor.io.disk import PICKLE, Source, header_of
 from tapetensor.io.names import (
     Chosen,
     Loaded,
@@ -132,7 +132,13 @@ def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str,
         for prefix in states
     }
     for prefix, headers in parted.items():
-        _refuse_pickles(subject.rpartition(" ")[0], prefix, headers)
+        for name, header in headers.items():
+            if header.dtype == PICKLE:
+                raise FileFormatError(
+                    f"{subject.rpartition(' ')[0]}: {prefix}{name} is a pickle, which may run "
+                    "anything when it is loaded, and is not read; "
+                    f"io.load(..., names={{{name!r}: None}}) does without it"
+                )
     _refuse(subject, {p: state.differences(parted[p]) for p, state in states.items()})
     arrays = {
         prefix: {name: source.array(prefix + name) for name in state.needed(parted[prefix])}
@@ -146,15 +152,6 @@ def restore(states: Mapping[str, State], arrays: Mapping[str, Mapping[str, Array
     """Give all states what `read` returned."""
     for prefix, state in states.items():
         state.restore(arrays[prefix])
-
-
-def _refuse_pickles(where: str, prefix: str, headers: Mapping[str, Header]) -> None:
-    for name, header in headers.items():
-        if header.dtype == PICKLE:
-            raise FileFormatError(
-                f"{where}: {prefix}{name} is a pickle, which may run anything when it is loaded, "
-                f"and is not read; io.load(..., names={{{name!r}: None}}) does without it"
-            )
 
 
 def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:

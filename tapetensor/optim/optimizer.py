@@ -102,7 +102,6 @@ class Optimizer(ABC):
         self._lr = _as_lr(op, lr)
         self._check_finite = as_flag(op, "check_finite", check_finite)
         self._parameters = parameters = _named_parameters(op, model)
-        self._count = len(parameters)
         # An update of one's own is tried before the first step.
         self._is_tried = getattr(kernel, "__module__", "").startswith("tapetensor.")
         self._states = tuple(states)

@@ -25,7 +25,6 @@ from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalIn
 from tapetensor.optim import Optimizer, exponential_moving_average
 from tapetensor.optim.schedules import Schedule
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.training.checkpoint import Position
 from tapetensor.training.evaluation import Batch, M, Source, check_equal, iterate, rows_of
@@ -64,8 +63,10 @@ def step_of(
         loss = loss_from(loss_of, model, batch)
         value = loss.detach()
         grads = loss.backward(wrt=optimizer, check_finite=check_finite == "stop")
-        if check_finite == "skip" and not are_finite(value, grads):
-            return full((), math.nan, value.dtype.type)
+        if check_finite == "skip":
+            is_finite = math.isfinite(value.item()) and math.isfinite(grads.global_norm())
+            if not is_finite:
+                return full((), math.nan, value.dtype.type)
         if clip_norm is not None:
             grads.clip_by_global_norm(clip_norm)
         optimizer.step(grads, unused=unused)
@@ -87,11 +88,6 @@ def averaging(step: Step[Batch], average: M, model: M, decay: float) -> Step[Bat
         return loss
 
     return both
-
-
-def are_finite(loss: Tensor0D[NoneTape, Any], grads: Gradients) -> bool:
-    """Tell whether a step can be taken."""
-    return math.isfinite(loss.item()) and math.isfinite(grads.global_norm())
 
 
 def loss_from(loss_of: Loss[M, Batch], model: M, batch: Batch) -> Tensor0D[OwnedTape, Any]:
