@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -122,17 +122,8 @@ class _ModuleState(State):
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        expected = {name: header_of(array) for name, array in self.arrays().items()}
-        missing = [names for names in self._names.values() if not any(n in headers for n in names)]
-        return [
-            *_unlike(expected, headers),
-            *[f"{' = '.join(names)}: missing" for names in missing],
-            *[
-                f"{name}: not in the model"
-                for name in headers
-                if name not in expected and not self._is_counter(name)
-            ],
-        ]
+        found = {name: headers[name] for name in self.needed(headers)}
+        return _differences("model", self.arrays(), self._names.values(), found)
 
     def _is_counter(self, name: str) -> bool:
         """Tell whether it is PyTorch's count of batches, on which none of our layers depends."""
@@ -173,12 +164,8 @@ class _OptimizerState(State):
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        expected = {name: header_of(array) for name, array in self.arrays().items()}
-        return [
-            *_unlike(expected, headers),
-            *[f"{name}: missing" for name in expected if name not in headers],
-            *[f"{name}: not in the optimizer" for name in headers if name not in expected],
-        ]
+        arrays = self.arrays()
+        return _differences("optimizer", arrays, [[name] for name in arrays], headers)
 
     @override
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
@@ -238,13 +225,21 @@ class _TextState(State):
         setattr(self._owner, self._attribute, json.loads(arrays["state"].tobytes()))
 
 
-def _unlike(expected: Mapping[str, Header], found: Mapping[str, Header]) -> list[str]:
-    """Return where arrays of one name differ in shape or dtype."""
-    unlike = []
-    for name, header in expected.items():
+def _differences(
+    owner: str,
+    arrays: Mapping[str, Array],
+    groups: Iterable[list[str]],
+    found: Mapping[str, Header],
+) -> list[str]:
+    """Return where what was found differs from the arrays; of each group one name will do."""
+    told = []
+    for name, array in arrays.items():
+        header = header_of(array)
         other = found.get(name, header)
         if other.shape != header.shape:
-            unlike.append(f"{name}: shape {other.shape}, expected is {header.shape}")
+            told.append(f"{name}: shape {other.shape}, expected is {header.shape}")
         if other.dtype != header.dtype:
-            unlike.append(f"{name}: dtype {other.dtype}, expected is {header.dtype}")
-    return unlike
+            told.append(f"{name}: dtype {other.dtype}, expected is {header.dtype}")
+    missing = [names for names in groups if found.keys().isdisjoint(names)]
+    told += [f"{' = '.join(names)}: missing" for names in missing]
+    return told + [f"{name}: not in the {owner}" for name in found if name not in arrays]
