@@ -126,10 +126,8 @@ def guard_the_start(leave: Callable[[], None]) -> None:
 
 
 def _hears_the_launcher() -> bool:
-    """Tell whether this is a rank of MPICH, and not a process that a rank has started.
-
-    Such a process inherits the variables, but not the open file.
-    """
+    """Tell whether this is a rank of MPICH, and not a process that a rank has started."""
+    # Such a process inherits the variables, but not the open file.
     try:
         os.fstat(int(os.environ.get("PMI_FD", "")))
     except (ValueError, OSError):

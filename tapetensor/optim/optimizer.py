@@ -239,12 +239,7 @@ class Optimizer(ABC):
         return arrays
 
     def check_arrays(self, arrays: Mapping[str, Array]) -> None:
-        """Check values that are to be restored.
-
-        Raises:
-            ArgumentValueError: if the learning rate or a step count is outside its range, or a
-                number is not finite.
-        """
+        """Refuse a learning rate or a step count outside its range, and numbers not finite."""
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
                 as_number(self._op, name, array.item(), at_least=0)

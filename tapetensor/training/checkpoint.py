@@ -152,13 +152,7 @@ _CHOICE = (
 
 
 class TrainingFiles:
-    """The files of a training, and the best model where it is to come back in the end.
-
-    Args:
-        file: the checkpoint, if there is one.
-        model: what is validated, of which the best state is kept.
-        stop: says which state is the best, and where it goes.
-    """
+    """The files of a training, and the best state of what is validated, for the end."""
 
     def __init__(self, file: Checkpoint | None, model: Module, stop: EarlyStopping | None) -> None:
         self._file = file
