@@ -163,6 +163,7 @@ def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_m
         ({"metrics": METRICS}, tt.ArgumentTypeError, "metrics need validation"),
         ({"compile": True, "check_finite": "skip"}, tt.ArgumentValueError, "has none to look at"),
         ({"check_finite": True}, tt.ArgumentValueError, "fit: check_finite must be"),
+        ({"unused": None}, tt.ArgumentValueError, 'fit: unused must be "error" or "skip"'),
         ({"average": 0.9}, tt.ArgumentTypeError, "a copy of the model and a decay"),
         ({"resume": True, "overwrite": True}, tt.ArgumentValueError, "exclude each other"),
         ({"metrics": {"loss": accuracy}, "validation": []}, tt.ArgumentValueError, "a column loss"),

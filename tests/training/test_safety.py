@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -180,25 +179,6 @@ def test_an_average_is_a_copy_of_the_model() -> None:
         run.fit(average=(run.model, 0.9))
 
 
-def test_sigterm_ends_with_a_checkpoint_as_ctrl_c_does(tmp_path: Path) -> None:
-    path, whole, run = tmp_path / "run.npz", Run(), Run()
-
-    def schedule(step: int) -> float:
-        if step == 7 and not path.with_suffix(".asked").exists():
-            path.with_suffix(".asked").touch()
-            os.kill(os.getpid(), signal.SIGTERM)
-        return 1e-3
-
-    whole.fit(schedule=lambda step: 1e-3)
-    ended = run.fit(schedule=schedule, checkpoint=path)
-    assert ended.ended == "interrupted"
-    assert run.optimizer.steps == 8
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    resumed = Run(seed=3)
-    resumed.fit(schedule=schedule, checkpoint=path, resume=True)
-    assert_same(resumed.state(), whole.state())
-
-
 WRONG = [
     None,
     [],
@@ -310,25 +290,3 @@ def test_an_expert_without_rows_stays_as_it_is(options: dict[str, Any]) -> None:
     assert found["first.weight.step"] == 3 * 5
     assert found["second.weight.step"] == 3 * 2
     assert found["steps"] == 3 * 7
-
-
-@pytest.mark.parametrize("is_compiled", [False, True])
-def test_it_goes_on_from_a_file(tmp_path: Path, is_compiled: bool) -> None:
-    path = tmp_path / "run.npz"
-    whole = trained(Experts(), compile=is_compiled)
-    trained(Experts(), checkpoint=path, epochs=1, compile=is_compiled)
-    resumed = trained(Experts(seed=5), checkpoint=path, resume=True, compile=is_compiled)
-
-    for name, array in whole.items():
-        np.testing.assert_array_equal(resumed[name], array)
-
-
-def test_without_a_word_it_is_refused() -> None:
-    model = Experts()
-    before = io.state_dict(model)
-    with pytest.raises(tt.UnusedParametersError, match=r'second\.weight: .*unused="skip"'):
-        trained(model, unused="error")
-    for name, array in io.state_dict(model).items():
-        np.testing.assert_array_equal(array, before[name])
-    with pytest.raises(tt.ArgumentValueError, match='fit: unused must be "error" or "skip"'):
-        trained(model, unused=None)

@@ -78,8 +78,8 @@ def children() -> Any:
 
 
 def bits() -> Any:
-    philox = np.random.Philox(1)
-    return noisy(lambda shape: np.random.Generator(philox).normal(size=shape))
+    kinds = [np.random.Philox(1), np.random.MT19937(2), np.random.SFC64(3)]
+    return noisy(lambda shape: sum(np.random.Generator(one).normal(size=shape) for one in kinds))
 
 
 def legacy() -> Any:
