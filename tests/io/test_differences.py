@@ -126,11 +126,7 @@ def test_parameters_may_have_taken_fewer_steps_and_none_more_than_there_were() -
 @pytest.mark.parametrize(
     "text",
     [
-        b"",
-        b"{",
-        b"[]",
-        b"3",
-        b"{}",
+        *(b"", b"{", b"[]", b"3", b"{}"),
         b'{"bit_generator": "MT19937"}',
         b'{"bit_generator": "PCG64"}',
         b'{"bit_generator": "PCG64", "state": {"state": -1, "inc": "x"}}',

@@ -132,35 +132,19 @@ def test_what_is_not_gradients_is_refused(make: Any, wrong: Any) -> None:
 @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), "fast", True])
 def test_a_wrong_learning_rate_is_not_taken_over(wrong: Any) -> None:
     optimizer = Adam(model(), lr=0.5)
+    schedule: Any = schedules.constant(0.1)
 
     with pytest.raises((tt.ArgumentValueError, tt.ArgumentTypeError), match=r"^Adam: lr must be"):
         optimizer.lr = wrong
-    assert optimizer.lr == 0.5
-
-
-def test_a_schedule_in_place_of_a_learning_rate_is_explained() -> None:
-    schedule: Any = schedules.constant(0.1)
-    optimizer = Adam(model(), lr=0.5)
-
     message = r"^Adam: lr must be a number, got a function; .* optimizer\.lr = schedule\("
     with pytest.raises(tt.ArgumentTypeError, match=message):
-        Adam(model(), lr=schedule)
-    with pytest.raises(tt.ArgumentTypeError, match=message):
         optimizer.lr = schedule
+    with pytest.raises(tt.ArgumentTypeError, match=message):
+        Adam(model(), lr=schedule)
     assert optimizer.lr == 0.5
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (AdamW, "weight_decay"),
-        (Adam, "betas"),
-        (Sgd, "momentum"),
-        (RMSprop, "centered"),
-        (Adagrad, "eps"),
-        (Adam, "amsgrad"),
-    ],
-)
+@pytest.mark.parametrize(("make", "name"), [(AdamW, "weight_decay"), (Sgd, "momentum")])
 def test_what_an_optimizer_is_made_with_is_not_set_later(make: Any, name: str) -> None:
     model = nn.Linear(2, 1, rng=np.random.default_rng(0))
     optimizer = make(model)

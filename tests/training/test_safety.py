@@ -179,20 +179,10 @@ def test_an_average_is_a_copy_of_the_model() -> None:
         run.fit(average=(run.model, 0.9))
 
 
+# What JSON has, and a place in a training has not, at least not everywhere.
 WRONG = [
-    None,
-    [],
-    {},
-    "x",
-    -1,
-    1.5,
-    True,
-    math.nan,
-    [None],
-    [{"loss": None}],
-    [[1]],
-    {"a": 1},
-    10**30,
+    *(None, [], {}, "x", True, [None], [{"loss": None}], [[1]], {"a": 1}),
+    *(-1, 1.5, math.nan, 10**30),
 ]
 
 
