@@ -31,8 +31,7 @@ from tapetensor.errors import (
 )
 from tapetensor.io.disk import Header, header_of
 from tapetensor.io.files import PathLike
-from tapetensor.io.parts import Part, state_of
-from tapetensor.io.state import read
+from tapetensor.io.state import Part, read, state_of
 from tapetensor.nn import Module
 from tapetensor.typing import D, Ds, N
 

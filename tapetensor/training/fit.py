@@ -46,8 +46,15 @@ from tapetensor.training.epoch import (
     Loss,
     Unused,
     averaging,
+    check_same_start,
+    communicator_of,
     count_batches,
+    from_root,
+    make_alike,
+    make_streams_alike,
+    settings_of,
     step_of,
+    step_of_ranks,
 )
 from tapetensor.training.evaluation import (
     Batch,
@@ -60,15 +67,6 @@ from tapetensor.training.evaluation import (
 )
 from tapetensor.training.history import COLUMNS, SKIPPED, EarlyStopping, Ended, History, Row
 from tapetensor.training.logs import CsvLog, Log, ProgressBar
-from tapetensor.training.ranks import (
-    check_same_start,
-    communicator_of,
-    from_root,
-    make_alike,
-    make_streams_alike,
-    settings_of,
-    step_of_ranks,
-)
 from tapetensor.training.streams import found_streams
 
 if TYPE_CHECKING:
