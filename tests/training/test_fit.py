@@ -91,27 +91,6 @@ def test_batches_may_come_from_a_function() -> None:
     assert history["loss"][-1] < history["loss"][0]
 
 
-def test_it_stops_early_and_keeps_the_best_model(tmp_path: Any) -> None:
-    run = Run()
-    given = iter([0.2, 0.5, 0.9, 0.8, math.nan, 0.9])
-    seen: list[dict[str, Any]] = []
-
-    def score(model: Net, batch: Batch) -> float:
-        seen.append(tt.io.state_dict(model))
-        return next(given)
-
-    stop = training.EarlyStopping("score", patience=3, mode="max", best=tmp_path / "best.npz")
-    (first, *_) = run.held_out
-    with pytest.warns(RuntimeWarning, match="the metric 'score' of epoch 5 is NaN"):
-        history = run.fit(epochs=50, metrics={"score": score}, validation=[first], stop=stop)
-    best = Run(seed=9).model
-    tt.io.load(tmp_path / "best.npz", best)
-
-    assert history.ended == "early stopping"
-    assert len(history) == 6
-    assert_same(tt.io.state_dict(best), seen[2])
-
-
 def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_path: Any) -> None:
     run = Run()
 

@@ -101,21 +101,29 @@ def test_files_that_are_there_are_gone_on_from_or_begun_anew(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("is_in_file", [False, True])
-def test_the_best_weights_are_back_in_the_end(tmp_path: Path, is_in_file: bool) -> None:
+def test_it_stops_early_and_the_best_weights_are_back_in_the_end(
+    tmp_path: Path, is_in_file: bool
+) -> None:
     run, seen = Run(), []
-    given = iter([0.5, 0.2, 0.9, 0.9, 0.9])
+    given = iter([0.5, 0.8, 0.1, math.nan, 0.8, 0.9])
 
     def score(model: Net, batch: Batch) -> float:
         seen.append(io.state_dict(model))
         return next(given)
 
-    best = tmp_path / "best.npz" if is_in_file else None
-    stop = EarlyStopping("score", patience=2, best=best, restore=True)
+    path = tmp_path / "best.npz" if is_in_file else None
+    stop = EarlyStopping("score", patience=3, mode="max", best=path, restore=True)
     (first, *_) = run.held_out
-    run.fit(epochs=9, metrics={"score": score}, validation=[first], stop=stop)
+    with pytest.warns(RuntimeWarning, match="the metric 'score' of epoch 4 is NaN"):
+        history = run.fit(epochs=9, metrics={"score": score}, validation=[first], stop=stop)
 
-    assert len(seen) == 4
+    assert history.ended == "early stopping"
+    assert len(seen) == len(history) == 5
     assert_same(io.state_dict(run.model), seen[1])
+    if path is not None:
+        best = Run(seed=9).model
+        io.load(path, best)
+        assert_same(io.state_dict(best), seen[1])
 
 
 def test_a_best_state_in_memory_is_not_there_when_training_goes_on(tmp_path: Path) -> None:
