@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import data, losses, nn, optim
+from tapetensor import data
 from tapetensor.data import batched, batches, batches_exact, collate, one_hot, shuffled
 
 Rows = NewType("Rows", int)
@@ -142,19 +142,6 @@ def test_an_epoch_of_a_file_holds_no_more_than_a_batch(path: Path, order: Any) -
     finally:
         tracemalloc.stop()
     assert total == pytest.approx(2 * whole.sum(dtype=np.float64), rel=1e-6)
-
-
-def test_a_model_learns_from_a_file_what_it_learns_from_memory(path: Path) -> None:
-    def trained(data: Any) -> Any:
-        layer: Any = nn.Linear(COLUMNS, 1, rng=np.random.default_rng(1))
-        optimizer = optim.Adam(layer)
-        for batch in batches(data[:64], size=16, rng=np.random.default_rng(2)):
-            loss = losses.mse(layer.forward(batch.trace()), tt.zeros((16, 1)))
-            optimizer.step(loss.backward())
-        return layer.weight.numpy()
-
-    mapped = tt.from_memmap(np.load(path, mmap_mode="r"))
-    np.testing.assert_array_equal(trained(mapped), trained(tt.from_numpy(np.load(path))))
 
 
 def test_parts_of_a_file_are_borrowed_too(path: Path) -> None:
