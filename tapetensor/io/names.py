@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, final
+from typing import NamedTuple, TypeAlias, TypeVar, final
 
 import numpy as np
 from typing_extensions import override
@@ -86,7 +86,7 @@ class Chosen:
         expected = {name: header_of(array) for name, array in self._kept.items()}
         renamed = _renamed(op, source, names)
         found = {ours: _Entry(source.headers[theirs], theirs) for ours, theirs in renamed.items()}
-        found = _in_our_names(found, _attentions_of(module))
+        found = in_our_names(found, attentions_of(module), _thirds)
         taken = {name: entry for name, entry in found.items() if name in expected}
         self._entries = taken if not strict else found
         self.headers = {name: one.header for name, one in self._entries.items()}
@@ -186,6 +186,11 @@ def _renamed(op: str, source: Source, names: Names | None) -> dict[str, str]:
     return renamed
 
 
+def _thirds(entry: _Entry) -> list[_Entry]:
+    headers = thirds_of_header(entry.header)
+    return [_Entry(one, entry.theirs, third) for third, one in enumerate(headers)]
+
+
 def _nothing_taken(op: str, source: Source, expected: Mapping[str, Header]) -> StateMismatchError:
     there = _listed(source.headers) or "nothing"
     told = f"names there are {there}; the model has {_listed(expected)}"
@@ -203,11 +208,13 @@ def _listed(names: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
     return first if len(names) <= _SHOWN else f"{first} and {len(names) - _SHOWN} more"
 
 
+_Found = TypeVar("_Found")
+
 _FIRST_THREE = ("w_q", "w_k", "w_v")
 _KINDS = ("weight", "bias")
 
 
-def _attentions_of(module: Module) -> dict[str, str]:
+def attentions_of(module: Module) -> dict[str, str]:
     """Return what the names of each attention begin with here, and there."""
     modules = {"": module, **module.modules()}
     found = {}
@@ -221,24 +228,36 @@ def _attentions_of(module: Module) -> dict[str, str]:
     return found
 
 
-def _in_our_names(found: Mapping[str, _Entry], attentions: Mapping[str, str]) -> dict[str, _Entry]:
-    """Return what was found by name, ours where an attention has PyTorch's."""
+def in_our_names(
+    found: Mapping[str, _Found],
+    attentions: Mapping[str, str],
+    thirds: Callable[[_Found], list[_Found]],
+) -> dict[str, _Found]:
+    """Return headers or arrays by name, ours where an attention has PyTorch's.
+
+    `thirds` takes the first three layers apart, or gives nothing where there are not three.
+    """
     ours = dict(found)
     for here, there in attentions.items():
         for kind in _KINDS:
             packed, last = f"{there}in_proj_{kind}", f"{there}out_proj.{kind}"
             names = [f"{here}{name}.{kind}" for name in _FIRST_THREE]
-            entry = ours.get(packed)
-            shape = () if entry is None else entry.header.shape
+            parts = thirds(found[packed]) if packed in found else []
             # Where a file has both, theirs stay under their names, which are then refused.
-            if entry is None or not shape or shape[0] % 3 or not ours.keys().isdisjoint(names):
-                continue
-            third = Header((shape[0] // 3, *shape[1:]), entry.header.dtype)
-            del ours[packed]
-            ours |= {name: _Entry(third, entry.theirs, at) for at, name in enumerate(names)}
-            if last in ours:
-                ours[f"{here}w_o.{kind}"] = ours.pop(last)
+            if parts and ours.keys().isdisjoint(names):
+                del ours[packed]
+                ours.update(zip(names, parts, strict=True))
+                if last in ours:
+                    ours[f"{here}w_o.{kind}"] = ours.pop(last)
     return ours
+
+
+def thirds_of_header(header: Header) -> list[Header]:
+    """Return the headers of three equal parts along the first axis, if there are."""
+    if not header.shape or header.shape[0] % 3:
+        return []
+    rows, *others = header.shape
+    return [Header((rows // 3, *others), header.dtype)] * 3
 
 
 def in_pytorch_names(op: str, part: object, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -248,7 +267,7 @@ def in_pytorch_names(op: str, part: object, arrays: Mapping[str, Array]) -> dict
             f"{op}: PyTorch has names for a Module, not for {type(part).__name__}"
         )
     theirs = dict(arrays)
-    for here, there in _attentions_of(part).items():
+    for here, there in attentions_of(part).items():
         for kind in [one for one in _KINDS if f"{here}w_o.{one}" in theirs]:
             first = [to_numpy(theirs.pop(f"{here}{name}.{kind}")) for name in _FIRST_THREE]
             last = theirs.pop(f"{here}w_o.{kind}")

@@ -25,9 +25,12 @@ from tapetensor.io.names import (
     Chosen,
     Loaded,
     Names,
+    attentions_of,
     check_for_module,
     cure_of_prefix,
+    in_our_names,
     in_pytorch_names,
+    thirds_of_header,
 )
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
@@ -126,6 +129,7 @@ class _ModuleState(State):
 
     def __init__(self, module: Module) -> None:
         self._tensors = {**module.parameters(), **module.buffers()}
+        self._attentions = attentions_of(module)
         self._names: dict[int, list[str]] = {}
         for name, tensor in self._tensors.items():
             self._names.setdefault(id(tensor), []).append(name)
@@ -136,7 +140,8 @@ class _ModuleState(State):
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        found = {name: headers[name] for name in self.needed(headers)}
+        needed = {name: headers[name] for name in self.needed(headers)}
+        found = in_our_names(needed, self._attentions, thirds_of_header)
         return _differences("model", self.arrays(), self._names.values(), found)
 
     def _is_counter(self, name: str) -> bool:
@@ -150,6 +155,7 @@ class _ModuleState(State):
 
     @override
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        arrays = self._in_our_names(arrays)
         refused: list[str] = []
         for names in self._names.values():
             given = [name for name in names if name in arrays]
@@ -163,9 +169,12 @@ class _ModuleState(State):
     @override
     def restore(self, arrays: Mapping[str, Array]) -> None:
         tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
-        for name, array in arrays.items():
+        for name, array in self._in_our_names(arrays).items():
             # A model that was moved stays where it is.
             tensors[name]._array = beside(array, tensors[name]._array)
+
+    def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        return in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))
 
 
 class _OptimizerState(State):
