@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     from tapetensor import training as training
     from tapetensor.compiler import compile as compile
     from tapetensor.nn import build as build
-    from tapetensor.optim.raveling import ravel as ravel
+    from tapetensor.optim.parameters import ravel as ravel
 else:
     _ROOMS = frozenset(
         {"data", "distributed", "io", "losses", "metrics", "nn", "optim", "testing", "training"}
@@ -128,7 +128,7 @@ else:
         elif name == "compile":
             from tapetensor.compiler import compile as found
         elif name == "ravel":
-            from tapetensor.optim.raveling import ravel as found
+            from tapetensor.optim.parameters import ravel as found
         elif name == "__version__":
             from importlib.metadata import version
 

@@ -207,7 +207,7 @@ def _check_direction(
     ]
     leaves = [from_numpy(point) for point in points]
     output = _call(f, leaves, checked)
-    ops = _recorded_ops(output)
+    ops = ", ".join([op_name(step[1]) for step in recorded(output.history)]) or "none"
     cotangent: Array = np.asarray(rng.standard_normal(output.shape))
     wanted = [leaves[position] for position in checked]
     gradients = output.backward(from_numpy(cotangent), wrt=wanted)
@@ -259,11 +259,6 @@ def _call(f: Callable[..., Traced], leaves: list[Plain], checked: tuple[int, ...
             "inside f use the tensors that it is given, without detach()"
         )
     return output
-
-
-def _recorded_ops(output: Traced) -> str:
-    """Return the names of the ops that led to `output`."""
-    return ", ".join([op_name(step[1]) for step in recorded(output.history)]) or "none"
 
 
 def _point(position: int, tensor: TensorBase[Any, Any, Any]) -> Array:

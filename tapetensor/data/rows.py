@@ -194,13 +194,7 @@ def _checked(op: str, tensors: tuple[Any, ...], size: object, rng: object) -> tu
 
 
 def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
-    """Return how many rows the tensors have, all as many.
-
-    Raises:
-        ArgumentTypeError: if there are none, or one is no tensor.
-        UntracedTensorError: if one owns a tape.
-        ShapeError: if one has no axis, another number of rows, or fewer than `low`.
-    """
+    """Return how many rows plain tensors have; refuse others, and fewer rows than `low`."""
     if not tensors:
         raise ArgumentTypeError(f"{op}: give at least one tensor to take rows of")
     for position, tensor in enumerate(tensors):
@@ -214,16 +208,8 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
     return int(rows)
 
 
-def rows_taken(
-    tensors: tuple[Tensor[Any, Any, Any], ...],
-    rows: slice | Array,
-) -> Any:
-    """Return rows of one tensor, or a tuple with those of each of several.
-
-    Args:
-        tensors: what the rows are of.
-        rows: which.
-    """
+def rows_taken(tensors: tuple[Tensor[Any, Any, Any], ...], rows: slice | Array) -> Any:
+    """Return rows of one tensor, or a tuple with those of each of several."""
     found = []
     for tensor in tensors:
         array = tensor._array

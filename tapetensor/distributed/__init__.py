@@ -12,8 +12,8 @@ from tapetensor.distributed.communicator import Communicator as Communicator
 from tapetensor.distributed.communicator import alone as alone
 from tapetensor.distributed.communicator import leave_unstarted as _leave_unstarted
 from tapetensor.distributed.communicator import world as world
-from tapetensor.distributed.mpi import guard_the_start as _guard_the_start
 from tapetensor.distributed.reducer import Reducer as Reducer
 from tapetensor.distributed.reducer import data_parallel as data_parallel
+from tapetensor.distributed.transport import guard_the_start as _guard_the_start
 
 _guard_the_start(_leave_unstarted)

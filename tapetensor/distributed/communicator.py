@@ -22,8 +22,7 @@ from tapetensor.arguments import as_size
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in, rows_taken
-from tapetensor.distributed import mpi
-from tapetensor.distributed.transport import Transport
+from tapetensor.distributed.transport import Transport, check_launcher, load_mpi
 from tapetensor.errors import (
     ArgumentTypeError,
     DistributedError,
@@ -32,8 +31,7 @@ from tapetensor.errors import (
 )
 from tapetensor.io.disk import Header, header_of
 from tapetensor.io.files import PathLike
-from tapetensor.io.parts import Part, state_of
-from tapetensor.io.state import read
+from tapetensor.io.state import Part, read, state_of
 from tapetensor.nn import Module
 from tapetensor.typing import D, Ds, N
 
@@ -242,12 +240,7 @@ class Communicator:
 
 
 class _FromRoot:
-    """Arrays that rank 0 sends in the order of their headers, as a source of state.
-
-    Args:
-        transport: what connects the ranks.
-        sent: name, shape and dtype of each.
-    """
+    """Arrays that rank 0 sends in the order of their headers, as a source of state."""
 
     def __init__(self, transport: Transport, sent: list[Any]) -> None:
         self._transport = transport
@@ -297,9 +290,9 @@ def world(size: int | None = None) -> Communicator:
 
 @functools.cache
 def _world() -> Communicator:
-    ranks = mpi.load()
+    ranks = load_mpi()
     if ranks.size == 1:
-        mpi.check_launcher()
+        check_launcher()
         return Communicator(None)
     transport = Transport(ranks)
     # It has to be said before MPI itself ends, which mpi4py sees to at the very end.
@@ -313,7 +306,7 @@ def leave_unstarted() -> None:
         return
     # Without mpi4py nobody can be waiting.
     with contextlib.suppress(MissingDependencyError):
-        Transport(mpi.load()).say_farewell()
+        Transport(load_mpi()).say_farewell()
 
 
 def alone() -> Communicator:
@@ -326,11 +319,7 @@ _LISTED = 10
 
 
 def check_agreement(op: str, transport: Transport, model: Module, *settings: str) -> None:
-    """Compare names, shapes and dtypes of parameters and buffers over all ranks, and settings.
-
-    Raises:
-        DistributedError: on every rank, if one differs from rank 0, with all differences.
-    """
+    """Raise DistributedError on every rank if one has another model or other settings."""
     lines = [*settings, *_described("parameter", model.parameters())]
     lines += _described("buffer", model.buffers())
     text = "\n".join(lines).encode()

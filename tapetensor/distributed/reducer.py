@@ -1,12 +1,13 @@
 """The gradients of a model, summed or averaged over all ranks, and a step that does so.
 
-Buckets are gradients end to end in one flat array, which travels as one message.
+Buckets are gradients end to end in one flat array, which travels as one message. Gradients of
+tables that few rows are read of travel as ids and rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import update_wrapper
+from functools import wraps
 from sys import getrefcount
 from typing import Any, Literal, final
 
@@ -17,14 +18,14 @@ from tapetensor.arguments import as_size, check_choice, check_function, check_ki
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.distributed.communicator import Communicator, check_agreement, world
-from tapetensor.distributed.tables import reduced_table, tables_of
-from tapetensor.distributed.transport import Pending
+from tapetensor.distributed.transport import Pending, Transport
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
-from tapetensor.nn import Module
+from tapetensor.kernels.numerics.segments import segment_sum
+from tapetensor.nn import Embedding, Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.row_sparse import values_of
+from tapetensor.tape.row_sparse import RowSparse, changed, dense_of, values_of
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import FloatingBase, check_tensor, rewrap
 from tapetensor.tensor.ownership import tape_and_seed
@@ -75,13 +76,9 @@ class Bucket:
         return flat
 
     def unpacked(self, flat: Array, divisor: int, *, is_used: bool = False) -> dict[int, Array]:
-        """Return the gradients that are in a sum of packed arrays, divided by a number.
-
-        They are views of `flat`, which is written to.
+        """Return the gradients in a sum of packed arrays, which is divided by a number in place.
 
         Args:
-            flat: the sum.
-            divisor: the number.
             is_used: of a parameter that is alone, whether a rank has a gradient for it.
         """
         if divisor != 1:
@@ -119,11 +116,7 @@ def buckets_of(parameters: Mapping[str, Tensor[Any, Any, Any]], limit: int) -> l
     """Return the parameters in buckets, in the order in which a backward pass comes to them.
 
     This is taken to be the reverse of their own order. It is the same on all ranks, whatever each
-    of them computes, as the order of messages must be.
-
-    Args:
-        parameters: the parameters by name; one that goes by two names travels once.
-        limit: the bytes at which a bucket is full.
+    of them computes, as the order of messages must be. At `limit` bytes a bucket is full.
     """
     unique = {tensor.id: tensor for tensor in parameters.values()}
     filling: dict[np.dtype[Any], list[Tensor[Any, Any, Any]]] = {}
@@ -200,7 +193,7 @@ class Reducer:
         parameters = model.parameters()
         for tensor in parameters.values():
             _check_is_numpy("Reducer", tensor._array)
-        self._tables = tables = tables_of(model)
+        self._tables = tables = _tables_of(model)
         self._transport = ranks.transport
         if self._transport is not None:
             settings = [f"op={op!r}", f"bucket_bytes={limit}"]
@@ -305,7 +298,7 @@ class Reducer:
         reduced: dict[int, Array] = {}
         of_tables = next(coming)
         for key, table in self._tables.items():
-            rows = reduced_table(self._transport, table, of_tables.get(key), self._divisor)
+            rows = _reduced_table(self._transport, table, of_tables.get(key), self._divisor)
             if rows is not None:
                 reduced[key] = rows
         for bucket, flat, pending in zip(self._buckets, flats, under_way, strict=True):
@@ -339,6 +332,54 @@ def _check_is_numpy(op: str, array: Any) -> None:
         )
 
 
+# What a rank sends first: that it has the gradient of the whole table, or that of rows.
+_WHOLE, _ROWS = b"w", b"r"
+
+
+def _tables_of(model: Module) -> dict[int, Tensor[Any, Any, Any]]:
+    """Return, by their ids, the parameters whose layers keep gradients of rows."""
+    trained = {tensor.id: tensor for tensor in model.parameters().values()}
+    layers = [one for one in (model, *model.modules().values()) if isinstance(one, Embedding)]
+    sparse = [layer.weight.id for layer in layers if layer.sparse]
+    return {key: trained[key] for key in sparse if key in trained}
+
+
+def _reduced_table(
+    transport: Transport, table: Tensor[Any, Any, Any], gradient: Any, divisor: int
+) -> Any:
+    """Return the gradient of a table, summed over all ranks and divided by a number.
+
+    It is one of rows, unless that of a rank is one of the whole table. The ranks' rows are added in
+    one order on every rank, so that all get the same bits.
+    """
+    content = b""
+    if isinstance(gradient, RowSparse):
+        ids, rows = gradient.summed()
+        content = _ROWS + ids.astype(np.int64).tobytes() + rows.tobytes()
+    elif gradient is not None:
+        content = _WHOLE
+    contents = [one for one in transport.gather(content) if one]
+    if not contents:
+        return None
+    shape, dtype = table.shape, table.dtype
+    if _WHOLE in contents:
+        total = np.zeros(shape, dtype) if gradient is None else np.array(dense_of(gradient))
+        transport.start_sum(total).wait()
+        return total / divisor
+    parts = [_received(one, shape[1], dtype) for one in contents]
+    ids, rows = (np.concatenate(several) for several in zip(*parts, strict=True))
+    summed = RowSparse.of(shape, dtype, segment_sum, ids, rows)
+    return changed(summed, lambda values: values / divisor)
+
+
+def _received(content: bytes, width: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Return the ids and the rows that a rank has sent."""
+    count = (len(content) - len(_ROWS)) // (np.dtype(np.int64).itemsize + width * dtype.itemsize)
+    ids = np.frombuffer(content, np.int64, count, len(_ROWS))
+    rows = np.frombuffer(content, dtype, offset=len(_ROWS) + ids.nbytes)
+    return ids.astype(np.intp), rows.reshape(count, width)
+
+
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
 
@@ -368,20 +409,17 @@ def data_parallel(function: F_) -> F_:
             among its arguments, or it returns something else.
     """
     check_function("data_parallel", "the argument", function)
-    parallel: Any = _DataParallel(function)
-    result: F_ = parallel
-    return result
+    # The last module, with the ranks and what reduces its gradients.
+    connected: list[tuple[Module, Communicator, Reducer]] = []
 
-
-class _DataParallel:
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._of: tuple[Module, Communicator, Reducer] | None = None
-        update_wrapper(self, function)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        ranks, reducer = self._connected([*args, *kwargs.values()])
-        result = self._function(
+    @wraps(function)
+    def parallel(*args: Any, **kwargs: Any) -> Any:
+        module = _module_among([*args, *kwargs.values()])
+        if not connected or connected[0][0] is not module:
+            ranks = world()
+            connected[:] = [(module, ranks, Reducer(module, ranks))]
+        _, ranks, reducer = connected[0]
+        result = function(
             *[_shard(ranks, value) for value in args],
             **{name: _shard(ranks, value) for name, value in kwargs.items()},
         )
@@ -389,22 +427,25 @@ class _DataParallel:
             return tuple([_reduced(ranks, reducer, value) for value in result])
         return _reduced(ranks, reducer, result)
 
-    def _connected(self, values: list[Any]) -> tuple[Communicator, Reducer]:
-        if any(isinstance(one, Tensor) and isinstance(one._array, CapturedArray) for one in values):
-            raise TraceError(
-                "data_parallel: a compiled function cannot send; compile first: "
-                "data_parallel(tt.compile(function))"
-            )
-        modules = [value for value in values if isinstance(value, Module)]
-        if len(modules) != 1:
-            raise ArgumentTypeError(
-                "data_parallel: the function takes one module, whose gradients it returns, got "
-                f"{len(modules)}"
-            )
-        if self._of is None or self._of[0] is not modules[0]:
-            ranks = world()
-            self._of = modules[0], ranks, Reducer(modules[0], ranks)
-        return self._of[1:]
+    untyped: Any = parallel
+    result: F_ = untyped
+    return result
+
+
+def _module_among(values: list[Any]) -> Module:
+    """Return the only module among arguments, of which none is captured."""
+    if any(isinstance(one, Tensor) and isinstance(one._array, CapturedArray) for one in values):
+        raise TraceError(
+            "data_parallel: a compiled function cannot send; compile first: "
+            "data_parallel(tt.compile(function))"
+        )
+    modules = [value for value in values if isinstance(value, Module)]
+    if len(modules) != 1:
+        raise ArgumentTypeError(
+            "data_parallel: the function takes one module, whose gradients it returns, got "
+            f"{len(modules)}"
+        )
+    return modules[0]
 
 
 def _shard(ranks: Communicator, value: Any) -> Any:

@@ -34,11 +34,7 @@ def watched_start(rank: str, limit: float) -> Iterator[None]:
     """End this process, with a message, if it waits inside for a rank that will not come.
 
     On Linux and under MPICH that is known of the ranks of the same machine; of others it is taken
-    to be so when the time is over.
-
-    Args:
-        rank: the number of this process, as the launcher says it.
-        limit: how many seconds all ranks have to come.
+    to be so after `limit` seconds.
     """
     local = os.environ.get("MPI_LOCALNRANKS", "0")
     # The executable of a frozen program would start the program once more.

@@ -1,42 +1,143 @@
-"""Arrays and bytes from rank to rank, without waiting for a rank that will never come.
+"""MPI as far as this package needs it: arrays and bytes from rank to rank, and how a job ends.
 
-That all ranks call the same is checked: MPI takes that on trust, and mixes up data or waits.
+That all ranks call the same is checked: MPI takes that on trust, and mixes up data or waits. No
+rank waits for one that will never come.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
+import math
 import os
 import sys
 import time
+import traceback
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.distributed.mpi import end_all_ranks, wait_limit
-from tapetensor.errors import DistributedError
+from tapetensor.distributed.start import LIMIT, LIMIT_VARIABLE, watched_start
+from tapetensor.errors import DistributedError, MissingDependencyError
+from tapetensor.extras import import_extra
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm, Intracomm, Request
 
+# So many seconds are left for output to pass through the launcher.
+_TIME_TO_PASS_ON = 0.3
 # A rank that waits says so after so many seconds.
 NOTED_AFTER = 60.0
 
 
+@functools.cache
+def load_mpi() -> Intracomm:
+    """Load MPI, which starts it, and return the communicator of all ranks."""
+    rank = _rank_of_launcher()
+    watch: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if rank is not None:
+        watch = watched_start(rank, _seconds(LIMIT_VARIABLE, LIMIT))
+    try:
+        with watch:
+            ranks: Intracomm = import_extra("mpi4py.MPI", "many ranks", "mpi").COMM_WORLD
+    # mpi4py raises this when it finds no library to load.
+    except RuntimeError as error:
+        raise MissingDependencyError(
+            "many ranks need an MPI library, and mpi4py finds none; mpich is one: "
+            f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
+        ) from error
+    return ranks
+
+
+def wait_limit() -> float:
+    """Return how many seconds a rank waits for others once all have started."""
+    # There is no limit by default: nobody knows how long a step of another rank takes.
+    return _seconds("TAPETENSOR_WAIT_SECONDS", math.inf)
+
+
+def _seconds(variable: str, default: float) -> float:
+    text = os.environ.get(variable, str(default))
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = 0.0
+    if not limit > 0:
+        raise DistributedError(f"world: {variable} must be seconds, a number above 0, got {text!r}")
+    return limit
+
+
+def _rank_of_launcher() -> str | None:
+    """Return the number that a launcher has given this process, if one has."""
+    # MPICH, Open MPI and PMIx use these variables.
+    ranks = map(os.environ.get, ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"))
+    return next((rank for rank in ranks if rank is not None), None)
+
+
+def check_launcher() -> None:
+    """Check that a process which MPI takes to be alone was started alone."""
+    # The launcher of another MPI may have started several, which would all do the same.
+    for variable in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"):
+        started = os.environ.get(variable, "1")
+        if started != "1":
+            raise DistributedError(
+                f"world: a launcher has started {started} processes, and MPI knows of one; "
+                "take the mpiexec of the MPI that mpi4py uses, which pip installs beside python"
+            )
+
+
+def end_all_ranks(
+    name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Show an error that nobody caught, and end the job: other ranks may wait for this one."""
+    text = "".join(traceback.format_exception(kind, error, trace))
+    sys.stdout.flush()
+    # The text is written in one piece, for other ranks write as well.
+    sys.stderr.write(f"{name} ends the job:\n{text}")
+    sys.stderr.flush()
+    # A launcher that is told to end the job may do so before it has passed on what was written.
+    time.sleep(_TIME_TO_PASS_ON)
+    # Without mpi4py no rank can be waiting, and this one ends by itself.
+    with contextlib.suppress(MissingDependencyError):
+        load_mpi().Abort(1)
+
+
+def guard_the_start(leave: Callable[[], None]) -> None:
+    """Let no rank wait for this one in vain from now on, where a launcher of MPI has started it.
+
+    Ranks that are ready wait in the start of MPI for those that are not. So one that fails before
+    it starts MPI has to start it, in order to end it; and one that ends has to, to say so, which
+    `leave` does.
+    """
+    rank = _rank_of_launcher()
+    if rank is None:
+        return
+    _seconds(LIMIT_VARIABLE, LIMIT)
+    wait_limit()
+    sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
+    if _hears_the_launcher():
+        process = os.getpid()
+        # A fork inherits what is done at the exit, too.
+        atexit.register(lambda: leave() if os.getpid() == process else None)
+
+
+def _hears_the_launcher() -> bool:
+    """Tell whether this is a rank of MPICH, and not a process that a rank has started."""
+    # Such a process inherits the variables, but not the open file.
+    try:
+        os.fstat(int(os.environ.get("PMI_FD", "")))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
 @final
 class Pending:
-    """A collective communication under way.
-
-    Args:
-        name: what it is, for messages.
-        array: what is sent; None for nothing.
-    """
-
-    __slots__ = ("_name", "_number", "_request", "_transport")
+    """A collective communication under way."""
 
     def __init__(
         self, transport: Transport, request: Request, name: str, array: Array | None = None
@@ -53,12 +154,7 @@ class Pending:
         return self._request.Test()
 
     def wait(self) -> None:
-        """Return when it is complete.
-
-        Raises:
-            DistributedError: if a rank has left that has not taken part, or calls something else,
-                or the time is over in which all have to come.
-        """
+        """Return when it is complete; raise DistributedError where that cannot be."""
         since = time.monotonic()
         while not (self._transport.order.is_kept(self._number) and self._request.Test()):
             self._transport.check_left(self._number, self._name)
@@ -73,9 +169,6 @@ class Transport:
     They are counted. A rank that ends, by ``sys.exit`` or at the end of its program, tells the
     others how many it took part in, so that one that waits for more knows that it waits in vain. An
     error that nobody catches ends all ranks.
-
-    Args:
-        ranks: the communicator of all ranks, ``mpi4py.MPI.COMM_WORLD``.
     """
 
     def __init__(self, ranks: Intracomm) -> None:
@@ -204,10 +297,7 @@ class Order:
     """Compares what each rank calls with what the one before it calls, in a ring.
 
     So a difference between any two ranks is found by some rank. A notice is one short message and
-    costs a few microseconds.
-
-    Args:
-        comm: a communicator of all ranks that is used for nothing else.
+    costs a few microseconds. Nothing else may use the communicator.
     """
 
     def __init__(self, comm: Comm) -> None:
@@ -229,11 +319,7 @@ class Order:
             self._under_way = [one for one in self._under_way if not one.Test()]
 
     def is_kept(self, number: int) -> bool:
-        """Tell whether the rank before has called the same, up to its call of that number.
-
-        Raises:
-            DistributedError: if it has called something else.
-        """
+        """Tell whether the rank before has called, and the same, up to its call of that number."""
         while self._compared < number:
             if not self._comm.Iprobe(self._before):
                 return False

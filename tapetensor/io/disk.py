@@ -1,8 +1,7 @@
 """Numbers on their way between memory and a file, a part at a time, and their check sums.
 
-A check sum is CRC-32, as `zlib.crc32` gives it. Those of parts, in whatever order they were read or
-written, are put together to that of the whole. A file is written as a whole or not at all, and says
-of an array what it is before the array is read.
+A file is written as a whole or not at all, and says of an array what it is before the array is
+read.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import stat
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -27,45 +25,6 @@ from tapetensor.machine.settings import IN_WEBASSEMBLY
 
 # So many bytes are still in the cache when the sum of what was read, or is written, is computed.
 PART = 1 << 20
-# The bits of the polynomial of CRC-32, the highest power last.
-_POLYNOMIAL = 0xEDB88320
-_ONE = 1 << 31
-
-
-def joined(first: int, second: int, length: int) -> int:
-    """Return the check sum of two texts one after the other.
-
-    Args:
-        first: that of the first.
-        second: that of the second.
-        length: how many bytes the second has.
-    """
-    # The sum of the first goes on through as many zeros, which multiply it by a power of x.
-    power, factor, bits = _ONE, 3, length
-    while bits:
-        if bits & 1:
-            power = _product(_power_of_two(factor), power)
-        factor, bits = factor + 1, bits >> 1
-    return _product(power, first) ^ second
-
-
-def _product(one: int, other: int) -> int:
-    """Return the product of two polynomials over bits, modulo that of CRC-32."""
-    product = 0
-    for place in range(31, -1, -1):
-        if one >> place & 1:
-            product ^= other
-        other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
-    return product
-
-
-@cache
-def _power_of_two(exponent: int) -> int:
-    """Return ``x ** (2 ** exponent)``."""
-    if not exponent:
-        return _ONE >> 1
-    root = _power_of_two(exponent - 1)
-    return _product(root, root)
 
 
 def as_bytes(array: Array) -> memoryview:
@@ -79,36 +38,26 @@ def parts(content: memoryview) -> list[memoryview]:
     return [content[start : start + PART] for start in range(0, len(content), PART)]
 
 
-def read_at_once(content: memoryview, files: Sequence[Any], start: int) -> int:
-    """Fill memory with what a file has from a place on; return its check sum.
+def read_at_once(content: memoryview, files: Sequence[Any], start: int) -> list[int]:
+    """Fill memory with what a file has from a place on; return the check sums of its parts.
 
     Args:
-        content: where it goes.
         files: the file, opened without a buffer once for every thread that is to read.
-        start: the place.
-
-    Raises:
-        EOFError: if the file ends before.
     """
     pieces = parts(content)
     shares = threads.shares(len(pieces), len(files)) if len(pieces) > len(files) else []
-    spans = [(first * PART, min(last * PART, len(content))) for first, last in shares]
-    spans = spans or [(0, len(content))]
-    sums = [0] * len(spans)
+    sums = [0] * len(pieces)
 
-    def work(number: int) -> None:
-        first, last = spans[number]
-        file = files[number]
-        file.seek(start + first)
-        for part in parts(content[first:last]):
-            _fill(part, file.readinto)
-            sums[number] = zlib.crc32(part, sums[number])
+    def work(file: Any, first: int, last: int) -> None:
+        file.seek(start + first * PART)
+        for number in range(first, last):
+            _fill(pieces[number], file.readinto)
+            sums[number] = zlib.crc32(pieces[number])
 
-    threads.run_together(*[(work, number) for number in range(len(spans))])
-    total = 0
-    for (first, last), one in zip(spans, sums, strict=True):
-        total = joined(total, one, last - first)
-    return total
+    spans = shares or [(0, len(pieces))]
+    calls = [(work, file, *span) for file, span in zip(files, spans, strict=False)]
+    threads.run_together(*calls)
+    return sums
 
 
 def _fill(part: memoryview, read: Callable[[memoryview], int]) -> None:
@@ -126,14 +75,10 @@ PICKLE = "pickle"
 
 
 class Header(NamedTuple):
-    """Shape and dtype of an array.
-
-    Attributes:
-        shape: the sizes of its axes.
-        dtype: as numpy writes it, or as the file does where numpy has no such dtype.
-    """
+    """Shape and dtype of an array."""
 
     shape: tuple[int, ...]
+    # As numpy writes it, or as the file does where numpy has no such dtype.
     dtype: str
 
 
@@ -159,9 +104,6 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     Whatever happens before that moment, an exception or a power cut, leaves what was there. A
     symbolic link stays one, and a file that was there keeps its permissions, which what is written
     before has as well.
-
-    Raises:
-        OSError: if it cannot be written, or something is there that is no file, a pipe, say.
     """
     target = Path(os.path.realpath(path))
     check_regular(target)
@@ -185,11 +127,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a pipe or a device, which nobody may ever write into or read from.
-
-    Raises:
-        OSError: if there is something at the path that is no file.
-    """
+    """Refuse a pipe or a device, which nobody may ever write into or read from."""
     with suppress(FileNotFoundError):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):

@@ -23,8 +23,7 @@ from tapetensor.errors import (
 from tapetensor.io import npz, safetensors, state
 from tapetensor.io.disk import BFLOAT16, PICKLE, Header, Source, check_regular, write_atomically
 from tapetensor.io.names import Loaded, Names, in_pytorch_names
-from tapetensor.io.parts import Part, State, state_of
-from tapetensor.io.state import Arrays, read_by_name, restore
+from tapetensor.io.state import Arrays, Part, State, read_by_name, restore, state_of
 
 PathLike: TypeAlias = str | os.PathLike[str]
 

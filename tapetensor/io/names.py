@@ -71,20 +71,9 @@ class Chosen:
     """The arrays that a module takes of a source, in its own names and dtypes.
 
     Args:
-        op: what is named in errors.
-        module: what is loaded into.
-        source: the arrays that are there.
         names: the module's name of each name in the source, None to leave it out; names that a
             mapping does not have stay as they are.
         strict: whether all names must be there, and no others.
-
-    Attributes:
-        report: what comes of it.
-
-    Raises:
-        ArgumentTypeError: if `names` or what it gives is of the wrong kind.
-        ArgumentValueError: if two names become one, or a mapping has names that are not there.
-        StateMismatchError: if nothing would be taken.
     """
 
     def __init__(
@@ -244,12 +233,9 @@ def in_our_names(
     attentions: Mapping[str, str],
     thirds: Callable[[_Found], list[_Found]],
 ) -> dict[str, _Found]:
-    """Return what was found by name, where PyTorch's names were found for an attention by ours.
+    """Return headers or arrays by name, ours where an attention has PyTorch's.
 
-    Args:
-        found: headers or arrays.
-        attentions: what `attentions_of` the module returned.
-        thirds: takes the first three layers apart, or nothing where there are not three.
+    `thirds` takes the first three layers apart, or gives nothing where there are not three.
     """
     ours = dict(found)
     for here, there in attentions.items():
@@ -275,12 +261,7 @@ def thirds_of_header(header: Header) -> list[Header]:
 
 
 def in_pytorch_names(op: str, part: object, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the arrays of a module by the names that PyTorch has for them.
-
-    Raises:
-        ArgumentTypeError: if the part is no module.
-        ArgumentValueError: if an attention has sizes that PyTorch's cannot have.
-    """
+    """Return the arrays of a module by the names that PyTorch has for them."""
     if not isinstance(part, Module):
         raise ArgumentTypeError(
             f"{op}: PyTorch has names for a Module, not for {type(part).__name__}"

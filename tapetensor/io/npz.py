@@ -62,11 +62,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
 
 
 class Reader(AbstractContextManager["Reader"]):
-    """An open archive.
-
-    Raises:
-        FileFormatError: if an entry is no array.
-    """
+    """An open archive, all of whose entries are arrays."""
 
     def __init__(self, path: Path) -> None:
         # Opened apart, so that a file that is not there is told from one that is no archive.

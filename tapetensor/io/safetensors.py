@@ -18,12 +18,12 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
 from tapetensor.extras import import_extra
-from tapetensor.io.disk import BFLOAT16, Header, as_bytes, joined, parts, read_at_once
+from tapetensor.io.disk import BFLOAT16, Header, as_bytes, parts, read_at_once
 from tapetensor.kernels.numerics import threads
 
 # The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and
 # a file of another writer is not expected to have one.
-_CHECK_SUM = "tapetensor.crc32"
+_CHECK_SUM = "tapetensor.sums"
 _METADATA = "__metadata__"
 # What stands in its place until all is written.
 _UNKNOWN = "0" * 8
@@ -47,11 +47,7 @@ def refusal(names: Collection[str]) -> str:
 
 
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays by name, of which none is refused, without a copy of them all.
-
-    Raises:
-        MissingDependencyError: if the library is not installed.
-    """
+    """Write arrays by name, of which none is refused, without a copy of them all."""
     _library("safetensors")
     # Those of large elements first, so that each begins at a multiple of their size.
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
@@ -63,19 +59,17 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
         entries[name] = {"dtype": kind, "shape": arrays[name].shape, "data_offsets": [begin, end]}
     header = json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
-    sums = {}
+    sums: dict[str, list[int]] = {}
     with path.open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for name in names:
             content = as_bytes(np.asarray(to_numpy(arrays[name]), _stored(arrays[name]), order="C"))
-            sums[name] = 0
+            sums[name] = []
             for part in parts(content):
-                sums[name] = zlib.crc32(part, sums[name])
+                sums[name].append(zlib.crc32(part))
                 file.write(part)
         file.seek(8 + header.index(_UNKNOWN.encode()))
-        file.write(
-            _check_sum({name: (sums[name], _length(arrays[name])) for name in names}).encode()
-        )
+        file.write(_check_sum(sums).encode())
 
 
 def _length(array: Array) -> int:
@@ -84,12 +78,7 @@ def _length(array: Array) -> int:
 
 
 class Reader(AbstractContextManager["Reader"]):
-    """An open file.
-
-    Raises:
-        MissingDependencyError: if the library is not installed.
-        FileFormatError: if it is none of the format.
-    """
+    """An open file."""
 
     def __init__(self, path: Path) -> None:
         # Opened apart, so that a file that is not there is told from one of another format.
@@ -113,7 +102,7 @@ class Reader(AbstractContextManager["Reader"]):
         # Its name may be what was damaged.
         if self._wanted is None and difflib.get_close_matches(_CHECK_SUM, metadata, cutoff=0.8):
             raise FileFormatError("the check sum has another name than it was written under")
-        self._sums: dict[str, tuple[int, int]] = {}
+        self._sums: dict[str, list[int]] = {}
         self._files = [path.open("rb", buffering=0) for _ in range(threads.count())]
 
     def _read_headers(self, path: Path) -> dict[str, str]:
@@ -134,11 +123,11 @@ class Reader(AbstractContextManager["Reader"]):
             file.close()
 
     def array(self, name: str) -> Array:
-        """Return an array, having noted its check sum."""
+        """Return an array, having noted the check sums of its parts."""
         shape, dtype = self.headers[name]
         stored = np.empty(shape, "<u2" if dtype == BFLOAT16 else np.dtype(dtype).newbyteorder("<"))
         content = as_bytes(stored)
-        self._sums[name] = read_at_once(content, self._files, self._places[name]), len(content)
+        self._sums[name] = read_at_once(content, self._files, self._places[name])
         if dtype == BFLOAT16:
             # numpy has none. It is the first half of the bits of a float32.
             bits = stored.astype(np.uint32) << 16
@@ -146,11 +135,7 @@ class Reader(AbstractContextManager["Reader"]):
         return stored.astype(dtype, copy=False)
 
     def check(self) -> None:
-        """Compare the check sum, if there is one; what was not read so far is read for it.
-
-        Raises:
-            FileFormatError: if the values are not those that were written.
-        """
+        """Compare the check sum, if there is one; what was not read so far is read for it."""
         if self._wanted is None:
             return
         for name in self.headers:
@@ -171,9 +156,6 @@ def _stored(array: Array) -> np.dtype[Any]:
     return array.dtype.newbyteorder("<")
 
 
-def _check_sum(sums: Mapping[str, tuple[int, int]]) -> str:
-    """Return the check sum of names and arrays, by name those of the arrays and their lengths."""
-    total = 0
-    for name in sorted(sums):
-        total = joined(zlib.crc32(name.encode(), total), *sums[name])
-    return f"{total:08x}"
+def _check_sum(sums: Mapping[str, list[int]]) -> str:
+    """Return the check sum of all names, with those of the parts of their arrays."""
+    return f"{zlib.crc32(json.dumps(sums, sort_keys=True).encode()):08x}"

@@ -1,26 +1,271 @@
-"""The state of a part as arrays by name, as a file would hold it."""
+"""The parts whose states can be saved, and their states as arrays by name, as a file holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arguments import as_flag, check_kind
 from tapetensor.arrays.array import Array, check_unmasked, native
-from tapetensor.arrays.libraries import to_numpy
-from tapetensor.errors import ArgumentTypeError, FileFormatError, StateMismatchError
+from tapetensor.arrays.libraries import beside, to_numpy
+from tapetensor.errors import (
+    ArgumentTypeError,
+    FileFormatError,
+    StateMismatchError,
+    TapeTensorError,
+)
 from tapetensor.io.disk import PICKLE, Header, Source, header_of
 from tapetensor.io.names import (
     Chosen,
     Loaded,
     Names,
+    attentions_of,
     check_for_module,
     cure_of_prefix,
+    in_our_names,
     in_pytorch_names,
+    thirds_of_header,
 )
-from tapetensor.io.parts import Part, State, state_of
 from tapetensor.nn import Module
+from tapetensor.optim import Optimizer
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor
+
+
+@final
+@dataclass
+class Notes:
+    """Numbers and strings that a file holds beside tensors: ``Notes({"epoch": 3})``.
+
+    Args:
+        value: a value that JSON has: numbers, strings, booleans, None, lists, and dicts by string.
+            Floats come back to the bit.
+
+    Raises:
+        ArgumentTypeError: if it is something else.
+    """
+
+    value: Any
+
+    def __post_init__(self) -> None:
+        try:
+            json.dumps(self.value)
+        except (TypeError, ValueError) as error:
+            raise ArgumentTypeError(f"Notes: only what JSON has can be noted ({error})") from error
+        _check_comes_back(self.value)
+
+
+def _check_comes_back(value: object) -> None:
+    """Raise ArgumentTypeError for what JSON takes and gives back as something else."""
+    if isinstance(value, tuple):
+        raise ArgumentTypeError(
+            f"Notes: the tuple {value!r} would come back as a list; note a list"
+        )
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise ArgumentTypeError(
+                    f"Notes: the key {key!r} would come back as a text; note it as {str(key)!r}"
+                )
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            _check_comes_back(one)
+
+
+Part: TypeAlias = Module | Optimizer | np.random.Generator | Notes
+
+
+class State(ABC):
+    """The state of a part, as arrays that can be saved and restored."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, Array]:
+        """Return the state by name. The arrays may change with the part."""
+
+    @abstractmethod
+    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        """Return a sentence for each name, shape and dtype that does not fit."""
+
+    def needed(self, headers: Mapping[str, Header]) -> list[str]:
+        """Return the names of the arrays to read, after all of them were found to fit."""
+        return list(headers)
+
+    @abstractmethod
+    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        """Return a sentence for each value that cannot be restored."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Restore the state from arrays that were not refused."""
+
+
+def state_of(op: str, part: object) -> State:
+    """Return the state of a part; refuse what has none."""
+    if isinstance(part, Module):
+        return _ModuleState(part)
+    if isinstance(part, Optimizer):
+        return _OptimizerState(part)
+    if isinstance(part, np.random.Generator):
+        bits = part.bit_generator
+        # On a second one of its kind, which shows whether numpy takes it.
+        return _TextState(f"a {type(bits).__name__}", bits, "state", type(bits), longest=100_000)
+    if isinstance(part, Notes):
+        return _TextState("Notes", part, "value", lambda: Notes(None), longest=100_000_000)
+    raise ArgumentTypeError(
+        f"{op}: expected a Module, an Optimizer, a numpy Generator or Notes, "
+        f"got {type(part).__name__}"
+    )
+
+
+class _ModuleState(State):
+    """Parameters and buffers. One that goes by several names is saved under each."""
+
+    def __init__(self, module: Module) -> None:
+        self._tensors = {**module.parameters(), **module.buffers()}
+        self._attentions = attentions_of(module)
+        self._names: dict[int, list[str]] = {}
+        for name, tensor in self._tensors.items():
+            self._names.setdefault(id(tensor), []).append(name)
+
+    @override
+    def arrays(self) -> dict[str, Array]:
+        return {name: tensor._array for name, tensor in self._tensors.items()}
+
+    @override
+    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        needed = {name: headers[name] for name in self.needed(headers)}
+        found = in_our_names(needed, self._attentions, thirds_of_header)
+        return _differences("model", self.arrays(), self._names.values(), found)
+
+    def _is_counter(self, name: str) -> bool:
+        """Tell whether it is PyTorch's count of batches, on which none of our layers depends."""
+        owner, _, last = name.rpartition("num_batches_tracked")
+        return not last and f"{owner}running_mean" in self._tensors
+
+    @override
+    def needed(self, headers: Mapping[str, Header]) -> list[str]:
+        return [name for name in headers if not self._is_counter(name)]
+
+    @override
+    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        arrays = self._in_our_names(arrays)
+        refused: list[str] = []
+        for names in self._names.values():
+            given = [name for name in names if name in arrays]
+            refused += [
+                f"{given[0]} = {name}: one tensor in the model, two values"
+                for name in given[1:]
+                if not np.array_equal(arrays[given[0]], arrays[name], equal_nan=True)
+            ]
+        return refused
+
+    @override
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
+        for name, array in self._in_our_names(arrays).items():
+            # A model that was moved stays where it is.
+            tensors[name]._array = beside(array, tensors[name]._array)
+
+    def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        return in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))
+
+
+class _OptimizerState(State):
+    def __init__(self, optimizer: Optimizer) -> None:
+        self._optimizer = optimizer
+
+    @override
+    def arrays(self) -> dict[str, Array]:
+        return self._optimizer.state_arrays()
+
+    @override
+    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        arrays = self.arrays()
+        return _differences("optimizer", arrays, [[name] for name in arrays], headers)
+
+    @override
+    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        try:
+            self._optimizer.check_arrays(arrays)
+        except TapeTensorError as error:
+            return [str(error)]
+        return []
+
+    @override
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        self._optimizer.restore_arrays(arrays)
+
+
+class _TextState(State):
+    """An attribute that JSON can write, as an array of the bytes of that text.
+
+    Args:
+        called: what messages call the owner.
+        twin: makes another owner, which raises an error for a value that is of no use.
+        longest: how many bytes the text has at most.
+    """
+
+    def __init__(
+        self, called: str, owner: object, attribute: str, twin: Callable[[], object], longest: int
+    ) -> None:
+        self._called = called
+        self._owner = owner
+        self._attribute = attribute
+        self._twin = twin
+        self._longest = longest
+
+    @override
+    def arrays(self) -> dict[str, Array]:
+        text = json.dumps(getattr(self._owner, self._attribute), default=np.ndarray.tolist)
+        return {"state": np.frombuffer(text.encode(), np.uint8)}
+
+    @override
+    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        found = headers.get("state")
+        if headers.keys() != {"state"} or found is None:
+            return [f"expected is one array, state; found are {', '.join(headers) or 'none'}"]
+        if found.dtype != "uint8" or len(found.shape) != 1 or found.shape[0] > self._longest:
+            return [f"state: {found.dtype} of shape {found.shape}, expected is a text as uint8"]
+        return []
+
+    @override
+    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        try:
+            setattr(self._twin(), self._attribute, json.loads(arrays["state"].tobytes()))
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+            return [f"state: not that of {self._called} ({error})"]
+        return []
+
+    @override
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        setattr(self._owner, self._attribute, json.loads(arrays["state"].tobytes()))
+
+
+def _differences(
+    owner: str,
+    arrays: Mapping[str, Array],
+    groups: Iterable[list[str]],
+    found: Mapping[str, Header],
+) -> list[str]:
+    """Return where what was found differs from the arrays; of each group one name will do."""
+    told = []
+    for name, array in arrays.items():
+        header = header_of(array)
+        other = found.get(name, header)
+        if other.shape != header.shape:
+            told.append(f"{name}: shape {other.shape}, expected is {header.shape}")
+        if other.dtype != header.dtype:
+            told.append(f"{name}: dtype {other.dtype}, expected is {header.dtype}")
+    missing = [names for names in groups if found.keys().isdisjoint(names)]
+    told += [f"{' = '.join(names)}: missing" for names in missing]
+    return told + [f"{name}: not in the {owner}" for name in found if name not in arrays]
 
 
 def state_dict(part: Part, *, for_pytorch: bool = False) -> dict[str, Array]:
@@ -97,13 +342,7 @@ def read_by_name(
     """Return what is taken from a source for a part, and the arrays, which the state takes.
 
     Args:
-        op: what is named in errors.
         subject: what the source is, and the beginning of a verb: "the arrays do".
-        part: a module, or what is loaded whole.
-        state: its state.
-        source: where the arrays come from.
-        names: the name for each that is there; see `load`.
-        strict: whether all must be there, and nothing else.
     """
     check_for_module(op, part, names, strict)
     loaded = Loaded(tuple(source.headers))
@@ -131,11 +370,6 @@ def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str,
     Args:
         subject: the beginning of the message for what does not fit: what is read, and a verb.
         states: by the prefix that their names have in the source.
-        source: where the arrays come from.
-
-    Raises:
-        StateMismatchError: with all that does not fit.
-        FileFormatError: if a pickle would be read.
     """
     named = source.headers.items()
     parted = {
@@ -143,7 +377,13 @@ def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str,
         for prefix in states
     }
     for prefix, headers in parted.items():
-        _refuse_pickles(subject.rpartition(" ")[0], prefix, headers)
+        for name, header in headers.items():
+            if header.dtype == PICKLE:
+                raise FileFormatError(
+                    f"{subject.rpartition(' ')[0]}: {prefix}{name} is a pickle, which may run "
+                    "anything when it is loaded, and is not read; "
+                    f"io.load(..., names={{{name!r}: None}}) does without it"
+                )
     _refuse(subject, {p: state.differences(parted[p]) for p, state in states.items()})
     arrays = {
         prefix: {name: source.array(prefix + name) for name in state.needed(parted[prefix])}
@@ -157,15 +397,6 @@ def restore(states: Mapping[str, State], arrays: Mapping[str, Mapping[str, Array
     """Give all states what `read` returned."""
     for prefix, state in states.items():
         state.restore(arrays[prefix])
-
-
-def _refuse_pickles(where: str, prefix: str, headers: Mapping[str, Header]) -> None:
-    for name, header in headers.items():
-        if header.dtype == PICKLE:
-            raise FileFormatError(
-                f"{where}: {prefix}{name} is a pickle, which may run anything when it is loaded, "
-                f"and is not read; io.load(..., names={{{name!r}: None}}) does without it"
-            )
 
 
 def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:

@@ -33,57 +33,24 @@ from tapetensor.tensor.operands import check_labels
 from tapetensor.tensor.tensor import Tensor
 
 
-def check_pair(
-    op: str,
-    prediction: TensorBase[Any, Any, Any],
-    target: TensorBase[Any, Any, Any],
-    prediction_name: str = "prediction",
-    target_name: str = "target",
-    rank: int = 0,
-) -> None:
-    """Refuse a target that is not of the shape and dtype of the prediction.
-
-    Raises:
-        ShapeError: if the shapes differ, or there is nothing to take the mean of.
-        DTypeError: if the dtypes differ or are not floating.
-    """
+def check_alike(op: str, rank: int = 0, /, **operands: TensorBase[Any, Any, Any]) -> None:
+    """Refuse operands that are not tensors of one shape, with elements, and one floating dtype."""
     try:
-        check_tensor(op, prediction_name, prediction)
-        check_floating(op, prediction)
-        check_tensor(op, target_name, target)
-        shape = prediction._array.shape
-        if target._array.shape != shape:
-            _refuse_unlike(op, {prediction_name: prediction, target_name: target})
-        if prediction._array.size == 0 or len(shape) < rank:
+        for name, operand in operands.items():
+            check_tensor(op, name, operand)
+        given = tuple(operands.values())
+        check_floating(op, given[0])
+        first = given[0]._array
+        shape = first.shape
+        for other in given:
+            if other._array.shape != shape:
+                _refuse_unlike(op, operands)
+        if first.size == 0 or len(shape) < rank:
             cure = (
                 "give (*Ds, N), with at least one row and one class" if rank else "give an element"
             )
             raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of; {cure}")
-        check_same_dtype(op, (prediction, target))
-    except TapeTensorError as error:
-        cut_traceback(error)
-        raise
-
-
-def check_alike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]], rank: int = 0) -> None:
-    """Refuse operands, by their names, that are not tensors of one shape and one floating dtype.
-
-    Raises:
-        ArgumentTypeError: if one is not a tensor.
-        ShapeError: if the shapes differ, or there is nothing to take the mean of.
-        DTypeError: if the dtypes differ or are not floating.
-    """
-    try:
-        for name, operand in operands.items():
-            check_tensor(op, name, operand)
-            check_floating(op, operand)
-        one, *others = operands.values()
-        shape = one._array.shape
-        if any(other._array.shape != shape for other in others):
-            _refuse_unlike(op, operands)
-        if one._array.size == 0 or len(shape) < rank:
-            raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of")
-        check_same_dtype(op, tuple(operands.values()))
+        check_same_dtype(op, given)
     except TapeTensorError as error:
         cut_traceback(error)
         raise
@@ -95,18 +62,10 @@ def _refuse_unlike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]]) -
 
 
 def check_signs(
-    op: str, signs: TensorBase[Any, Any, Any], operands: Mapping[str, TensorBase[Any, Any, Any]]
+    op: str, signs: TensorBase[Any, Any, Any], /, **operands: TensorBase[Any, Any, Any]
 ) -> None:
-    """Refuse signs that are not plain integers, 1 or -1, one for each element of the operands.
-
-    Raises:
-        ArgumentTypeError: if one is not a tensor.
-        ShapeError: if the shapes differ, or there is nothing to take the mean of.
-        DTypeError: if the dtypes differ or are not floating, or that of the signs is not signed.
-        UntracedTensorError: if the signs own a tape.
-        ArgumentValueError: if a sign is neither 1 nor -1.
-    """
-    check_alike(op, operands)
+    """Refuse signs that are not plain integers, 1 or -1, one for each element of the operands."""
+    check_alike(op, **operands)
     (name, operand), *_ = operands.items()
     check_target(op, operand, signs, "signs", name)
     if signs._array.shape != operand._array.shape:
@@ -124,11 +83,7 @@ def check_each_sign(op: str, signs: TensorBase[Any, Any, Any]) -> None:
 def check_between(
     op: str, tensor: TensorBase[Any, Any, Any], what: str, low: float, high: float, cure: str = ""
 ) -> None:
-    """Refuse elements that are not between two numbers; NaN is none of them.
-
-    Raises:
-        ArgumentValueError: if there are some.
-    """
+    """Refuse elements that are not between two numbers; NaN is none of them."""
     run_check(_refuse_outside, tensor._array, op, what, low, high, cure)
 
 
@@ -155,13 +110,7 @@ def check_target(
     target_name: str,
     prediction_name: str = "logits",
 ) -> None:
-    """Refuse a target that is not a plain tensor, and a prediction that is not a floating one.
-
-    Raises:
-        ArgumentTypeError: if one is not a tensor.
-        DTypeError: if the prediction is not floating.
-        UntracedTensorError: if the target owns a tape.
-    """
+    """Refuse a target that is not a plain tensor, and a prediction that is not a floating one."""
     check_tensor(op, prediction_name, prediction)
     check_floating(op, prediction)
     cure = f"no gradient flows to it: write {target_name}.detach()"
@@ -180,13 +129,6 @@ def check_labels_of(
     """Refuse labels that are not a class each for the rows of the scores; name the other loss.
 
     A label that is `ignored` need be no class. Returns the axis of the classes, counted from 0.
-
-    Raises:
-        ArgumentValueError: if that is neither the last axis nor axis 1.
-        ShapeError: if they have not the leading shape of the scores, or there are none.
-        DTypeError: if the scores are not floating or the labels not integers.
-        AxisError: if one is not a class.
-        UntracedTensorError: if they own a tape.
     """
     try:
         check_target(op, scores, labels, "labels", scores_name)
@@ -239,13 +181,7 @@ def check_weights(
     scores: TensorBase[Any, Any, Any],
     classes: tuple[int, ...],
 ) -> None:
-    """Refuse weights that are not plain, of the dtype of the scores, and one for each class.
-
-    Raises:
-        ShapeError: if they have another shape; a `pos_weight` may be a 0-d tensor.
-        DTypeError: if the dtypes differ.
-        UntracedTensorError: if they own a tape.
-    """
+    """Refuse weights that are not plain, of the dtype of the scores, and one for each class."""
     check_plain(op, name, weights, f"no gradient flows to it: write {name}.detach()")
     check_same_dtype(op, (scores, weights))
     shapes = [classes, ()] if name == "pos_weight" else [classes]

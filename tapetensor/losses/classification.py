@@ -8,9 +8,9 @@ from tapetensor.arguments import as_int, as_number
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import (
     as_reduction,
+    check_alike,
     check_between,
     check_labels_of,
-    check_pair,
     check_weights,
     classes_last,
 )
@@ -284,7 +284,7 @@ def cross_entropy_with_probabilities(
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
     op = "cross_entropy_with_probabilities"
-    check_pair(op, logits, probabilities, "logits", "probabilities", rank=1)
+    check_alike(op, 1, logits=logits, probabilities=probabilities)
     options = (as_reduction(op, reduction),)
     return apply(losses.cross_entropy_with_probabilities, (logits, probabilities), options)
 
@@ -335,7 +335,7 @@ def binary_cross_entropy(
     >>> binary_cross_entropy(tt.full((1,), 0.5), tt.ones((1,)))
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
-    check_pair("binary_cross_entropy", predictions, probabilities, "predictions", "probabilities")
+    check_alike("binary_cross_entropy", predictions=predictions, probabilities=probabilities)
     cure = "; for scores use binary_cross_entropy_with_logits"
     check_between("binary_cross_entropy", predictions, "predictions", 0, 1, cure)
     options = (as_reduction("binary_cross_entropy", reduction),)
@@ -393,7 +393,7 @@ def binary_cross_entropy_with_logits(
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
     op = "binary_cross_entropy_with_logits"
-    check_pair(op, logits, probabilities, "logits", "probabilities")
+    check_alike(op, logits=logits, probabilities=probabilities)
     options = (as_reduction(op, reduction),)
     if pos_weight is None:
         return apply(losses.binary_cross_entropy_with_logits, (logits, probabilities), options)
@@ -448,5 +448,5 @@ def kl_div(
     >>> kl_div(tt.zeros((1, 2)), tt.from_numpy([[0.0, 1.0]], shape=(1, 2)))
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
-    check_pair("kl_div", logits, probabilities, "logits", "probabilities", rank=1)
+    check_alike("kl_div", 1, logits=logits, probabilities=probabilities)
     return apply(losses.kl_div, (logits, probabilities), (as_reduction("kl_div", reduction),))

@@ -79,7 +79,7 @@ def hinge_embedding(
     Tensor(0.625, shape=(), dtype=float32, NoneTape)
     """
     op = "hinge_embedding"
-    check_signs(op, signs, {"distances": distances})
+    check_signs(op, signs, distances=distances)
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
     return apply(losses.hinge_embedding, (distances, signs), options, keeps_dtype=False)
 
@@ -130,7 +130,7 @@ def soft_margin(
     >>> soft_margin(tt.zeros((2,)), tt.from_numpy(np.array([1, -1]), (2,)))
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
-    check_signs("soft_margin", signs, {"prediction": prediction})
+    check_signs("soft_margin", signs, prediction=prediction)
     options = (as_reduction("soft_margin", reduction),)
     return apply(losses.soft_margin, (prediction, signs), options, keeps_dtype=False)
 
@@ -192,7 +192,7 @@ def margin_ranking(
     Tensor(3., shape=(), dtype=float32, NoneTape)
     """
     op = "margin_ranking"
-    check_signs(op, signs, {"lhs": lhs, "rhs": rhs})
+    check_signs(op, signs, lhs=lhs, rhs=rhs)
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
     return apply(losses.margin_ranking, (lhs, rhs, signs), options, keeps_dtype=False)
 
@@ -320,7 +320,7 @@ def triplet_margin(
     2.414
     """
     op = "triplet_margin"
-    check_alike(op, {"anchor": anchor, "positive": positive, "negative": negative}, rank=1)
+    check_alike(op, 1, anchor=anchor, positive=positive, negative=negative)
     options = (as_number(op, "margin", margin), as_reduction(op, reduction))
     return apply(losses.triplet_margin, (anchor, positive, negative), options)
 

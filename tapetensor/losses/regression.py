@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 from tapetensor.arguments import as_flag, as_number
 from tapetensor.kernels import losses
-from tapetensor.losses.checks import as_reduction, check_alike, check_between, check_pair
+from tapetensor.losses.checks import as_reduction, check_alike, check_between
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.tensor import Joins, Tensor, Tensor0D
 from tapetensor.typing import F, S, T
@@ -54,7 +54,7 @@ def mse(
     >>> mse(tt.from_numpy([1.0, 4.0], shape=(2,)), tt.from_numpy([1.0, 2.0], shape=(2,)))
     Tensor(2., shape=(), dtype=float32, NoneTape)
     """
-    check_pair("mse", prediction, target)
+    check_alike("mse", prediction=prediction, target=target)
     return apply(losses.mse, (prediction, target), (as_reduction("mse", reduction),))
 
 
@@ -79,7 +79,7 @@ def rmse(prediction: Tensor[S, T, F], target: Joins[S, T, F]) -> Tensor0D[T, F]:
     >>> rmse(tt.from_numpy([3.0, 4.0], shape=(2,)), tt.from_numpy([2.0, 5.0], shape=(2,)))
     Tensor(1., shape=(), dtype=float32, NoneTape)
     """
-    check_pair("rmse", prediction, target)
+    check_alike("rmse", prediction=prediction, target=target)
     return apply(losses.rmse, (prediction, target))
 
 
@@ -125,7 +125,7 @@ def mae(
     >>> mae(tt.from_numpy([1.0, 4.0], shape=(2,)), tt.from_numpy([1.0, 2.0], shape=(2,)))
     Tensor(1., shape=(), dtype=float32, NoneTape)
     """
-    check_pair("mae", prediction, target)
+    check_alike("mae", prediction=prediction, target=target)
     return apply(losses.mae, (prediction, target), (as_reduction("mae", reduction),))
 
 
@@ -180,7 +180,7 @@ def huber(
     Tensor(1.5, shape=(), dtype=float32, NoneTape)
     """
     threshold = as_number("huber", "delta", delta, above=0)
-    check_pair("huber", prediction, target)
+    check_alike("huber", prediction=prediction, target=target)
     options = threshold, as_reduction("huber", reduction)
     return apply(losses.huber, (prediction, target), options)
 
@@ -236,7 +236,7 @@ def smooth_l1(
     Tensor(1.125, shape=(), dtype=float32, NoneTape)
     """
     threshold = as_number("smooth_l1", "beta", beta, above=0)
-    check_pair("smooth_l1", prediction, target)
+    check_alike("smooth_l1", prediction=prediction, target=target)
     options = threshold, as_reduction("smooth_l1", reduction)
     return apply(losses.smooth_l1, (prediction, target), options)
 
@@ -294,7 +294,7 @@ def quantile(
     Tensor(1., shape=(), dtype=float32, NoneTape)
     """
     share = as_number("quantile", "q", q, at_least=0, at_most=1)
-    check_pair("quantile", prediction, target)
+    check_alike("quantile", prediction=prediction, target=target)
     return apply(losses.pinball, (prediction, target), (share, as_reduction("quantile", reduction)))
 
 
@@ -358,8 +358,7 @@ def gaussian_nll(
     Tensor(2., shape=(), dtype=float32, NoneTape)
     """
     op = "gaussian_nll"
-    check_pair(op, prediction, target)
-    check_alike(op, {"prediction": prediction, "variance": variance})
+    check_alike(op, prediction=prediction, target=target, variance=variance)
     least = as_number(op, "eps", eps, above=0)
     check_between(op, variance, "variance", 0, math.inf)
     options = (as_flag(op, "full", full), least, as_reduction(op, reduction))
@@ -423,7 +422,7 @@ def poisson_nll(
     Tensor(1., shape=(), dtype=float32, NoneTape)
     """
     op = "poisson_nll"
-    check_pair(op, log_rates, counts, "log_rates", "counts")
+    check_alike(op, log_rates=log_rates, counts=counts)
     is_log, is_full = as_flag(op, "log_input", log_input), as_flag(op, "full", full)
     options = is_log, is_full, as_reduction(op, reduction)
     if not is_log:

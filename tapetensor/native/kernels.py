@@ -189,7 +189,7 @@ def native_update(update: Update) -> Callable[..., None]:
 def loop_of(group: Group, options: Options) -> Callable[..., None] | None:
     """Return the loop that updates the parameters of a group; None if its formula has none."""
     classes = tuple([type(one) for one in options(group.steps + 1)])
-    return _loop_of(group.kernel, group.dtype, group.state_count, classes)
+    return _loop_of(group.kernel, group.dtype, len(group.states), classes)
 
 
 @lru_cache(maxsize=64)

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 from tapetensor.arguments.spellings import missing_from as _missing_from
 from tapetensor.optim import schedules as schedules
-from tapetensor.optim.adagrad import Adagrad as Adagrad
 from tapetensor.optim.adam import Adam as Adam
 from tapetensor.optim.adam import AdamW as AdamW
+from tapetensor.optim.adam import SparseAdam as SparseAdam
+from tapetensor.optim.descent import Adagrad as Adagrad
+from tapetensor.optim.descent import RMSprop as RMSprop
+from tapetensor.optim.descent import Sgd as Sgd
 from tapetensor.optim.group import State as State
-from tapetensor.optim.moving_average import (
-    exponential_moving_average as exponential_moving_average,
-)
 from tapetensor.optim.optimizer import Optimizer as Optimizer
-from tapetensor.optim.raveling import Raveled as Raveled
-from tapetensor.optim.rmsprop import RMSprop as RMSprop
-from tapetensor.optim.sgd import Sgd as Sgd
-from tapetensor.optim.sparse_adam import SparseAdam as SparseAdam
+from tapetensor.optim.parameters import Raveled as Raveled
+from tapetensor.optim.parameters import exponential_moving_average as exponential_moving_average
 
 if not TYPE_CHECKING:
 

@@ -1,19 +1,21 @@
-"""The gradients that the step of an optimizer is given: whether they fit, and which there are."""
+"""The gradients that a step is given: whether they fit, and updates by those of rows of a table."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from typing_extensions import TypeIs
 
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.errors import NumericalInstabilityError
 from tapetensor.tape.row_sparse import RowSparse, values_of
+from tapetensor.tensor.base import wrap
+from tapetensor.tensor.tensor import Tensor
 
 # What an update is for: the rows of a table that were read, the whole of it, or either.
 Takes: TypeAlias = Literal["rows", "whole", "either"]
@@ -30,12 +32,6 @@ _WHOLE = (
 Names = tuple[str, ...]
 
 
-def is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
-    """Tell whether an array is numpy's own."""
-    # An op may leave a numpy scalar where a 0-d array is meant; it has the same methods.
-    return is_numpys(array)
-
-
 def misfit(
     gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dtype[Any], takes: Takes
 ) -> str:
@@ -49,7 +45,7 @@ def misfit(
     if takes == "rows" and not isinstance(gradient, RowSparse):
         return _WHOLE
     values = values_of(gradient)
-    if isinstance(parameter, CapturedArray) or (is_numpy(values) and is_numpy(parameter)):
+    if isinstance(parameter, CapturedArray) or (is_numpys(values) and is_numpys(parameter)):
         return ""
     theirs, ours = library_of(values), library_of(parameter)
     return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
@@ -74,3 +70,46 @@ def places_of(gradients: Sequence[Any]) -> tuple[int, ...] | None:
     """Return which of the gradients there are; None for all."""
     places = tuple([place for place, one in enumerate(gradients) if one is not None])
     return None if len(places) == len(gradients) else places
+
+
+def update_rows(
+    gradient: RowSparse,
+    tables: Sequence[Array],
+    run: Callable[[Array, Array, Array, list[Array]], None],
+) -> None:
+    """Write what `run` makes of the rows of a table, and of its state, that have a gradient."""
+    ids, rows = gradient.summed()
+    before, *state = [table[ids].reshape(-1) for table in tables]
+    after = np.empty_like(before)
+    run(after, before, rows.reshape(-1), state)
+    for table, changed in zip(tables, (after, *state), strict=True):
+        table[ids] = changed.reshape(rows.shape)
+
+
+def is_shared(flat: Array, tensor: Tensor[Any, Any, Any]) -> bool:
+    """Tell whether a tape, a view or a handle holds on to the values that a parameter shows."""
+    return (getrefcount(flat), getrefcount(tensor._array)) != _UNSHARED
+
+
+class _Probe:
+    __slots__ = ("flat", "views")
+
+    def __init__(self) -> None:
+        self.flat = np.empty(1)
+        self.views = [self.flat.reshape(1, 1)]
+
+
+def _references_of_unshared() -> tuple[int, int]:
+    """Return the reference counts of what nobody else holds, as `is_shared` sees them."""
+    probe = _Probe()
+    tensor: Tensor[Any, Any, Any] = wrap(Tensor, probe.views[0], 0, None)
+    found: list[tuple[int, int]] = []
+
+    def note(flat: Array, tensor: Tensor[Any, Any, Any]) -> None:
+        found.append((getrefcount(flat), getrefcount(tensor._array)))
+
+    note(probe.flat, tensor)
+    return found[0]
+
+
+_UNSHARED = _references_of_unshared()

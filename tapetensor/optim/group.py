@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray, run_check
 from tapetensor.kernels.numerics.decorators import IS_CHOSEN, MACHINE_CODE, MANY_STEPS
 from tapetensor.optim.given import (
     Names,
     Takes,
-    is_numpy,
+    is_shared,
     misfit,
     places_of,
     refuse_not_finite,
+    update_rows,
 )
-from tapetensor.optim.rows import is_shared, update_rows
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.row_sparse import RowSparse, dense_of, values_of
 from tapetensor.tensor.base import plain_ids
@@ -60,16 +60,9 @@ class Group:
     The buffer that they leave takes the next gradients, but only once its reference count says that
     nobody else, no tape and no view, holds on to it.
 
-    Args:
-        parameters: the names and the tensor of each.
-        kernel: given where the new parameter goes, the parameter, its gradient, its state, which
-            is written over, memory for temporaries and options.
-        states: the arrays of state that there are to a parameter.
-        takes: what the kernel is for. A group of one parameter updates rows where it may.
+    The kernel is that of an `Optimizer`. A group of one parameter updates rows where it may.
 
     Attributes:
-        kernel: what updates them.
-        tensors: the parameters.
         steps: how many steps there were.
         missed: how many of these each parameter did not take, for it had no gradient.
         spare: memory for new values, if nobody else holds on to it.
@@ -82,13 +75,14 @@ class Group:
         "_shapes",
         "_slices",
         "_state",
-        "_states",
         "_takes",
         "_values",
         "_views",
+        "dtype",
         "kernel",
         "missed",
         "spare",
+        "states",
         "steps",
         "tensors",
     )
@@ -108,7 +102,8 @@ class Group:
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
         size, dtype = ends[-1], tensors[0].dtype
-        self._states = tuple(states)
+        self.dtype: np.dtype[Any] = dtype
+        self.states = tuple(states)
         self._state: list[Array] = [
             np.full(size, one.start, dtype) if one.start else np.zeros(size, dtype)
             for one in states
@@ -124,15 +119,10 @@ class Group:
         self.missed = [0] * len(tensors)
 
     def gradients(self, grads: Gradients, unused: list[tuple[Names, str]]) -> list[Any]:
-        """Return the gradient of each parameter; nothing is updated yet.
-
-        Args:
-            grads: by the ids of the parameters.
-            unused: takes the names of each whose gradient is missing or does not fit, and why.
-        """
+        """Return each gradient, and add to `unused` which does not fit its parameter, and why."""
         array_of = grads.arrays.get
         gradients: list[Any] = [array_of(one) for one in plain_ids(self.tensors)]
-        dtype, is_of_rows = self._values.dtype, self._takes == "rows"
+        dtype, is_of_rows = self.dtype, self._takes == "rows"
         places = zip(self._names, self.tensors, gradients, self._shapes, strict=True)
         for names, tensor, gradient, shape in places:
             # The quick questions first: what else there is may be wrong, or only rare.
@@ -151,13 +141,7 @@ class Group:
         return gradients
 
     def step(self, gradients: list[Any], options: Options, is_whole: bool = True) -> None:
-        """Update the parameters that have a gradient.
-
-        Args:
-            gradients: what `gradients` returned; where it found nothing unused, the whole of them.
-            options: the further arguments of the kernel.
-            is_whole: whether every parameter has one. Others stay as they are, with their state.
-        """
+        """Update the parameters that have a gradient; others stay as they are, with their state."""
         places = None if is_whole else places_of(gradients)
         if self.is_flat():
             is_native = IS_CHOSEN and self._values.size >= MANY_STEPS
@@ -208,7 +192,7 @@ class Group:
             if tensor._array is not view:
                 # The first step, or someone gave the tensor other values since the last one.
                 arrays = [tensor._array for tensor in self.tensors]
-                if not all(map(is_numpy, arrays)):
+                if not all(map(is_numpys, arrays)):
                     return False
                 # Nothing has ever been a part of the values, so they may be written over.
                 is_first = all(one is None for one in self._views)
@@ -234,9 +218,7 @@ class Group:
         """Update parameters, which are flat, by their gradients end to end.
 
         Args:
-            gradient: the gradients.
             out: takes the new values; nobody else can see it. It may be that of the gradients.
-            options: the further arguments of the kernel.
             views: the parts of `out` that become the parameters, if there are such already.
             loop: does what the kernel does, on all elements at once and without scratch; then `out`
                 holds the gradients.
@@ -301,16 +283,6 @@ class Group:
         """Count a step in which no parameter has a gradient."""
         self.steps += 1
         self.missed = [one + 1 for one in self.missed]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of values and state."""
-        return self._values.dtype
-
-    @property
-    def state_count(self) -> int:
-        """How many arrays of state there are."""
-        return len(self._state)
 
     def parts(self, flat: Array) -> list[Array]:
         """Return the part of each parameter in a flat array, in its shape."""
@@ -393,7 +365,7 @@ class Group:
         """Return the state by the first name of each parameter, ``weight.velocity``, say."""
         arrays: dict[str, Array] = {}
         for position, (name, *_) in enumerate(self._names):
-            for one, array in zip(self._states, self._state_of(position), strict=True):
+            for one, array in zip(self.states, self._state_of(position), strict=True):
                 if one.is_used:
                     arrays[f"{name}.{one.name}"] = array
             arrays[f"{name}.step"] = np.array(self.steps - self.missed[position])
@@ -409,22 +381,13 @@ class Group:
         self.steps = int(arrays["steps"])
         self.missed = [self.steps - one for one in self.counts(arrays).values()]
         for position, (name, *_) in enumerate(self._names):
-            for one, flat in zip(self._states, self._state, strict=True):
+            for one, flat in zip(self.states, self._state, strict=True):
                 if one.is_used:
                     flat[self._slices[position]] = np.reshape(arrays[f"{name}.{one.name}"], -1)
 
 
 class Update:
-    """The step of a group, to be run again with other gradients.
-
-    Args:
-        group: what is updated.
-        options: the further arguments of its kernel, by the number of the step.
-        places: which of its parameters have a gradient; None for all.
-
-    Attributes:
-        tensors: these parameters.
-    """
+    """The step of a group, to be run again with other gradients for the same parameters."""
 
     def __init__(
         self, group: Group, options: Options, places: tuple[int, ...] | None = None
@@ -446,14 +409,7 @@ class Update:
         gradient: Array | None = None,
         loop: Callable[..., None] | None = None,
     ) -> None:
-        """Update the parameters by their gradients.
-
-        Args:
-            buffer: the group's own, which takes the new values.
-            parts: those of `buffer` that hold gradients.
-            gradient: that of the only parameter; None if the gradients lie in `buffer`.
-            loop: see `Group.step_flat`.
-        """
+        """Update the parameters by gradients in the group's buffer, or in that of the only one."""
         group = self.group
         captured = group.captured()
         if captured is not None:

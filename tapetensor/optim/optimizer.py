@@ -17,7 +17,6 @@ from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UnusedParametersError
 from tapetensor.optim.given import NO_GRADIENT, Names, Takes
 from tapetensor.optim.group import Group, State
-from tapetensor.optim.trial import try_update
 from tapetensor.tape import NoneTape
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients
@@ -103,7 +102,6 @@ class Optimizer(ABC):
         self._lr = _as_lr(op, lr)
         self._check_finite = as_flag(op, "check_finite", check_finite)
         self._parameters = parameters = _named_parameters(op, model)
-        self._count = len(parameters)
         # An update of one's own is tried before the first step.
         self._is_tried = getattr(kernel, "__module__", "").startswith("tapetensor.")
         self._states = tuple(states)
@@ -186,7 +184,10 @@ class Optimizer(ABC):
         words = "the Gradients that backward() returns"
         check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
         if not self._is_tried:
-            self._try()
+            # So that nothing is changed by one that is wrong.
+            first, starts = self.groups[0], [one.start for one in self._states]
+            _try_update(self._op, first.kernel, starts, self._options, first.dtype)
+            self._is_tried = True
         if grads.gaps:
             names: dict[int, str] = {
                 tensor.id: names[0] for names, tensor in self._parameters.items()
@@ -238,12 +239,7 @@ class Optimizer(ABC):
         return arrays
 
     def check_arrays(self, arrays: Mapping[str, Array]) -> None:
-        """Check values that are to be restored.
-
-        Raises:
-            ArgumentValueError: if the learning rate or a step count is outside its range, or a
-                number is not finite.
-        """
+        """Refuse a learning rate or a step count outside its range, and numbers not finite."""
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
                 as_number(self._op, name, array.item(), at_least=0)
@@ -267,13 +263,6 @@ class Optimizer(ABC):
     def __repr__(self) -> str:
         """Show how much is optimized, and the learning rate."""
         return f"{self._op}({self._size} parameters, lr={self._lr:g})"
-
-    def _try(self) -> None:
-        """Try the update, so that nothing is changed by one that is wrong."""
-        group = self.groups[0]
-        starts = [one.start for one in self._states]
-        try_update(self._op, group.kernel, starts, self._options, group.dtype)
-        self._is_tried = True
 
     def _takes(self) -> Takes:
         """Return what the update is for: some rows of a table, the whole of it, or either.
@@ -367,3 +356,80 @@ def _grouped(parameters: dict[Names, Tensor[Any, Any, Any]], large: int) -> list
         else:
             alone.append([names])
     return [*together.values(), *alone]
+
+
+def _try_update(
+    op: str,
+    kernel: Callable[..., None],
+    starts: Sequence[float],
+    options: Callable[[int], tuple[Any, ...]],
+    dtype: np.dtype[Any],
+) -> None:
+    """Run an update on arrays of its own, and refuse one that breaks the contract of `Optimizer`.
+
+    Args:
+        starts: the first value of each array of state.
+        options: what the update is given at the end, by the number of the step.
+    """
+    taken = options(1)
+    _check_arity(op, kernel, len(starts), taken)
+    parameter = np.array([0.5, -0.25, 0.75], dtype)
+    gradient = np.array([0.125, 0.5, -0.25], dtype)
+
+    def tried(fill: float | None) -> Array:
+        """Return what is written to an array full of a number, or, for None, over the gradient."""
+        given, flow = parameter.copy(), gradient.copy()
+        out = flow if fill is None else np.full_like(parameter, fill)
+        state = [np.full_like(given, start) for start in starts]
+        scratch = np.empty_like(given), np.empty_like(given)
+        with np.errstate(all="ignore"):
+            returned: object = kernel(out, given, flow, *state, scratch, *taken)  # type: ignore[func-returns-value]  # one of one's own may return something
+        if returned is not None:
+            raise ArgumentTypeError(
+                f"{op}: its update returns {type(returned).__name__}, and must write to its first "
+                "argument, out, and return nothing: out[...] = parameter - lr * gradient"
+            )
+        if not np.array_equal(given, parameter) or (
+            out is not flow and not np.array_equal(flow, gradient)
+        ):
+            raise ArgumentValueError(
+                f"{op}: its update writes to the parameter or the gradient, which others hold, "
+                "too; write to out, and to the arrays of state"
+            )
+        return out
+
+    over_nan, over_zero = tried(np.nan), tried(0.0)
+    unwritten = np.isnan(over_nan) & (over_zero == 0.0)
+    if unwritten.any():
+        raise ArgumentValueError(
+            f"{op}: its update writes nothing to {'its argument out' if unwritten.all() else ''}"
+            f"{'' if unwritten.all() else 'a part of out'}, which takes the new parameter; write "
+            "out[...] = parameter - lr * gradient, not parameter = ..., and return nothing"
+        )
+    if not np.array_equal(tried(None), over_zero, equal_nan=True):
+        raise ArgumentValueError(
+            f"{op}: its update reads the gradient after it has written to out, which may be the "
+            "memory of the gradient; write to out last, or in one expression: "
+            "out[...] = parameter - lr * gradient"
+        )
+
+
+def _check_arity(op: str, kernel: Callable[..., None], states: int, taken: tuple[Any, ...]) -> None:
+    if not isinstance(taken, tuple):
+        raise ArgumentTypeError(
+            f"{op}: _options(count) must return a tuple, got {type(taken).__name__}; "
+            "write (self.lr,), say"
+        )
+    try:
+        signature = inspect.signature(kernel)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*[None] * (3 + states + 1 + len(taken)))
+    except TypeError as error:
+        parts = ["out, parameter, gradient", f"{states} of state" * bool(states), "scratch"]
+        parts += [f"{len(taken)} that _options returns"] * bool(taken)
+        raise ArgumentTypeError(
+            f"{op}: its update takes {signature}, and is given {', '.join(filter(None, parts))}: "
+            f"{error}"
+        ) from error

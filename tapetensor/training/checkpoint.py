@@ -36,7 +36,7 @@ class Position:
         seconds: how long they took.
         skipped: how many of them were not taken, for a gradient was not finite.
         starts: the states of the streams when the epoch began, which its batches are drawn from,
-            and as ``"first"`` what tells the first ones from others.
+            as ``"streams"``, and as ``"first"`` what tells the first ones from others.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -49,11 +49,7 @@ class Position:
 
 
 def refuse_not_finite(optimizer: Optimizer) -> None:
-    """Refuse to save a model or an optimizer with a number that is not finite.
-
-    Raises:
-        NumericalInstabilityError: if a parameter or the state of the optimizer is not finite.
-    """
+    """Refuse to save a model or an optimizer with a number that is not finite."""
     arrays = {name: tensor._array for name, tensor in optimizer.parameters().items()}
     for name, array in {**arrays, **optimizer.state_arrays()}.items():
         if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
@@ -67,37 +63,24 @@ def refuse_not_finite(optimizer: Optimizer) -> None:
 
 
 class Checkpoint:
-    """A file with everything on which the next steps depend.
-
-    Args:
-        path: the file, as `tapetensor.io.save_checkpoint` takes it.
-        parts: models and the optimizer, by name.
-        streams: the generators that training draws from.
-    """
+    """A file with everything on which the next steps depend: models, the optimizer, streams."""
 
     def __init__(self, path: Path, parts: dict[str, Any], streams: Streams) -> None:
         self.path = path
         self._streams = streams
-        self._parts = parts | {f"rng{at}": rng for at, rng in enumerate(streams.generators)}
+        self._parts = parts
 
-    def at(self, path: Path) -> Checkpoint:
-        """Return the same checkpoint with another path."""
-        return Checkpoint(path, self._parts, self._streams)
-
-    def write(self, position: Position) -> None:
-        """Write the file, as a whole or not at all."""
-        others = self._streams.read_others()
-        notes = io.Notes({"parts": list(self._parts), "streams": others, **asdict(position)})
-        io.save_checkpoint(self.path, training=notes, **self._parts)
+    def write(self, position: Position, path: Path | None = None) -> None:
+        """Write the file, or another one in its place, as a whole or not at all."""
+        states = self._streams.read()
+        notes = io.Notes({"parts": list(self._parts), "streams": states, **asdict(position)})
+        io.save_checkpoint(path or self.path, training=notes, **self._parts)
 
     def load(self, count: Callable[[int], int]) -> Position:
-        """Load the file into all parts, and return the position at which it was written.
+        """Load the file into all parts, or into none, and return where it was written.
 
         Args:
             count: tells how many batches an epoch has, looking no further than for so many.
-
-        Raises:
-            StateMismatchError: if it does not fit; nothing has changed then.
         """
         notes = io.Notes(None)
         io.load_checkpoint(self.path, training=notes)
@@ -105,16 +88,16 @@ class Checkpoint:
             found = dict(notes.value)
             parts, streams = list(found.pop("parts")), found.pop("streams")
             position = Position(**found)
-            fits = parts == list(self._parts) and streams.keys() == self._streams.others.keys()
+            fits = parts == list(self._parts) and list(streams) == self._streams.names
             if fits:
                 _check_position(position, self._streams)
-                self._streams.check_others(streams)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+                self._streams.check(streams)
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
             raise self._mismatch(f"training: not written by fit ({error})") from None
         if not fits:
             held, expected = parts, list(self._parts)
             if held == expected:
-                held, expected = list(streams), list(self._streams.others)
+                held, expected = list(streams), self._streams.names
             raise self._mismatch(
                 f"training: it holds {', '.join(map(str, held))}, expected is "
                 f"{', '.join(expected)}; a training goes on with as many generators as before, "
@@ -127,7 +110,7 @@ class Checkpoint:
                 f"{there_are}; resume with the batches that the training began with"
             )
         io.load_checkpoint(self.path, **self._parts)
-        self._streams.write_others(streams)
+        self._streams.write(streams)
         return position
 
     def _mismatch(self, message: str) -> StateMismatchError:
@@ -152,7 +135,7 @@ def _check_position(position: Position, streams: Streams) -> None:
     if position.seconds < 0 or position.skipped > position.batches:
         raise ValueError("its seconds or its skipped batches cannot be")
     if position.batches or position.starts:
-        streams.check(position.starts)
+        streams.check(position.starts["streams"])
         if not all(type(one) in (int, type(None)) for one in position.starts["first"]):
             raise ValueError("starts: what tells the first batches is no number")
 
@@ -169,13 +152,7 @@ _CHOICE = (
 
 
 class TrainingFiles:
-    """The files of a training, and the best model where it is to come back in the end.
-
-    Args:
-        file: the checkpoint, if there is one.
-        model: what is validated, of which the best state is kept.
-        stop: says which state is the best, and where it goes.
-    """
+    """The files of a training, and the best state of what is validated, for the end."""
 
     def __init__(self, file: Checkpoint | None, model: Module, stop: EarlyStopping | None) -> None:
         self._file = file
@@ -184,13 +161,7 @@ class TrainingFiles:
         self._best: dict[str, Array] | None = None
 
     def start(self, resume: bool, overwrite: bool, count: Callable[[int], int]) -> Position:
-        """Return where to begin, and make sure that all files can be written.
-
-        Raises:
-            ArgumentValueError: if there are files, and it was not said what becomes of them.
-            StateMismatchError: if the checkpoint does not fit.
-            OSError: if a file cannot be written.
-        """
+        """Return where to begin, and make sure that all files can be written."""
         if resume and overwrite:
             raise ArgumentValueError(f"fit: resume and overwrite exclude each other: {_CHOICE}")
         position = Position()
@@ -198,15 +169,16 @@ class TrainingFiles:
             if resume:
                 raise ArgumentValueError("fit: resume needs the path of a checkpoint")
         else:
-            path = self._file.path
+            file = self._file
+            path = file.path
             if path.exists() and not resume and not overwrite:
                 raise ArgumentValueError(
                     f"fit: the checkpoint {os.fspath(path)!r} is there already; {_CHOICE}"
                 )
             if path.exists() and resume:
-                position = self._file.load(count)
+                position = file.load(count)
             with explained("the checkpoint", path, f"{_NOTHING_LOST}, and no file has changed"):
-                _try_out(path, lambda place: self._file_at(place).write(position))
+                _try_out(path, lambda place: file.write(position, place))
         if self._stop is not None:
             self._start_best(self._stop, position, overwrite)
         return position
@@ -232,16 +204,8 @@ class TrainingFiles:
             # The training may have ended between the checkpoint of this epoch and its best model.
             self.keep_best(position.rows)
 
-    def _file_at(self, place: Path) -> Checkpoint:
-        assert self._file is not None
-        return self._file.at(place)
-
     def save(self, position: Position) -> None:
-        """Write the checkpoint, as a whole or not at all.
-
-        Raises:
-            OSError: if it cannot be written; the message says what is there nevertheless.
-        """
+        """Write the checkpoint, as a whole or not at all."""
         if self._file is None:
             return
         rest = _NOTHING_LOST
@@ -251,11 +215,7 @@ class TrainingFiles:
             self._file.write(position)
 
     def keep_best(self, rows: list[Row]) -> None:
-        """Keep the model if the last epoch is the best.
-
-        Raises:
-            OSError: if the file cannot be written; the message says what is there nevertheless.
-        """
+        """Keep the model if the last epoch is the best."""
         stop = self._stop
         # An earlier part of the training may have had other metrics.
         if stop is None or not rows or stop.watch not in rows[-1]:

@@ -15,10 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.errors import TapeTensorError, cut_traceback
+from tapetensor.arguments import (
+    as_flag,
+    as_number,
+    as_size,
+    check_choice,
+    check_function,
+    check_kind,
+    check_path,
+)
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    TapeTensorError,
+    cut_traceback,
+)
+from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
-from tapetensor.training.arguments import check_arguments, check_files, check_options
 from tapetensor.training.checkpoint import (
     Checkpoint,
     Position,
@@ -32,21 +46,27 @@ from tapetensor.training.epoch import (
     Loss,
     Unused,
     averaging,
-    count_batches,
-    step_of,
-)
-from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
-from tapetensor.training.history import COLUMNS, SKIPPED, EarlyStopping, Ended, History, Row
-from tapetensor.training.logs import Log, ProgressBar
-from tapetensor.training.ranks import (
     check_same_start,
     communicator_of,
+    count_batches,
     from_root,
     make_alike,
     make_streams_alike,
     settings_of,
+    step_of,
     step_of_ranks,
 )
+from tapetensor.training.evaluation import (
+    Batch,
+    M,
+    Metric,
+    Source,
+    check_batches,
+    check_metrics,
+    evaluate,
+)
+from tapetensor.training.history import COLUMNS, SKIPPED, EarlyStopping, Ended, History, Row
+from tapetensor.training.logs import CsvLog, Log, ProgressBar
 from tapetensor.training.streams import found_streams
 
 if TYPE_CHECKING:
@@ -160,27 +180,18 @@ def fit(
     True
     """
     flags = {"resume": resume, "overwrite": overwrite, "compile": compile}
+    for name, flag in flags.items():
+        as_flag("fit", name, flag)
     if progress is not None:
-        flags["progress"] = progress
-    check_arguments(
-        model,
-        optimizer,
-        loss_of,
-        batches,
-        epochs,
-        metrics,
-        validation,
-        clip_norm,
-        schedule,
-        stop,
-        log,
-        flags,
-    )
-    check_options(model, compile, check_finite, unused, average)
-    check_files(checkpoint, stop, log)
-    measures: Mapping[str, Any] = metrics or {}
-    if metrics is None and validation is not None:
-        measures = {"val_loss": loss_of}
+        as_flag("fit", "progress", progress)
+    as_size("fit", "epochs", epochs, low=1)
+    if clip_norm is not None:
+        as_number("fit", "clip_norm", clip_norm, above=0)
+    _check_kinds(model, optimizer, loss_of, schedule, stop, log)
+    check_batches("fit", "batches", batches)
+    measures = _measures(loss_of, metrics, validation, stop)
+    _check_options(model, compile, check_finite, unused, average)
+    _check_files(checkpoint, stop, log)
     # What is validated, and kept as the best.
     judged, decay = (model, 0.0) if average is None else average
     team = communicator_of(ranks)
@@ -317,3 +328,106 @@ def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended 
         if stop.is_reached(values):
             return "early stopping"
     return "epochs" if len(history) >= epochs else None
+
+
+def _check_kinds(
+    model: object, optimizer: object, loss_of: object, schedule: object, stop: object, log: object
+) -> None:
+    """Refuse arguments of a wrong kind."""
+    check_kind("fit", "model", model, Module)
+    check_kind("fit", "optimizer", optimizer, Optimizer)
+    check_function("fit", "loss_of", loss_of, ("model", "batch"))
+    if schedule is not None:
+        check_function("fit", "schedule", schedule, ("step",))
+    if stop is not None:
+        check_kind("fit", "stop", stop, EarlyStopping)
+    if not isinstance(log, Sequence) or isinstance(log, str):
+        raise ArgumentTypeError(
+            f"fit: log must be a list of logs, [CsvLog(...)], say, got {type(log).__name__}"
+        )
+    for one in log:
+        if not all(callable(getattr(one, name, None)) for name in ("start", "write", "close")):
+            raise ArgumentTypeError(
+                "fit: a log has the methods start, write and close, as CsvLog(...) does, got "
+                f"{type(one).__name__}"
+            )
+
+
+def _measures(
+    loss_of: object,
+    metrics: Mapping[str, Any] | None,
+    validation: object,
+    stop: EarlyStopping | None,
+) -> Mapping[str, Any]:
+    """Return what is computed of held-out batches; refuse a watched number that is none of it."""
+    if metrics is not None and validation is None:
+        raise ArgumentTypeError(
+            "fit: metrics need validation: metrics say what is computed, and validation are the "
+            "batches to compute it on"
+        )
+    if metrics is not None:
+        check_metrics("fit", metrics)
+    if validation is not None:
+        check_batches("fit", "validation", validation)
+    measures: Mapping[str, Any] = metrics or {}
+    if metrics is None and validation is not None:
+        measures = {"val_loss": loss_of}
+    taken = [name for name in measures if name in (*COLUMNS, SKIPPED)]
+    if taken:
+        raise ArgumentValueError(
+            f"fit: the history has a column {taken[0]} of its own, call the metric something else"
+        )
+    if stop is not None and stop.watch not in ("loss", *measures):
+        raise ArgumentValueError(
+            f"fit: stop watches {stop.watch!r}, which is no metric; there are "
+            f"{', '.join(['loss', *measures])}"
+        )
+    return measures
+
+
+def _check_options(
+    model: Module, compile: bool, check_finite: object, unused: object, average: object
+) -> None:
+    """Refuse options of another kind, and those that exclude each other."""
+    if check_finite is not None:
+        check_choice("fit", "check_finite", check_finite, ("stop", "skip"))
+    check_choice("fit", "unused", unused, ("error", "skip"))
+    if check_finite == "skip" and compile:
+        raise ArgumentValueError(
+            'fit: check_finite="skip" looks at the gradients of each step, and a compiled step has '
+            'none to look at; write compile=False, or check_finite="stop"'
+        )
+    if average is not None:
+        if not isinstance(average, tuple) or len(average) != 2:
+            raise ArgumentTypeError(
+                "fit: average must be a copy of the model and a decay, "
+                f"(copy.deepcopy(model), 0.999), say, got {type(average).__name__}"
+            )
+        check_kind("fit", "the average", average[0], Module)
+        as_number("fit", "the decay of the average", average[1], at_least=0, below=1)
+        own = {id(one) for one in model.parameters().values()}
+        if any(id(one) in own for one in average[0].parameters().values()):
+            raise ArgumentValueError(
+                "fit: the average shares parameters with the model; give it copy.deepcopy(model)"
+            )
+
+
+def _check_files(checkpoint: object, stop: EarlyStopping | None, log: Sequence[object]) -> None:
+    """Refuse two files with one path, where one would overwrite the other."""
+    if checkpoint is not None:
+        check_path("fit", "checkpoint", checkpoint)
+    paths: list[tuple[str, Any]] = [
+        ("the checkpoint", checkpoint),
+        ("the best model", None if stop is None else stop.best),
+    ]
+    paths += [("a log", one.path) for one in log if isinstance(one, CsvLog)]
+    found: dict[str, str] = {}
+    for what, path in paths:
+        if path is None:
+            continue
+        place = os.path.realpath(path)
+        if place in found:
+            raise ArgumentValueError(
+                f"fit: {found[place]} and {what} need a file each, got {place!r} for both"
+            )
+        found[place] = what

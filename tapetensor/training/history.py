@@ -212,14 +212,7 @@ class EarlyStopping:
 def explained(
     what: str, path: str | os.PathLike[str], rest: str, op: str = "fit"
 ) -> Iterator[None]:
-    """Raise an error of the disk again, of the same class, with its consequence for the training.
-
-    Args:
-        what: the name of what could not be written.
-        path: where it should have been written.
-        rest: what is there nevertheless.
-        op: the name for the message.
-    """
+    """Raise an error of the disk again, of the same class, with what is there nevertheless."""
     try:
         yield
     except OSError as error:

@@ -161,15 +161,8 @@ class _Cell:
 class ProgressBar:
     """One bar over all steps, by tqdm, in a notebook or on the error stream.
 
-    Args:
-        wanted: whether to show it; None means in a notebook, and if stderr is a terminal, which
-            gets a line for each epoch if tqdm is not installed.
-        epochs: how many there are.
-        per_epoch: how many steps they have, if that is known.
-        done: how many steps there were before.
-
-    Raises:
-        MissingDependencyError: if it is wanted and tqdm is not installed.
+    If nobody says whether it is wanted, it is in a notebook and on a terminal, which gets a line
+    for each epoch if tqdm is not installed.
     """
 
     def __init__(self, wanted: bool | None, epochs: int, per_epoch: int | None, done: int) -> None:

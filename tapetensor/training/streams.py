@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -47,63 +48,39 @@ class Streams:
     """The generators that a training draws from, and the numbers by which it counts.
 
     Args:
-        generators: numpy's, in an order that is the same in every run.
-        others: all else that has a state, by name.
+        streams: all that has a state, by names that are the same in every run.
         opaque: what keeps a place that cannot be read, in words, each after what reads it.
     """
 
-    def __init__(
-        self,
-        generators: Sequence[np.random.Generator],
-        others: Mapping[str, Stream],
-        opaque: Sequence[tuple[str, str]],
-    ) -> None:
-        self.generators = list(generators)
+    def __init__(self, streams: Mapping[str, Stream], opaque: Sequence[tuple[str, str]]) -> None:
+        self._streams = streams
         self._opaque = opaque
-        self.others = {"children": _Children(self.generators), **others}
-        self._drawing = {name: one for name, one in others.items() if isinstance(one, _Random)}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all."""
+        return list(self._streams)
 
     @property
     def kinds(self) -> list[str]:
-        """The number of generators of each kind, which ranks compare."""
-        kinds = [type(rng.bit_generator).__name__ for rng in self.generators]
-        return [*kinds, *self._drawing]
+        """The names of the generators, which ranks compare."""
+        return [name for name, one in self._streams.items() if isinstance(one, _Random)]
 
     def read(self) -> dict[str, Any]:
         """Return the states, as JSON has them."""
-        states = [rng.bit_generator.state for rng in self.generators]
-        return {"generators": _plain(states), "others": self.read_others()}
-
-    def read_others(self) -> dict[str, Any]:
-        """Return the states of what is no generator of numpy's."""
-        return {name: _plain(one.read()) for name, one in self.others.items()}
+        return {name: _plain(one.read()) for name, one in self._streams.items()}
 
     def write(self, states: Mapping[str, Any]) -> None:
-        """Put all back into states that they had."""
-        for rng, state in zip(self.generators, states["generators"], strict=True):
-            rng.bit_generator.state = state
-        self.write_others(states["others"])
-
-    def write_others(self, states: Mapping[str, Any]) -> None:
-        """Put what is no generator of numpy's back."""
+        """Put what is named back into states that it had."""
         for name, state in states.items():
-            self.others[name].write(state)
+            self._streams[name].write(state)
 
     def check(self, states: Any) -> None:
         """Raise ValueError, or what a generator raises, for states that were none of these."""
-        for rng, state in zip(self.generators, states["generators"], strict=True):
-            # All kinds of bit generators take a seed; their base class, which the stubs name, does
-            # not. This raises where a generator does not take the state.
-            kind: Any = type(rng.bit_generator)
-            kind(0).state = state
-        self.check_others(states["others"])
-
-    def check_others(self, states: Any) -> None:
-        """Raise ValueError, or what a generator raises, for states of others that were none."""
-        if not isinstance(states, dict) or states.keys() != self.others.keys():
-            raise ValueError(f"streams: the states are not those of {', '.join(self.others)}")
+        if not isinstance(states, dict) or states.keys() != self._streams.keys():
+            raise ValueError(f"streams: the states are not those of {', '.join(self.names)}")
         for name, state in states.items():
-            self.others[name].check(state)
+            self._streams[name].check(state)
 
     def tell_of_opaque(self, *, is_resumed: bool) -> None:
         """Warn of what keeps a place that no checkpoint holds: of batches at once, for they are
@@ -126,24 +103,17 @@ class Streams:
         So they are alike on all ranks between the steps, batches are drawn as one process draws
         them, and the file that rank 0 writes will do for every rank.
         """
-        alike = [rng.bit_generator.state for rng in self.generators]
-        others = {name: one.read() for name, one in self._drawing.items()}
-        for rng in self.generators:
-            kind: Any = type(rng.bit_generator)
-            seed = np.random.SeedSequence(int(rng.integers(1 << 63)), spawn_key=(rank, step))
-            rng.bit_generator.state = kind(seed).state
-        for one in self._drawing.values():
-            one.seed(rank, step)
+        generators = [one for one in self._streams.values() if isinstance(one, _Random)]
+        put_back = [one.seed(rank, step) for one in generators]
         try:
             yield
         finally:
-            for rng, state in zip(self.generators, alike, strict=True):
-                rng.bit_generator.state = state
-            self.write_others(others)
+            for action in put_back:
+                action()
 
 
 class Stream(ABC):
-    """Something with a state that is no generator of numpy's newer kind."""
+    """Something with a state."""
 
     @abstractmethod
     def read(self) -> Any:
@@ -159,11 +129,54 @@ class Stream(ABC):
 
 
 class _Random(Stream):
-    """A generator of another kind."""
+    """A generator."""
 
     @abstractmethod
-    def seed(self, rank: int, step: int) -> None:
-        """Draw a state for a rank and step."""
+    def seed(self, rank: int, step: int) -> Callable[[], None]:
+        """Draw a state for a rank and step; return what puts back the state from before."""
+
+
+class _Numpys(_Random):
+    """The bits of a numpy Generator, and how many children it has had by `spawn`."""
+
+    def __init__(self, bits: Any) -> None:
+        # All kinds take a seed and have a state; their base class, which the stubs name, has not.
+        self._bits = bits
+
+    @override
+    def read(self) -> Any:
+        return {"state": self._bits.state, "children": self._children()}
+
+    @override
+    def write(self, state: Any) -> None:
+        self._bits.state = state["state"]
+        if self._children() != state["children"]:
+            old = self._bits.seed_seq
+            seed = np.random.SeedSequence(
+                old.entropy,
+                spawn_key=old.spawn_key,
+                pool_size=old.pool_size,
+                n_children_spawned=state["children"],
+            )
+            self._bits.__setstate__((self._bits.state, seed))
+
+    @override
+    def check(self, state: Any) -> None:
+        type(self._bits)(0).state = state["state"]
+        if type(state["children"]) is not int:
+            raise ValueError(f"children: {state['children']!r} is no count")
+
+    @override
+    def seed(self, rank: int, step: int) -> Callable[[], None]:
+        before = self._bits.state
+        drawn = int(np.random.Generator(self._bits).integers(1 << 63))
+        seed = np.random.SeedSequence(drawn, spawn_key=(rank, step))
+        self._bits.state = type(self._bits)(seed).state
+        # Children count on: the next step has others.
+        return partial(setattr, self._bits, "state", before)
+
+    def _children(self) -> int:
+        return getattr(getattr(self._bits, "seed_seq", None), "n_children_spawned", 0)
 
 
 class _Legacy(_Random):
@@ -186,11 +199,13 @@ class _Legacy(_Random):
         np.random.RandomState(kind(0)).set_state(state)
 
     @override
-    def seed(self, rank: int, step: int) -> None:
+    def seed(self, rank: int, step: int) -> Callable[[], None]:
+        before = self.read()
         drawn = self._generator.randint(1 << 32, dtype=np.uint32)
-        kind: Any = getattr(np.random, self.read()["bit_generator"])
+        kind: Any = getattr(np.random, before["bit_generator"])
         seed = np.random.SeedSequence(int(drawn), spawn_key=(rank, step))
         self.write(np.random.RandomState(kind(seed)).get_state(legacy=False))
+        return partial(self.write, before)
 
 
 class _Pythons(_Random):
@@ -213,39 +228,10 @@ class _Pythons(_Random):
         _Pythons(random.Random()).write(state)
 
     @override
-    def seed(self, rank: int, step: int) -> None:
+    def seed(self, rank: int, step: int) -> Callable[[], None]:
+        before = self.read()
         self._generator.seed(f"{self._generator.getrandbits(63)}, {rank}, {step}")
-
-
-class _Children(Stream):
-    """How many children numpy's generators have had, by `spawn`, which their states do not say."""
-
-    def __init__(self, generators: Sequence[np.random.Generator]) -> None:
-        self._generators = generators
-
-    @override
-    def read(self) -> Any:
-        seeds = [getattr(one.bit_generator, "seed_seq", None) for one in self._generators]
-        return [getattr(seed, "n_children_spawned", 0) for seed in seeds]
-
-    @override
-    def write(self, state: Any) -> None:
-        for rng, now, count in zip(self._generators, self.read(), state, strict=True):
-            if now != count:
-                bits: Any = rng.bit_generator
-                old = bits.seed_seq
-                seed = np.random.SeedSequence(
-                    old.entropy,
-                    spawn_key=old.spawn_key,
-                    pool_size=old.pool_size,
-                    n_children_spawned=count,
-                )
-                bits.__setstate__((bits.state, seed))
-
-    @override
-    def check(self, state: Any) -> None:
-        if len(state) != len(self._generators) or not all(type(one) is int for one in state):
-            raise ValueError(f"children: {state!r} is no count for each generator")
+        return partial(self.write, before)
 
 
 class _Numbers(Stream):
@@ -290,14 +276,11 @@ class _Numbers(Stream):
 class _Holder(NamedTuple):
     """A place that may hold numbers: a variable, the attributes of an object, a list, a dictionary.
 
-    Attributes:
-        name: what it is called.
-        key: tells it from others.
-        numbers: returns the numbers in it, by texts.
-        put: gives it numbers, by these.
+    The numbers in it go by texts.
     """
 
     name: str
+    # What tells it from others.
     key: object
     numbers: Callable[[], dict[str, Any]]
     put: Callable[[dict[str, Any]], None]
@@ -359,34 +342,31 @@ def found_streams(
     """Return the generators and counters of a training, each once.
 
     Args:
-        model: the model to train.
-        around: the other arguments of `fit`, by name.
+        around: the arguments of `fit` but the model, by name.
         given: the generators that were passed as `rng`.
         in_sight: whether to look for all objects that can be reached.
-
-    Raises:
-        ArgumentTypeError: if something else than generators was given.
     """
     modules = [model, *model.modules().values()]
     found: list[object] = [value for module in modules for value in vars(module).values()]
     found += [source.rng for source in around.values() if isinstance(source, Batches)]
-    generators = [one for one in found if isinstance(one, np.random.Generator)]
+    bits: list[Any] = [one.bit_generator for one in found if isinstance(one, np.random.Generator)]
     extra = () if given is None else given
     for one in extra if isinstance(extra, Iterable) else [extra]:
         check_rng("fit", one)
-        generators.append(one)
+        bits.append(one.bit_generator)
     others: dict[str, Stream] = {}
     opaque: list[tuple[str, str]] = []
     if in_sight:
         reached = {name: Reach([one]) for name, one in {"model": model, **around}.items()}
         for reach in reached.values():
-            generators += [
-                one.rng for one in reach.closed if isinstance(one, Batches) and one.rng is not None
+            bits += [
+                one.rng.bit_generator
+                for one in reach.closed
+                if isinstance(one, Batches) and one.rng is not None
             ]
         places = list(chain.from_iterable(one.places for one in reached.values()))
         states = [one.generator for one in places if isinstance(one, GeneratorState)]
-        bits = [one for one in states if isinstance(one, np.random.BitGenerator)]
-        generators += map(np.random.Generator, bits)
+        bits += [one for one in states if isinstance(one, np.random.BitGenerator)]
         # Libraries draw from these without a word.
         states = [*COMMON_GENERATORS.values(), *states]
         legacy = _once(one for one in states if isinstance(one, np.random.RandomState))
@@ -396,10 +376,8 @@ def found_streams(
         others |= {f"Random {at}": _Pythons(one) for at, one in enumerate(seeded)}
         others["numbers"] = _Numbers(places)
         opaque = [(name, told) for name in reached for told in _opaque_in(name, reached[name])]
-    own: dict[int, np.random.Generator] = {}
-    for one in generators:
-        own.setdefault(id(one.bit_generator), one)
-    return Streams(list(own.values()), others, opaque)
+    own = {f"{type(one).__name__} {at}": _Numpys(one) for at, one in enumerate(_once(bits))}
+    return Streams({**own, **others}, opaque)
 
 
 def _once(values: Iterable[Any]) -> list[Any]:

@@ -1,8 +1,10 @@
-"""Batches of tensors and of items, splits, one-hot rows and changed images."""
+"""Batches of tensors, of files and of items, splits, one-hot rows and changed images."""
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, NewType, assert_type
 
 import numpy as np
@@ -32,26 +34,16 @@ def numbers_in(epoch: Any) -> list[list[int]]:
     return [y.numpy().tolist() for _, y in epoch]
 
 
-def test_exact_batches_leave_out_a_short_rest() -> None:
-    epoch = batches_exact(*numbered(12), size=5)
-
-    assert len(epoch) == 2
-    assert numbers_in(epoch) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
-
-
-def test_batches_end_with_a_short_one() -> None:
-    epoch = batches(*numbered(12), size=5)
-
-    assert len(epoch) == 3
-    assert numbers_in(epoch) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
-
-
-@pytest.mark.parametrize("make", [batches, batches_exact])
-def test_rows_that_divide_evenly_are_all_there(make: Any) -> None:
-    epoch = make(*numbered(6), size=3)
-
-    assert len(epoch) == 2
-    assert numbers_in(epoch) == [[0, 1, 2], [3, 4, 5]]
+def test_batches_end_with_a_short_one_which_exact_batches_leave_out() -> None:
+    whole = [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    for epoch, rows in (
+        (batches(*numbered(12), size=5), [*whole, [10, 11]]),
+        (batches_exact(*numbered(12), size=5), whole),
+        (batches(*numbered(10), size=5), whole),
+        (batches_exact(*numbered(10), size=5), whole),
+    ):
+        assert len(epoch) == len(rows)
+        assert numbers_in(epoch) == numbers_in(epoch) == rows
 
 
 @pytest.mark.parametrize("make", [batches, batches_exact])
@@ -69,12 +61,6 @@ def test_with_a_generator_each_iteration_draws_a_new_order() -> None:
     for order in (once, again):
         assert sorted(number for batch in order for number in batch) == list(range(50))
     assert once == numbers_in(batches(*numbered(50), size=8, rng=np.random.default_rng(0)))
-
-
-def test_without_a_generator_each_iteration_is_the_same() -> None:
-    epoch = batches(*numbered(7), size=3)
-
-    assert numbers_in(epoch) == numbers_in(epoch)
 
 
 def test_the_types_say_what_is_known_of_the_shape() -> None:
@@ -99,39 +85,25 @@ def test_the_repr_says_how_many_of_which_size(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("make", [batches, batches_exact])
-class TestRefusals:
-    @pytest.mark.parametrize("size", [0, -1])
-    def test_of_a_size_that_is_not_positive(self, make: Any, size: int) -> None:
-        with pytest.raises(tt.ArgumentValueError, match=rf"^{make.__name__}: size must"):
-            make(*numbered(3), size=size)
-
-    @pytest.mark.parametrize("size", [2.0, float("nan"), "2", None, True])
-    def test_of_a_size_that_is_no_int(self, make: Any, size: Any) -> None:
-        with pytest.raises(tt.ArgumentTypeError, match=rf"^{make.__name__}: size must be an int"):
-            make(*numbered(3), size=size)
-
-    def test_of_lengths_that_differ(self, make: Any) -> None:
-        with pytest.raises(tt.ShapeError, match=rf"^{make.__name__}: .*\(3, 2\) and \(4, 2\)"):
-            make(numbered(3)[0], numbered(4)[0], size=2)
-
-    def test_of_tensors_without_rows(self, make: Any) -> None:
-        with pytest.raises(tt.ShapeError, match=rf"^{make.__name__}: .*at least 1, got .*\(0, 2\)"):
-            make(tt.zeros((0, 2)), size=2)
-        with pytest.raises(tt.ShapeError, match=rf"^{make.__name__}: .*got shape \(\)"):
-            make(tt.zeros(()), size=2)
-
-    def test_of_what_is_not_a_plain_tensor(self, make: Any) -> None:
-        x, y = numbered(3)
-        with pytest.raises(tt.ArgumentTypeError, match=r"argument 2 must be a tensor.*from_numpy"):
-            make(x, y.numpy(), size=2)
-        with pytest.raises(tt.UntracedTensorError, match="argument 1 must be a plain value"):
-            make(x.trace(), y, size=2)
-        with pytest.raises(tt.ArgumentTypeError, match="give at least one tensor"):
-            make(size=2)
-
-    def test_of_a_seed_in_place_of_a_generator(self, make: Any) -> None:
-        with pytest.raises(tt.ArgumentTypeError, match="rng must be a numpy Generator"):
-            make(*numbered(3), size=2, rng=0)
+def test_what_are_no_rows_and_no_size_is_refused(make: Any) -> None:
+    (x, y), four = numbered(3), numbered(4)[0]
+    refused: list[tuple[Any, type[Exception], str]] = [
+        *[(lambda n=n: make(x, size=n), tt.ArgumentValueError, "size must") for n in (0, -1)],
+        *[
+            (lambda n=n: make(x, size=n), tt.ArgumentTypeError, "size must be an int")
+            for n in (2.0, float("nan"), "2", None, True)
+        ],
+        (lambda: make(x, four, size=2), tt.ShapeError, r".*\(3, 2\) and \(4, 2\)"),
+        (lambda: make(x[:0], size=2), tt.ShapeError, r".*at least 1, got .*\(0, 2\)"),
+        (lambda: make(tt.zeros(()), size=2), tt.ShapeError, r".*got shape \(\)"),
+        (lambda: make(x, y.numpy(), size=2), tt.ArgumentTypeError, "argument 2 must be a tensor"),
+        (lambda: make(x.trace(), y, size=2), tt.UntracedTensorError, "argument 1 must be a plain"),
+        (lambda: make(size=2), tt.ArgumentTypeError, "give at least one tensor"),
+        (lambda: make(x, size=2, rng=0), tt.ArgumentTypeError, "rng must be a numpy Generator"),
+    ]
+    for call, error, message in refused:
+        with pytest.raises(error, match=rf"^{make.__name__}: {message}"):
+            call()
 
 
 def test_an_exact_batch_larger_than_the_data_is_refused() -> None:
@@ -140,6 +112,61 @@ def test_an_exact_batch_larger_than_the_data_is_refused() -> None:
     ):
         batches_exact(*numbered(3), size=4)
     assert len(batches(*numbered(3), size=4)) == 1
+
+
+ROWS, COLUMNS = 50_000, 8
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file of rows of their number."""
+    rows = np.repeat(np.arange(ROWS, dtype=np.float32)[:, None], COLUMNS, axis=1)
+    np.save(tmp_path / "rows.npy", rows)
+    return tmp_path / "rows.npy"
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_epoch_of_a_file_holds_no_more_than_a_batch(path: Path, order: Any) -> None:
+    whole = np.load(path)
+    np.save(path, np.asarray(whole, order=order))
+    tracemalloc.start()
+    try:
+        x: Any = tt.from_memmap(np.load(path, mmap_mode="r"), (ROWS, COLUMNS))
+        total = 0.0
+        for batch in batches(x, size=100):
+            total += batch.sum().item()
+        # A random order is one number for each row, and the batches are copies.
+        for batch in batches(x, size=100, rng=np.random.default_rng(0)):
+            total += batch.sum().item()
+        assert tracemalloc.get_traced_memory()[1] < whole.nbytes / 2
+    finally:
+        tracemalloc.stop()
+    assert total == pytest.approx(2 * whole.sum(dtype=np.float64), rel=1e-6)
+
+
+def test_parts_of_a_file_are_borrowed_too(path: Path) -> None:
+    mapped = np.load(path, mmap_mode="r")
+    x = tt.from_memmap(mapped[10:20, :2], (10, 2))
+    assert x.numpy()[:, 0].tolist() == list(range(10, 20))
+    assert np.shares_memory(x.numpy(), mapped)
+
+
+@pytest.mark.parametrize("mode", ["r+", "c"])
+def test_what_can_be_written_through_is_refused(path: Path, mode: Any) -> None:
+    mapped = np.load(path, mmap_mode=mode)
+    mapped.flags.writeable = False
+    for array in (np.load(path, mmap_mode=mode), mapped):
+        with pytest.raises(tt.ArgumentValueError, match="can be written through"):
+            tt.from_memmap(array)
+
+
+def test_a_tensor_over_a_file_cannot_be_written_to(path: Path) -> None:
+    x = tt.from_memmap(np.load(path, mmap_mode="r"))
+    array = x.numpy()
+    with pytest.raises(ValueError, match="read-only"):
+        array[0, 0] = 1
+    with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+        array.flags.writeable = True
 
 
 class Squares:
@@ -195,36 +222,6 @@ def test_triples_are_taken_apart_too() -> None:
     assert parts == ([1, 2], ["a", "b"], [1.5, 2.5])
 
 
-def test_rows_that_do_not_go_together_are_refused() -> None:
-    ragged: Any = [(1, 2), (1, 2, 3)]
-    lists: Any = [[1, 2]]
-
-    with pytest.raises(tt.ShapeError, match=r"^collate: .*same number of parts, got 2 and 3"):
-        collate(ragged)
-    with pytest.raises(tt.ShapeError, match=r"^collate: .*got no rows"):
-        collate(iter([]))
-    with pytest.raises(tt.ArgumentTypeError, match=r"^collate: a row must be a tuple, got list"):
-        collate(lists)
-
-
-def test_sizes_and_datasets_of_the_wrong_kind_are_refused(rng: np.random.Generator) -> None:
-    generator: Any = iter([1, 2])
-    number: Any = 3
-    seed: Any = 0
-
-    for size in (0, -1):
-        with pytest.raises(tt.ArgumentValueError, match=r"^batched: size must"):
-            batched([1], size)
-    with pytest.raises(tt.ArgumentTypeError, match=r"^batched: size must be an int"):
-        batched([1], 2.0)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(tt.ArgumentTypeError, match=r"^batched: items must be an iterable, got int"):
-        batched(number, 2)
-    with pytest.raises(tt.ArgumentTypeError, match=r"^shuffled: .*got list_iterator; make a list"):
-        shuffled(generator, rng)
-    with pytest.raises(tt.ArgumentTypeError, match=r"^shuffled: rng must be a numpy Generator"):
-        shuffled([1], seed)
-
-
 def test_every_row_is_in_one_part_beside_its_label(rng: np.random.Generator) -> None:
     x: tt.Tensor2D[int, int] = tt.normal((20, 3), rng=rng)
     labels = tt.arange(20)
@@ -243,18 +240,6 @@ def test_without_a_generator_the_last_rows_are_held_out() -> None:
     first, last = data.split(tt.arange(4), held_out=0.5)
 
     assert (first.tolist(), last.tolist()) == ([0, 1], [2, 3])
-
-
-def test_a_part_without_rows_and_rows_without_a_partner_are_refused() -> None:
-    five: Any = tt.zeros((5,))
-    with pytest.raises(tt.ArgumentValueError, match=r"held_out=0.1 of 4 rows leaves a part"):
-        data.split(tt.arange(4), held_out=0.1)
-    with pytest.raises(tt.ArgumentValueError, match=r"held_out must be in \(0, 1\), got 1"):
-        data.split(tt.arange(4), held_out=1)
-    with pytest.raises(tt.ShapeError, match=r"got shape \(4,\) and \(5,\)"):
-        data.split(tt.zeros((4,)), five, held_out=0.5)
-    with pytest.raises(tt.UntracedTensorError):
-        data.split(tt.zeros((4,)).trace(), held_out=0.5)  # type: ignore[arg-type]  # traced
 
 
 THREE: Literal[3] = 3
@@ -285,21 +270,46 @@ def test_the_type_says_the_classes_and_the_dtype() -> None:
     assert (asked_for.shape, asked_for.dtype.name) == ((2, 3), "float64")
 
 
-@pytest.mark.parametrize("wrong", [3, -1])
-def test_a_label_that_is_no_class_is_refused_by_its_value(wrong: int) -> None:
-    with pytest.raises(tt.AxisError, match=rf"^one_hot: labels of 3 classes .*found {wrong}\n"):
-        one_hot(tt.from_numpy([0, wrong], dtype=np.int64), 3)
+# Of which type checkers know better.
+untyped: Any = data
+RNG = np.random.default_rng(0)
+REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: untyped.collate([(1, 2), (1, 2, 3)]), tt.ShapeError, "collate: .*got 2 and 3"),
+    (lambda: collate(iter([])), tt.ShapeError, "collate: .*got no rows"),
+    (lambda: untyped.collate([[1, 2]]), tt.ArgumentTypeError, "collate: a row must be a tuple"),
+    *[(lambda n=n: batched([1], n), tt.ArgumentValueError, "batched: size must") for n in (0, -1)],
+    (lambda: untyped.batched([1], 2.0), tt.ArgumentTypeError, "batched: size must be an int"),
+    (lambda: untyped.batched(3, 2), tt.ArgumentTypeError, "batched: items must be an"),
+    (lambda: untyped.shuffled(iter([1]), RNG), tt.ArgumentTypeError, "shuffled: .*; make a list"),
+    (lambda: untyped.shuffled([1], 0), tt.ArgumentTypeError, "shuffled: rng must be a numpy"),
+    (lambda: data.split(tt.arange(4), held_out=0.1), tt.ArgumentValueError, "split: held_out=0.1"),
+    (lambda: data.split(tt.arange(4), held_out=1), tt.ArgumentValueError, "split: held_out must"),
+    (
+        lambda: untyped.split(tt.zeros((4,)), tt.zeros((5,)), held_out=0.5),
+        tt.ShapeError,
+        r"split: .* got shape \(4,\) and \(5,\)",
+    ),
+    (
+        lambda: untyped.split(tt.zeros((4,)).trace(), held_out=0.5),
+        tt.UntracedTensorError,
+        "split: argument 1",
+    ),
+    (lambda: one_hot(tt.arange(4), 3), tt.AxisError, "one_hot: labels of 3 classes .*found 3\n"),
+    (lambda: one_hot(-tt.arange(2), 3), tt.AxisError, "one_hot: labels of 3 classes .*found -1\n"),
+    (lambda: untyped.one_hot(tt.zeros((2,)), 3), tt.DTypeError, "one_hot: labels must be integers"),
+    (
+        lambda: untyped.one_hot(tt.zeros((2,)).trace(), 3),
+        tt.UntracedTensorError,
+        "one_hot: labels must be a plain value",
+    ),
+    (lambda: untyped.one_hot(np.zeros(2), 3), tt.ArgumentTypeError, "one_hot: labels must be a"),
+]
 
 
-def test_labels_that_are_not_plain_integers_are_refused() -> None:
-    floats: Any = tt.zeros((2,))
-
-    with pytest.raises(tt.DTypeError, match="one_hot: labels must be integers, got float32"):
-        one_hot(floats, 3)
-    with pytest.raises(tt.UntracedTensorError, match="one_hot: labels must be a plain value"):
-        one_hot(floats.trace(), 3)
-    with pytest.raises(tt.ArgumentTypeError, match="one_hot: labels must be a tensor"):
-        one_hot(floats.numpy(), 3)
+def test_what_does_not_fit_is_refused() -> None:
+    for call, error, message in REFUSED:
+        with pytest.raises(error, match=f"^{message}"):
+            call()
 
 
 IMAGES = np.arange(1, 2 * 3 * 4 * 5 + 1, dtype=np.float32).reshape((2, 3, 4, 5))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,12 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import distributed, io, losses, nn, optim
-from tapetensor.distributed import communicator, mpi
+from tapetensor.distributed import communicator
 from tapetensor.distributed.communicator import Communicator
-from tapetensor.distributed.reducer import buckets_of
+from tapetensor.distributed.reducer import Bucket, buckets_of
+from tapetensor.distributed.transport import load_mpi
+from tapetensor.tape.history import BackwardPass, gathered
+from tapetensor.tape.replay import needed_for, replay_by_group
 from tests.arrays import foreign
 
 ALONE = distributed.alone()
@@ -56,10 +60,12 @@ def test_buckets_go_from_the_last_parameter_to_the_first_and_hold_each_once(
     assert together[0].nbytes == 4 * (32 + 4)
 
 
-def test_a_bucket_has_one_dtype() -> None:
-    parameters = {str(dtype): tt.ones((2,), dtype) for dtype in (np.float32, np.float64)}
+def test_a_bucket_has_one_dtype_and_a_large_parameter_one_of_its_own() -> None:
+    of_two = {str(dtype): tt.ones((2,), dtype) for dtype in (np.float32, np.float64)}
+    assert [bucket.nbytes for bucket in buckets_of(of_two, 10**6)] == [3 * 8, 3 * 4]
 
-    assert [bucket.nbytes for bucket in buckets_of(parameters, 10**6)] == [3 * 8, 3 * 4]
+    parameters = {"a": tt.zeros((3,)), "b": large(), "c": tt.zeros((4,)), "d": large()}
+    assert [len(bucket.ids) for bucket in buckets_of(parameters, 1 << 20)] == [1, 1, 2]
 
 
 def test_what_is_packed_on_two_ranks_adds_up_and_what_none_has_is_left_out() -> None:
@@ -73,6 +79,47 @@ def test_what_is_packed_on_two_ranks_adds_up_and_what_none_has_is_left_out() -> 
     assert set(reduced) == {a.id, b.id}
     np.testing.assert_array_equal(reduced[a.id], column)
     np.testing.assert_array_equal(reduced[b.id], column / 2)
+
+
+def large() -> Any:
+    return tt.zeros((600, 500))
+
+
+def test_a_large_gradient_that_nobody_else_holds_is_sent_from_where_it_lies() -> None:
+    tensor = large()
+    (bucket,) = buckets_of({"weight": tensor}, 1 << 20)
+    parts = {tensor.id: np.ones((600, 500), np.float32)}
+    flat = bucket.packed(parts)
+    assert np.shares_memory(flat, parts[tensor.id])
+    flat *= 2
+    found = bucket.unpacked(flat, 4, is_used=True)
+    np.testing.assert_array_equal(found[tensor.id], np.full((600, 500), 0.5, np.float32))
+    assert bucket.unpacked(flat, 4) == {}
+
+
+HELD: list[Any] = [
+    lambda array: array,
+    lambda array: array[:10],
+    lambda array: memoryview(array),
+]
+
+
+@pytest.mark.parametrize("hold", HELD)
+def test_a_gradient_that_somebody_holds_is_copied(hold: Any) -> None:
+    tensor = large()
+    bucket = Bucket([tensor])
+    parts = {tensor.id: np.ones((600, 500), np.float32)}
+    held = hold(parts[tensor.id])
+    assert not np.shares_memory(bucket.packed(parts), parts[tensor.id])
+    assert held is not None
+
+
+@pytest.mark.parametrize("form", [np.transpose, lambda one: one[:, ::-1], np.asfortranarray])
+def test_a_gradient_that_lies_in_another_order_is_copied(form: Any) -> None:
+    tensor = tt.zeros((600, 600))
+    bucket = Bucket([tensor])
+    parts: Any = {tensor.id: form(np.arange(360_000, dtype=np.float32).reshape(600, 600))}
+    np.testing.assert_array_equal(bucket.packed(parts), parts[tensor.id].ravel())
 
 
 @pytest.mark.parametrize("bucket_bytes", [1, 30, 10**6])
@@ -112,6 +159,25 @@ def test_a_bucket_is_handed_out_before_the_records_below_it_run(rng: np.random.G
     assert ran == []
     assert set(next(parts)) == {first.weight.id}
     assert ran == ["below"]
+
+
+def test_a_backward_pass_by_groups_lets_go_of_what_it_has_handed_out() -> None:
+    weights = [tt.full((2, 2), 0.5) for _ in range(3)]
+    h = tt.ones((2, 2)).trace()
+    for weight in weights:
+        h = (h @ weight).tanh()
+    steps, _ = gathered(h.history)
+    groups = [frozenset([weight.id]) for weight in reversed(weights)]
+    needed, _ = needed_for("backward", steps, int(h.id), {weight.id: weight for weight in weights})
+    seen: list[tuple[int, Any]] = []
+    ones: Any = np.ones((2, 2), np.float32)
+    for part in replay_by_group(steps, {int(h.id): ones}, BackwardPass(), needed, groups):
+        # What went before is gone while the rest is computed.
+        assert all(one() is None for _, one in seen)
+        (key,) = part
+        seen.append((key, weakref.ref(part[key])))
+        part.clear()
+    assert [key for key, _ in seen] == [weight.id for weight in reversed(weights)]
 
 
 def test_an_id_that_a_record_produced_gets_its_gradient_too() -> None:
@@ -173,18 +239,14 @@ def test_all_reduce_keeps_the_parameters_and_leaves_a_missing_gradient_missing(
             "Reducer: only numpy arrays are sent, got a tensor of ForeignArray",
         ),
         (lambda: make_reducer(nn.ReLU(), ALONE), tt.ArgumentValueError, "no parameters"),
-        (
-            lambda: make_reducer(linear(), ALONE).all_reduce({}),
-            tt.ArgumentTypeError,
-            "Gradients",
-        ),
+        (lambda: make_reducer(linear(), ALONE).all_reduce({}), tt.ArgumentTypeError, "Gradients"),
         (lambda: make_data_parallel(3), tt.ArgumentTypeError, "a function"),
         (
             lambda: distributed.data_parallel(lambda x: x)(tt.ones((2,))),
             tt.ArgumentTypeError,
             "one module",
         ),
-        (lambda: distributed.world(-1), tt.TapeTensorError, "size"),
+        (lambda: distributed.world(0), tt.ArgumentValueError, "size must be > 0, got 0"),
     ],
 )
 def test_bad_arguments_are_refused(
@@ -238,46 +300,29 @@ def test_a_compiled_function_is_told_to_reduce_outside(rng: np.random.Generator)
             function(model, tt.ones((4, 3)))
 
 
-@pytest.fixture
-def no_mpi(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Exception], None]]:
-    def fail_with(error: Exception) -> None:
-        def import_module(name: str) -> object:
-            assert name == "mpi4py.MPI"
-            raise error
-
-        monkeypatch.setattr(importlib, "import_module", import_module)
-
-    mpi.load.cache_clear()
-    yield fail_with
-    mpi.load.cache_clear()
-
-
-def test_a_missing_extra_is_named_with_the_command_that_installs_it(
-    no_mpi: Callable[[Exception], None],
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ModuleNotFoundError("mpi4py"), r"mpi4py: pip install 'tapetensor\[mpi\]'"),
+        (RuntimeError("cannot load MPI library"), "finds none; .*pip install.*cannot load"),
+    ],
+)
+def test_a_missing_package_is_told_from_a_missing_mpi_run_time(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
-    no_mpi(ModuleNotFoundError("No module named 'mpi4py'"))
+    def import_module(name: str) -> object:
+        assert name == "mpi4py.MPI"
+        raise error
 
-    with pytest.raises(tt.MissingDependencyError, match=r"mpi4py: pip install 'tapetensor\[mpi\]'"):
-        mpi.load()
-
-
-def test_a_missing_mpi_run_time_is_told_from_a_missing_package(
-    no_mpi: Callable[[Exception], None],
-) -> None:
-    no_mpi(RuntimeError("cannot load MPI library"))
-
-    with pytest.raises(tt.MissingDependencyError, match=r"finds none; .*pip install.*cannot load"):
-        mpi.load()
-
-
-def test_no_ranks_are_refused() -> None:
-    with pytest.raises(tt.ArgumentValueError, match="world: size must be > 0, got 0"):
-        distributed.world(0)
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    load_mpi.cache_clear()
+    with pytest.raises(tt.MissingDependencyError, match=said):
+        load_mpi()
 
 
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"])
 def test_a_launcher_of_another_mpi_is_found(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    monkeypatch.setattr(mpi, "load", lambda: SimpleNamespace(size=1))
+    monkeypatch.setattr(communicator, "load_mpi", lambda: SimpleNamespace(size=1))
     monkeypatch.setenv(variable, "1")
     assert communicator._world.__wrapped__().size == 1
 

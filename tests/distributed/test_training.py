@@ -10,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import distributed
-from tapetensor.training.ranks import share_of
+from tapetensor.training.epoch import share_of
 from tests.distributed.jobs import ROOT, finished, needs_mpi
 from tests.distributed.test_one_process import rank_of
 from tests.distributed.training import RUNS, trained

@@ -35,6 +35,11 @@ def test_a_model_saved_for_pytorch_has_its_names_and_loads_here(
 
     assert_same(io.state_dict(other), io.state_dict(model))
     state = io.state_dict(model, for_pytorch=True)
+    # So a checkpoint of PyTorch's looks that was turned into safetensors.
+    io.write(path, {f"model.{name}": array for name, array in state.items()})
+    third = net(3)
+    io.load_checkpoint(path, model=third)
+    assert_same(io.state_dict(third), io.state_dict(model))
     attentions = ("blocks.0.self_attn", "blocks.0.multihead_attn", "cross_attn")
     assert {name: array.shape for name, array in state.items() if "attn" in name} == {
         f"{attention}.{name}": shape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from typing import Literal as L
@@ -11,12 +10,9 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import Tensor2D, io, losses, nn, optim
-from tapetensor.optim import schedules
-from tapetensor.typing import B, T
+from tapetensor import io, optim
 from tests.io.models import FORMATS, assert_same, net, saved, tied, write
-from tests.optim.models import Model, drawn, gradients_of, small_model
-from tests.optim.optimizers import BY_TEXTBOOK
+from tests.training.models import Run
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -36,20 +32,6 @@ def test_numpy_itself_reads_an_npz_file(tmp_path: Path) -> None:
     state = saved(tmp_path / "net.npz")
     with np.load(tmp_path / "net.npz") as archive:
         assert_same(dict(archive), state)
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_the_modules_of_a_sequential_go_by_position(tmp_path: Path, suffix: str) -> None:
-    def model(seed: int) -> nn.Sequential[Any, Any, Any]:
-        rng = np.random.default_rng(seed)
-        return nn.Sequential(nn.Linear(3, 4, rng=rng), nn.ReLU(), nn.Linear(4, 2, rng=rng))
-
-    io.save(tmp_path / f"model{suffix}", model(1))
-    other = model(2)
-    io.load(tmp_path / f"model{suffix}", other)
-
-    assert list(io.state_dict(other)) == ["0.weight", "0.bias", "2.weight", "2.bias"]
-    assert_same(io.state_dict(other), io.state_dict(model(1)))
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -101,93 +83,29 @@ def test_notes_that_are_no_json_are_refused() -> None:
         io.Notes({"model": net(1)})
 
 
-SCHEDULE = schedules.warm_up(schedules.cosine(lr=0.002, steps=20), steps=4)
-
-
-class Net(nn.Module):
-    """Everything that has a state: parameters, running statistics, a generator."""
-
-    hidden: nn.Linear[L[3], L[200]]
-    norm: nn.BatchNorm1d[L[200]]
-    drop: nn.Dropout = nn.options(p=0.3)
-    # Large enough for an update of its own, block by block.
-    wide: nn.Linear[L[200], L[200]]
-    out: nn.Linear[L[200], L[1]]
-
-    def forward(self, x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[1], T]:
-        h = self.drop.forward(self.norm.forward(self.hidden.forward(x)).relu())
-        return self.out.forward(self.wide.forward(h))
-
-
-class Run:
-    """A model in training, with all that it draws from."""
-
-    def __init__(self, make: Callable[[Any], optim.Optimizer], seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.model = tt.build(Net, rng=self.rng)
-        self.optimizer = make(self.model)
-
-    def train(self, steps: int) -> None:
-        for _ in range(steps):
-            x: Tensor2D[int, L[3]] = tt.normal((16, 3), rng=self.rng)
-            target = x.sum(axis=-1, keepdims=True)
-            self.optimizer.lr = SCHEDULE(self.optimizer.steps)
-            loss = losses.mse(self.model.forward(x.trace()), target)
-            self.optimizer.step(loss.backward(wrt=self.model))
-
-    def parts(self) -> dict[str, Any]:
-        return {"model": self.model, "optimizer": self.optimizer, "rng": self.rng}
-
-    def state(self) -> dict[str, Any]:
-        return {
-            f"{name}.{inner}": array
-            for name, part in self.parts().items()
-            for inner, array in io.state_dict(part).items()
-        }
-
-
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize("make", [optim.AdamW, lambda m: optim.Sgd(m, momentum=0.9, nesterov=True)])
 def test_a_run_that_is_interrupted_ends_where_one_that_is_not_ends(
     tmp_path: Path, suffix: str, make: Any
 ) -> None:
     path = tmp_path / f"run{suffix}"
-    whole, first, second = Run(make, seed=1), Run(make, seed=1), Run(make, seed=2)
-    whole.train(12)
-    first.train(5)
-    io.save_checkpoint(path, **first.parts())
-    first.train(2)
-    second.train(1)
-    io.load_checkpoint(path, **second.parts())
-    second.train(7)
+    whole, first, second = Run(seed=1), Run(seed=1), Run(seed=2)
+    for run in (whole, first, second):
+        run.optimizer = make(run.model)
 
-    assert whole.optimizer.steps == second.optimizer.steps == 12
+    def parts(run: Run) -> dict[str, Any]:
+        both = {"model": run.model, "optimizer": run.optimizer}
+        return {**both, "rng": run.rng, "order": run.batches.rng}
+
+    whole.fit(epochs=2)
+    first.fit(epochs=1)
+    io.save_checkpoint(path, **parts(first))
+    first.fit(epochs=1)
+    second.fit(epochs=1)
+    io.load_checkpoint(path, **parts(second))
+    second.fit(epochs=1)
+
     assert_same(whole.state(), second.state())
-
-
-@pytest.mark.parametrize("mode", BY_TEXTBOOK)
-def test_every_optimizer_goes_on_where_it_was(tmp_path: Path, mode: str) -> None:
-    make, _ = BY_TEXTBOOK[mode]
-    model, other = (small_model(np.random.default_rng(seed)) for seed in (1, 2))
-    optimizer, another = make(model), make(other)
-
-    def step(both: list[tuple[Model, optim.Optimizer]], seed: int) -> None:
-        for one, its_optimizer in both:
-            arrays = drawn(one, np.random.default_rng(seed))
-            its_optimizer.step(gradients_of(one, **arrays))
-
-    for seed in range(8):
-        step([(model, optimizer)], seed)
-        if seed in (2, 5):
-            io.save(tmp_path / "optimizer.npz", optimizer)
-            io.load(tmp_path / "optimizer.npz", another)
-            for name, tensor in model.parameters().items():
-                other[name].array = tensor.numpy().copy()
-        elif seed > 2:
-            step([(other, another)], seed)
-            for name, array in model.arrays().items():
-                np.testing.assert_array_equal(other[name].numpy(), array, err_msg=f"{name} {seed}")
-            assert_same(io.state_dict(optimizer), io.state_dict(another))
 
 
 def test_the_state_of_an_optimizer_goes_by_the_names_of_the_parameters() -> None:

@@ -15,15 +15,15 @@ from tapetensor.testing import check_grad
 Plain: TypeAlias = tt.Tensor[Any, tt.NoneTape, np.float64]
 Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
-SHAPES = [(1, 1), (4, 3), (2, 3, 4), (5,)]
-
-
-def normal(shape: tuple[int, ...], rng: np.random.Generator) -> Plain:
-    return tt.normal(shape, np.float64, rng=rng)
-
-
-def distribution(shape: tuple[int, ...], rng: np.random.Generator) -> Plain:
-    return normal(shape, rng).softmax()
+RNG = np.random.default_rng(3)
+SHAPE = (2, 3, 4)
+X, Y, Z = (tt.from_numpy(one) for one in RNG.normal(size=(3, *SHAPE)))
+POSITIVE = tt.from_numpy(RNG.uniform(0.2, 2.0, SHAPE))
+P, Q = X.softmax(), Z.softmax()
+SIGNS = tt.from_numpy(RNG.choice([-1, 1], SHAPE))
+# A sign and a label for each row.
+EACH_SIGN = tt.from_numpy(RNG.choice([-1, 1], SHAPE[:-1]))
+LABELS = tt.from_numpy(RNG.integers(0, SHAPE[-1], SHAPE[:-1]))
 
 
 def softmax(x: Array) -> Array:
@@ -32,107 +32,157 @@ def softmax(x: Array) -> Array:
     return result
 
 
-def huber_by_cases(x: Array, y: Array) -> float:
+def at_labels(x: Array) -> Array:
+    found: Array = np.take_along_axis(x, LABELS.numpy()[..., None], axis=-1)[..., 0]
+    return found
+
+
+def huber(x: Array, y: Array) -> Any:
     d = np.abs(x - y)
-    return float(np.mean(np.where(d <= 0.7, d**2 / 2, 0.7 * (d - 0.35))))
+    return np.where(d <= 0.7, d**2 / 2, 0.7 * (d - 0.35))
 
 
-def binary_by_definition(x: Array, p: Array) -> float:
-    s = 1 / (1 + np.exp(-x))
-    return float(np.mean(-p * np.log(s) - (1 - p) * np.log(1 - s)))
+def of_yes_and_no(q: Array, p: Array) -> Any:
+    return -p * np.log(q) - (1 - p) * np.log(1 - q)
 
 
-def huber(x: Any, y: Any) -> Any:
-    return losses.huber(x, y, delta=0.7)
+def lacking_of_classes(x: Array, power: int) -> Any:
+    missing = np.maximum(0, 0.7 - at_labels(x)[..., None] + x) ** power
+    # Without that of the label itself.
+    return (missing.sum(-1) - 0.7**power) / x.shape[-1]
 
 
-def smooth_l1(x: Any, y: Any) -> Any:
-    return losses.smooth_l1(x, y, beta=0.7)
+def lengths(difference: Array) -> Any:
+    return np.sqrt(((difference + 1e-6) ** 2).sum(-1))
 
 
-def quantile(x: Any, y: Any) -> Any:
-    return losses.quantile(x, y, 0.9)
+def unlike(x: Array, y: Array, margin: float) -> Any:
+    norms = [np.sqrt((one**2).sum(-1) + 1e-12) for one in (x, y)]
+    cosines = (x * y).sum(-1) / (norms[0] * norms[1])
+    return np.where(EACH_SIGN.numpy() == 1, 1 - cosines, np.maximum(0, cosines - margin))
 
 
-PAIRED: list[tuple[Callable[[Any, Any], Any], Callable[[Array, Array], float]]] = [
-    (losses.mse, lambda x, y: float(np.mean((x - y) ** 2))),
-    (losses.rmse, lambda x, y: float(np.sqrt(np.mean((x - y) ** 2)))),
-    (losses.mae, lambda x, y: float(np.mean(np.abs(x - y)))),
-    (huber, huber_by_cases),
-    (smooth_l1, lambda x, y: huber_by_cases(x, y) / 0.7),
-    (quantile, lambda x, y: float(np.mean(np.maximum(0.9 * (y - x), 0.1 * (x - y))))),
-    (losses.binary_cross_entropy_with_logits, binary_by_definition),
-    (
+# A loss of what is differentiated, that, and the error of each element or row by the formula.
+Row = tuple[Callable[..., Any], tuple[Any, ...], Callable[..., Any]]
+ROWS: dict[str, Row] = {
+    "mse": (losses.mse, (X, Y), lambda x, y: (x - y) ** 2),
+    "mae": (losses.mae, (X, Y), lambda x, y: np.abs(x - y)),
+    "huber": (lambda x, y, **r: losses.huber(x, y, 0.7, **r), (X, Y), huber),
+    "smooth_l1": (
+        lambda x, y, **r: losses.smooth_l1(x, y, 0.7, **r),
+        (X, Y),
+        lambda x, y: huber(x, y) / 0.7,
+    ),
+    "quantile": (
+        lambda x, y, **r: losses.quantile(x, y, 0.9, **r),
+        (X, Y),
+        lambda x, y: np.maximum(0.9 * (y - x), 0.1 * (x - y)),
+    ),
+    "binary_cross_entropy": (losses.binary_cross_entropy, (P, Q), of_yes_and_no),
+    "binary_cross_entropy_with_logits": (
+        losses.binary_cross_entropy_with_logits,
+        (X, Q),
+        lambda x, p: of_yes_and_no(1 / (1 + np.exp(-x)), p),
+    ),
+    "cross_entropy": (
+        lambda x, **r: losses.cross_entropy(x, LABELS, **r),
+        (X,),
+        lambda x: -np.log(at_labels(softmax(x))),
+    ),
+    "nll": (lambda x, **r: losses.nll(x, LABELS, **r), (X,), lambda x: -at_labels(x)),
+    "cross_entropy_with_probabilities": (
         losses.cross_entropy_with_probabilities,
-        lambda x, p: float(np.mean(-np.sum(p * np.log(softmax(x)), axis=-1))),
+        (X, Q),
+        lambda x, p: -(p * np.log(softmax(x))).sum(-1),
     ),
-    (
+    "kl_div": (
         losses.kl_div,
-        lambda x, p: float(np.mean(np.sum(p * (np.log(p) - np.log(softmax(x))), axis=-1))),
+        (X, Q),
+        lambda x, p: (p * (np.log(p) - np.log(softmax(x)))).sum(-1),
     ),
-]
+    "hinge_embedding": (
+        lambda x, **r: losses.hinge_embedding(x, SIGNS, 0.6, **r),
+        (X,),
+        lambda x: np.where(SIGNS.numpy() == 1, x, np.maximum(0, 0.6 - x)),
+    ),
+    "soft_margin": (
+        lambda x, **r: losses.soft_margin(x, SIGNS, **r),
+        (X,),
+        lambda x: np.log(1 + np.exp(-SIGNS.numpy() * x)),
+    ),
+    "margin_ranking": (
+        lambda x, y, **r: losses.margin_ranking(x, y, SIGNS, 0.3, **r),
+        (X, Y),
+        lambda x, y: np.maximum(0, 0.3 - SIGNS.numpy() * (x - y)),
+    ),
+    **{
+        f"multi_margin, power {power}": (
+            lambda x, p=power, **r: losses.multi_margin(x, LABELS, 0.7, power=p, **r),
+            (X,),
+            lambda x, p=power: lacking_of_classes(x, p),
+        )
+        for power in (1, 2)
+    },
+    "triplet_margin": (
+        lambda x, y, z, **r: losses.triplet_margin(x, y, z, 0.5, **r),
+        (X, Y, Z),
+        lambda x, y, z: np.maximum(0, lengths(x - y) - lengths(x - z) + 0.5),
+    ),
+    **{
+        f"cosine_embedding, margin {margin}": (
+            lambda x, y, m=margin, **r: losses.cosine_embedding(x, y, EACH_SIGN, m, **r),
+            (X, Y),
+            lambda x, y, m=margin: unlike(x, y, m),
+        )
+        for margin in (0.0, -0.4)
+    },
+    "gaussian_nll": (
+        lambda x, y, v, **r: losses.gaussian_nll(x, y, v, full=True, **r),
+        (X, Y, POSITIVE),
+        lambda x, y, v: 0.5 * (np.log(2 * np.pi * v) + (x - y) ** 2 / v),
+    ),
+    "poisson_nll": (
+        losses.poisson_nll,
+        (X, POSITIVE),
+        lambda x, counts: np.exp(x) - counts * x,
+    ),
+    "poisson_nll of rates": (
+        lambda x, **r: losses.poisson_nll(x, POSITIVE, log_input=False, **r),
+        (POSITIVE,),
+        lambda x: x - POSITIVE.numpy() * np.log(x + 1e-8),
+    ),
+}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("loss", "reference"), PAIRED)
-def test_a_loss_has_the_value_and_the_gradient_of_its_formula(
-    loss: Callable[[Any, Any], Any],
-    reference: Callable[[Array, Array], float],
-    shape: tuple[int, ...],
+@pytest.mark.parametrize("name", ROWS)
+def test_a_loss_has_the_values_and_the_gradients_of_its_formula(
+    name: str, rng: np.random.Generator
+) -> None:
+    loss, tensors, formula = ROWS[name]
+    terms = formula(*[one.numpy() for one in tensors])
+    each = loss(*tensors, reduction="none").numpy()
+
+    assert each.shape == terms.shape
+    np.testing.assert_allclose(each, terms, rtol=1e-11, atol=1e-14)
+    assert loss(*tensors).item() == pytest.approx(terms.mean(), rel=1e-12)
+    assert loss(*tensors, reduction="sum").item() == pytest.approx(terms.sum(), rel=1e-12)
+    for reduction in ("mean", "none"):
+        check_grad(lambda *x, r=reduction: loss(*x, reduction=r).square().sum(), *tensors, rng=rng)
+
+
+def test_the_root_of_the_mean_has_the_value_and_the_gradient_of_its_formula(
     rng: np.random.Generator,
 ) -> None:
-    x, target = normal(shape, rng), distribution(shape, rng)
+    expected = np.sqrt(np.mean((X.numpy() - Y.numpy()) ** 2))
 
-    assert loss(x, target).item() == pytest.approx(reference(x.numpy(), target.numpy()), rel=1e-12)
-    check_grad(lambda traced: loss(traced, target), x, rng=rng)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int32])
-def test_cross_entropy_is_the_mean_negative_log_softmax_at_the_labels(
-    shape: tuple[int, ...], dtype: type[np.integer[Any]], rng: np.random.Generator
-) -> None:
-    logits = normal(shape, rng)
-    labels = tt.from_numpy(rng.integers(0, shape[-1], shape[:-1]), dtype=dtype)
-    at_labels = np.expand_dims(labels.numpy().astype(np.int64), -1)
-    picked = np.take_along_axis(softmax(logits.numpy()), at_labels, axis=-1)
-
-    assert losses.cross_entropy(logits, labels).item() == pytest.approx(-np.log(picked).mean())
-    check_grad(lambda traced: losses.cross_entropy(traced, labels), logits, rng=rng)
+    assert losses.rmse(X, Y).item() == pytest.approx(expected, rel=1e-12)
+    check_grad(losses.rmse, X, Y, rng=rng)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_nll_of_log_softmax_is_cross_entropy(
-    shape: tuple[int, ...], rng: np.random.Generator
-) -> None:
-    logits = normal(shape, rng)
-    labels = tt.from_numpy(rng.integers(0, shape[-1], shape[:-1]))
-    by_nll, by_logits = (
-        losses.nll(logits.trace().log_softmax(), labels),
-        losses.cross_entropy(logits.trace(), labels),
-    )
-
-    assert by_nll.item() == pytest.approx(by_logits.item(), rel=1e-13)
-    np.testing.assert_allclose(
-        by_nll.backward()[logits].numpy(), by_logits.backward()[logits].numpy(), atol=1e-14
-    )
-    check_grad(lambda traced: losses.nll(traced, labels), logits, rng=rng)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_binary_cross_entropy_of_a_sigmoid_is_that_of_the_logits(
-    shape: tuple[int, ...], rng: np.random.Generator
-) -> None:
-    logits = normal(shape, rng)
-    target = normal(shape, rng).sigmoid()
-    by_sigmoid = losses.binary_cross_entropy(logits.trace().sigmoid(), target)
-    by_logits = losses.binary_cross_entropy_with_logits(logits.trace(), target)
-
-    assert by_sigmoid.item() == pytest.approx(by_logits.item(), rel=1e-13)
-    np.testing.assert_allclose(
-        by_sigmoid.backward()[logits].numpy(), by_logits.backward()[logits].numpy(), atol=1e-14
-    )
-    check_grad(lambda q: losses.binary_cross_entropy(q, target), logits.sigmoid(), rng=rng)
+def test_labels_may_be_of_any_integer_dtype() -> None:
+    expected = losses.cross_entropy(X, LABELS).item()
+    for labels in (LABELS.astype(np.uint8), LABELS.astype(np.int32)):
+        assert losses.cross_entropy(X, labels).item() == expected
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -161,14 +211,6 @@ def test_the_result_is_a_scalar_of_the_tape_and_dtype_of_the_prediction() -> Non
     assert (plain.shape, plain.dtype.name, plain.owns_tape) == ((), "float32", False)
     assert (traced.shape, traced.dtype.name, traced.owns_tape) == ((), "float32", True)
     assert traced.backward()[x].dtype == np.float32
-
-
-@pytest.mark.parametrize("loss", [loss for loss, _ in PAIRED])
-def test_a_gradient_flows_to_a_target_too(loss: Any, rng: np.random.Generator) -> None:
-    x, target = normal((2, 3), rng), distribution((2, 3), rng)
-
-    assert target in loss(x.trace(), target).backward()
-    check_grad(loss, x, target, rng=rng)
 
 
 def test_at_a_kink_the_stated_convention_holds() -> None:
@@ -206,38 +248,39 @@ def test_cross_entropies_stay_finite_at_logits_of_a_thousand(dtype: Any) -> None
     )
 
 
-REDUCED: list[Any] = [
-    losses.mse,
-    losses.mae,
-    losses.huber,
-    losses.smooth_l1,
-    losses.binary_cross_entropy,
-    losses.binary_cross_entropy_with_logits,
-    losses.cross_entropy_with_probabilities,
-    losses.kl_div,
-]
+def test_where_a_margin_is_just_kept_the_derivative_is_that_of_what_lacks() -> None:
+    x, zero, one = tt.full((1, 1), 1.0), tt.zeros((1, 1)), tt.ones((1, 1), np.int64)
+    start, two = tt.zeros((1, 1)), tt.from_numpy([[1.0, 0.0]], shape=(1, 2))
+    along: Any = tt.from_numpy([[3.0, 4.0]], shape=(1, 2))
+    across: Any = tt.from_numpy([[4.0, -3.0]], shape=(1, 2))
+    kept: list[tuple[Any, Any, list[list[float]]]] = [
+        (x, lambda x: losses.hinge_embedding(x, -one, 1.0), [[-1.0]]),
+        (x, lambda x: losses.margin_ranking(x, zero, one, 1.0), [[-1.0]]),
+        (x, lambda x: losses.margin_ranking(zero, x, -one, 1.0), [[-1.0]]),
+        (start, lambda x: losses.margin_ranking(x, zero, -one), [[1.0]]),
+        (start, lambda x: losses.triplet_margin(x, zero, zero, 0.0), [[0.0]]),
+        (start, lambda x: losses.triplet_margin(zero, x, zero, 0.0), [[-1.0]]),
+        (along, lambda x: losses.cosine_embedding(x, across, -one[0]), [[4 / 25, -3 / 25]]),
+        # PyTorch's, too, is 0 here.
+        (two, lambda x: losses.multi_margin(x, zero[0].astype(np.int64), 1.0), [[0.0, 0.0]]),
+    ]
+    for tensor, loss, slope in kept:
+        assert loss(tensor).item() == 0.0
+        np.testing.assert_allclose(loss(tensor.trace()).backward()[tensor].numpy(), slope, 1e-6)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("loss", REDUCED)
-def test_the_mean_and_the_sum_are_those_of_the_single_errors(
-    loss: Any, shape: tuple[int, ...], rng: np.random.Generator
-) -> None:
-    x, target = distribution(shape, rng) * 0.9, distribution(shape, rng)
-    each = loss(x, target, reduction="none")
-
-    assert each.shape in (shape, shape[:-1])
-    assert loss(x, target).item() == pytest.approx(each.mean().item(), rel=1e-12, abs=1e-15)
-    assert loss(x, target, reduction="sum").item() == pytest.approx(
-        each.sum().item(), rel=1e-12, abs=1e-15
-    )
-    check_grad(lambda p: loss(p, target, reduction="none").square().sum(), x, rng=rng)
+def test_equal_vectors_and_variances_of_zero_leave_gradients_finite() -> None:
+    x = tt.ones((2, 3))
+    assert np.isfinite(losses.triplet_margin(x.trace(), x, x).backward()[x].numpy()).all()
+    variance = tt.zeros((2, 3))
+    loss = losses.gaussian_nll(x.trace(), x, variance.trace())
+    assert (loss.backward()[variance].numpy() > 0).all()
 
 
 def test_smoothed_and_weighed_labels_are_a_distribution_of_classes(
     rng: np.random.Generator,
 ) -> None:
-    logits = normal((5, 3), rng)
+    logits: Plain = tt.normal((5, 3), np.float64, rng=rng)
     labels = tt.from_numpy(np.array([0, 2, 1, 2, -1]))
     weights = tt.from_numpy(rng.random(3))
     options: Any = {"class_weights": weights, "label_smoothing": 0.3, "ignore_index": -1}
@@ -259,7 +302,7 @@ def test_nll_of_log_softmax_is_cross_entropy_with_weights_and_ignored_labels_too
     shape: tuple[int, ...], ignored: int | None, weights: Any, rng: np.random.Generator
 ) -> None:
     axis: Any = 1 if len(shape) == 3 else -1
-    logits: Any = normal(shape, rng)
+    logits: Any = tt.normal(shape, np.float64, rng=rng)
     classes = rng.integers(0, 3, (*shape[:1], *shape[2:])[: len(shape) - 1])
     if ignored is not None and classes.ndim:
         classes[0] = ignored
@@ -316,3 +359,22 @@ def test_a_yes_without_weight_counts_nothing_whatever_its_logit() -> None:
 
     assert loss.item() == pytest.approx(2 / 3 * np.log(2))
     np.testing.assert_allclose(loss.backward()[x].numpy(), [0.0, 0.0, -1 / 3], rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [losses.cross_entropy, losses.nll])
+@pytest.mark.parametrize("shape", [(2, 3, 3), (2, 3), (2, 3, 4, 5)])
+def test_classes_on_axis_one_are_those_of_the_last_axis_moved_there(
+    loss: Any, shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    scores = rng.normal(size=shape)
+    labels = tt.from_numpy(rng.integers(0, 3, (shape[0], *shape[2:])))
+    x, twin = tt.from_numpy(scores), tt.from_numpy(np.moveaxis(scores, 1, -1))
+
+    found, expected = loss(x.trace(), labels, axis=1), loss(twin.trace(), labels)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-12)
+    np.testing.assert_allclose(
+        found.backward()[x].numpy(),
+        np.moveaxis(expected.backward()[twin].numpy(), -1, 1),
+        rtol=1e-12,
+    )
+    assert loss(x, labels, axis=1, reduction="none").shape == labels.shape

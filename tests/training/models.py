@@ -73,8 +73,8 @@ class Run:
 
     def fit(self, epochs: int = 3, **options: Any) -> History:
         return fit(
-            self.model,
-            self.optimizer,
+            options.pop("model", self.model),
+            options.pop("optimizer", self.optimizer),
             options.pop("loss_of", loss_of),
             options.pop("batches", self.batches),
             epochs=epochs,

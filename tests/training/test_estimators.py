@@ -71,13 +71,9 @@ def test_loss_optimizer_and_early_stopping_are_choices() -> None:
     assert smoothed.fit(x, x[:, 0] > 0).score(x, x[:, 0] > 0) > 0.9
 
 
-def test_a_share_of_held_out_rows_that_is_none_is_refused() -> None:
-    with pytest.raises(tt.ArgumentValueError, match=r"held_out must be in \(0, 1\), got 1.5"):
-        Regressor(validation=1.5).fit(np.ones((4, 1)), np.ones(4))
-
-
-def test_an_argument_of_the_wrong_kind_goes_by_its_name() -> None:
+def test_arguments_out_of_range_or_of_a_wrong_kind_go_by_their_names() -> None:
     wrong: Any = {"epochs": "3"}
-
     with pytest.raises(tt.ArgumentTypeError, match="epochs"):
         Regressor(**wrong).fit(np.ones((4, 1)), np.ones(4))
+    with pytest.raises(tt.ArgumentValueError, match=r"held_out must be in \(0, 1\), got 1.5"):
+        Regressor(validation=1.5).fit(np.ones((4, 1)), np.ones(4))

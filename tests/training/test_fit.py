@@ -26,6 +26,10 @@ from tests.training.models import (
 )
 
 
+def evaluated(metric: Any) -> Any:
+    return training.evaluate(Run().model, {"x": metric}, Run().held_out)
+
+
 def trained_by_hand(run: Run, epochs: int, max_norm: float) -> list[float]:
     means = []
     for _ in range(epochs):
@@ -87,27 +91,6 @@ def test_batches_may_come_from_a_function() -> None:
     assert history["loss"][-1] < history["loss"][0]
 
 
-def test_it_stops_early_and_keeps_the_best_model(tmp_path: Any) -> None:
-    run = Run()
-    given = iter([0.2, 0.5, 0.9, 0.8, math.nan, 0.9])
-    seen: list[dict[str, Any]] = []
-
-    def score(model: Net, batch: Batch) -> float:
-        seen.append(tt.io.state_dict(model))
-        return next(given)
-
-    stop = training.EarlyStopping("score", patience=3, mode="max", best=tmp_path / "best.npz")
-    (first, *_) = run.held_out
-    with pytest.warns(RuntimeWarning, match="the metric 'score' of epoch 5 is NaN"):
-        history = run.fit(epochs=50, metrics={"score": score}, validation=[first], stop=stop)
-    best = Run(seed=9).model
-    tt.io.load(tmp_path / "best.npz", best)
-
-    assert history.ended == "early stopping"
-    assert len(history) == 6
-    assert_same(tt.io.state_dict(best), seen[2])
-
-
 def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_path: Any) -> None:
     run = Run()
 
@@ -159,13 +142,10 @@ def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_m
         ({"metrics": METRICS}, tt.ArgumentTypeError, "metrics need validation"),
         ({"compile": True, "check_finite": "skip"}, tt.ArgumentValueError, "has none to look at"),
         ({"check_finite": True}, tt.ArgumentValueError, "fit: check_finite must be"),
+        ({"unused": None}, tt.ArgumentValueError, 'fit: unused must be "error" or "skip"'),
         ({"average": 0.9}, tt.ArgumentTypeError, "a copy of the model and a decay"),
         ({"resume": True, "overwrite": True}, tt.ArgumentValueError, "exclude each other"),
-        (
-            {"metrics": {"loss": accuracy}, "validation": []},
-            tt.ArgumentValueError,
-            "a column loss of its own",
-        ),
+        ({"metrics": {"loss": accuracy}, "validation": []}, tt.ArgumentValueError, "a column loss"),
         ({"metrics": {"a": 3}, "validation": []}, tt.ArgumentTypeError, "functions by name"),
         ({"batches": []}, tt.ArgumentValueError, "fit: there are no batches"),
         ({"batches": iter([1])}, tt.ArgumentTypeError, "is used up by the first"),
@@ -192,6 +172,8 @@ def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_m
         ),
         ({"log": "log.csv"}, tt.ArgumentTypeError, "fit: log must be a list of logs"),
         ({"clip_norm": 0.0}, tt.ArgumentValueError, "fit: clip_norm must be > 0"),
+        ({"model": "model"}, tt.ArgumentTypeError, "fit: model must be a Module, got str"),
+        ({"optimizer": 3}, tt.ArgumentTypeError, "fit: optimizer must be an Optimizer, got int"),
     ],
 )
 def test_bad_arguments_are_refused_before_a_step(
@@ -203,44 +185,6 @@ def test_bad_arguments_are_refused_before_a_step(
         run.fit(**options)
 
     assert_same(run.state(), before)
-
-
-def test_held_out_batches_that_are_missing_are_found_after_the_epoch() -> None:
-    run = Run()
-    with pytest.raises(tt.ArgumentValueError, match="evaluate: there are no batches"):
-        run.fit(metrics=METRICS, validation=[])
-
-
-def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
-    run = Run()
-    wrong: Any = "model"
-    with pytest.raises(tt.ArgumentTypeError, match="fit: model must be a Module, got str"):
-        training.fit(wrong, run.optimizer, loss_of, run.batches, epochs=1)
-    with pytest.raises(tt.ArgumentTypeError, match="fit: optimizer must be an Optimizer, got str"):
-        training.fit(run.model, wrong, loss_of, run.batches, epochs=1)
-
-
-def test_a_metric_that_is_no_number_is_refused() -> None:
-    run = Run()
-    wrong: Any = {"x": lambda model, batch: "much"}
-    with pytest.raises(tt.ArgumentTypeError, match="the metric 'x' must give a number"):
-        training.evaluate(run.model, wrong, run.held_out)
-    wide: Any = {"wide": lambda model, batch: model.forward(batch[0])}
-    with pytest.raises(tt.ArgumentTypeError, match=r"'wide' must give .* got shape \(\d+, 3\)"):
-        training.evaluate(run.model, wide, run.held_out)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"patience": 0}, "patience must be > 0"),
-        ({"mode": "best"}, 'mode must be "min" or "max"'),
-        ({"min_delta": -1.0}, "min_delta must be >= 0"),
-    ],
-)
-def test_early_stopping_refuses_what_makes_no_sense(options: Any, message: str) -> None:
-    with pytest.raises(tt.ArgumentValueError, match=message):
-        training.EarlyStopping("loss", **options)
 
 
 def test_a_history_shows_how_far_it_got() -> None:
@@ -269,6 +213,11 @@ def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: evaluated(lambda model, batch: "much"), "evaluate: the metric 'x' must give"),
+        (
+            lambda: evaluated(lambda model, batch: model.forward(batch[0])),
+            r"evaluate: the metric 'x' must give .* got shape \(\d+, 3\)",
+        ),
         (lambda: Run().fit(checkpoint=5), "fit: checkpoint must be a path, got int"),
         (lambda: Run().fit(log=[1]), "fit: a log has the methods start, write and close"),
         (
@@ -312,6 +261,18 @@ def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled:
 def test_an_argument_of_the_wrong_kind_goes_by_its_name(call: Any, message: str) -> None:
     with pytest.raises(tt.ArgumentTypeError, match=f"^{message}"):
         call()
+
+
+def test_what_early_stopping_and_an_evaluation_cannot_be_is_refused() -> None:
+    refused: list[tuple[Any, str]] = [
+        (lambda: training.EarlyStopping("loss", patience=0), "patience must be > 0"),
+        (lambda: training.EarlyStopping("loss", min_delta=-1.0), "min_delta must be >= 0"),
+        (lambda: training.EarlyStopping("loss", mode="best"), 'mode must be "min" or "max"'),  # type: ignore[arg-type]  # on purpose
+        (lambda: Run().fit(metrics=METRICS, validation=[]), "evaluate: there are no batches"),
+    ]
+    for call, message in refused:
+        with pytest.raises(tt.ArgumentValueError, match=message):
+            call()
 
 
 @pytest.mark.parametrize("path", ["", "a\0b.npz"])

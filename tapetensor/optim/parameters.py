@@ -1,22 +1,105 @@
-"""The parameters of a model as one flat array, for optimizers of other libraries."""
+"""All parameters of a model at once: as their moving average in another, and as one flat array."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from typing_extensions import TypeVar
 
-from tapetensor.arguments import check_function
+from tapetensor.arguments import as_number, check_function
 from tapetensor.arrays.array import check_unmasked
-from tapetensor.arrays.libraries import like
+from tapetensor.arrays.libraries import check_matching, like
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from tapetensor.optim.moving_average import HasTensors
+from tapetensor.kernels.numerics import optimizers
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.base import TensorBase, check_tensor
 from tapetensor.tensor.tensor import Tensor
 
 Flat: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+Tensors = Mapping[str, Tensor[Any, NoneTape, Any]]
+
+
+class HasTensors(Protocol):
+    """A module, as far as its tensors go."""
+
+    def parameters(self) -> Tensors:
+        """Return the parameters by dotted name."""
+
+    def buffers(self) -> Tensors:
+        """Return the buffers by dotted name."""
+
+
+ModelT = TypeVar("ModelT", bound=HasTensors)
+
+
+def exponential_moving_average(average: ModelT, model: ModelT, decay: float) -> None:
+    """Move the parameters of `average` towards those of `model`.
+
+        average = decay * average + (1 - decay) * parameter
+
+    Buffers are not averaged: those of `average` become those of `model`. Begin with a copy:
+
+        average = copy.deepcopy(model)
+        ...
+        optimizer.step(grads)
+        exponential_moving_average(average, model, decay=0.999)
+
+    The tensors of `average` keep their ids and get new data, as from an optimizer.
+
+    Args:
+        average: a model of the same tensors, which changes.
+        model: the model in training, which does not.
+        decay: the share of `average` that is kept, in [0, 1).
+
+    Raises:
+        ArgumentValueError: if `decay` is outside its range, if the two share a tensor, or if one
+            has a tensor that the other has not.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ShapeError: if a tensor has another shape in the other.
+        DTypeError: if it has another dtype.
+
+    Source: Polyak & Juditsky (1992), "Acceleration of stochastic approximation by averaging".
+
+    >>> import copy
+    >>> import numpy as np
+    >>> from tapetensor import nn
+    >>> model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    >>> average = copy.deepcopy(model)
+    >>> exponential_moving_average(average, model, decay=0.9)
+    """
+    kept = as_number("exponential_moving_average", "decay", decay, at_least=0, below=1)
+    parameters = _paired("parameters", average, model)
+    buffers = _paired("buffers", average, model)
+    # One that goes by two names moves once.
+    for mine, theirs in {id(mine): (mine, theirs) for mine, theirs in parameters}.values():
+        mine._array = optimizers.moving_average(mine._array, theirs._array, kept)
+    for mine, theirs in buffers:
+        mine._array = theirs._array.copy()
+
+
+def _paired(
+    kind: str, average: HasTensors, model: HasTensors
+) -> list[tuple[Tensor[Any, NoneTape, Any], Tensor[Any, NoneTape, Any]]]:
+    """Return the tensors of both models that go by one name, checked."""
+    op = "exponential_moving_average"
+    for one in (average, model):
+        if not callable(getattr(one, kind, None)) or isinstance(one, type):
+            raise ArgumentTypeError(f"{op}: expected two models, got {type(one).__name__}")
+    mine: Tensors = getattr(average, kind)()
+    theirs: Tensors = getattr(model, kind)()
+    if mine.keys() != theirs.keys():
+        names = ", ".join(sorted(mine.keys() ^ theirs.keys()))
+        raise ArgumentValueError(f"{op}: only one of the two models has {names}")
+    for name, tensor in mine.items():
+        other = theirs[name]
+        if tensor is other:
+            raise ArgumentValueError(
+                f"{op}: {name} is one tensor in both models; begin with copy.deepcopy(model)"
+            )
+        check_matching(f"{op}: {name}", "the average", tensor._array, "the model", other._array)
+    return [(mine[name], theirs[name]) for name in mine]
 
 
 def ravel(model: HasTensors) -> Raveled:
