@@ -208,8 +208,7 @@ def _memory(value: object) -> object:
 
 
 def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
+    return int(array.__array_interface__["data"][0])
 
 
 def _extent(array: Array) -> int:

@@ -124,22 +124,6 @@ def test_two_optimizers_of_one_parameter_keep_their_order() -> None:
     np.testing.assert_allclose(found_kept, kept, rtol=1e-6)
 
 
-def test_dropout_draws_a_new_mask_at_every_replay() -> None:
-    drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
-    x: Tensor1D[L[50]] = tt.ones((50,))
-
-    @tt.compile
-    def dropped(x: Tensor1D[L[50]]) -> Tensor1D[L[50]]:
-        return drop.forward(x.trace()).detach()
-
-    masks = [dropped(x).numpy() for _ in range(3)]
-
-    again = nn.Dropout(0.5, rng=np.random.default_rng(0))
-    for mask in masks:
-        np.testing.assert_array_equal(mask, again.forward(x.trace()).detach().numpy())
-    assert not np.array_equal(masks[0], masks[1])
-
-
 def test_a_tape_from_before_a_compiled_step_sees_the_values_from_before() -> None:
     model = _model()
     optimizer = optim.Sgd(model, lr=0.5)
