@@ -283,6 +283,9 @@ def _added(total: Node, write: Node, readers: dict[Node, list[Node]]) -> Node | 
     """Return what is added to a part where the sum is written to it; None if it is no such sum."""
     if not isinstance(total, Node) or total.function is not np.add or readers[total] != [write]:
         return None
+    if total.kind is not Kind.ELEMENTWISE:
+        # A sum of one array along an axis has the same function.
+        return None
     lhs, rhs = total.parents()
     for part, other in ((lhs, rhs), (rhs, lhs)):
         if _is_same(part, write.args[1]) and other.shape == total.shape and part is not other:
