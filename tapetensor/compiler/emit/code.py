@@ -141,7 +141,7 @@ _OF_TRUTHS = frozenset({np.logical_and, np.logical_or, np.logical_xor})
 def call_into(
     out: Operand, node: Node, operands: list[Operand], code: Code, rows: int | None = None
 ) -> str:
-    """Return the call that computes a node, one line, for a block of rows if it is given one."""
+    """Return the line that computes a node, from blocks of so many rows if there are blocks."""
     sources = [operand.source for operand in operands]
     if node.kind is Kind.REDUCE:
         return _product_or_search(out, node, operands, code, rows) or _reduction(

@@ -54,7 +54,7 @@ def differs(value: Any, known: Any) -> bool:
 
 
 class Guard(NamedTuple):
-    """The source of a condition under which a call is of another kind, and of which object."""
+    """The source of a condition under which a call is of another kind, and what it looks at."""
 
     condition: str
     where: str

@@ -73,10 +73,10 @@ class Keywords(dict[str, Any]):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One value of a program, and how it is made, of nodes and plain values in nests.
+    """One value of a program, and how it is made: by a function, of nodes and plain values.
 
-    Its detail is what else its kind needs: the axes of a reduction, the value of a constant.
-    An input has the name of the user's program as its label. The place is the line that ran it. The
+    Its detail is what else its kind needs: the axes of a reduction, the value of a constant. An
+    input has the name of the user's program as its label. The place is the line that ran it. The
     checkpoint is the number of that whose value it is, below 0 where that returns it; 0 for none.
     """
 
