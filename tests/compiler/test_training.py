@@ -229,6 +229,10 @@ def _in_part_for_every_row(first: Any, second: Any, x: Any) -> Any:
     return (first[:1] * x[:5]).exp().sum() + second.exp().sum()
 
 
+def _in_part_of_a_part(first: Any, second: Any, x: Any) -> Any:
+    return (first[:2][:, 1:] * x[:2, 1:]).exp().sum() + second[None][:, :, ::2].exp().sum()
+
+
 def _multiplied(first: Any, second: Any, x: Any) -> Any:
     return (first.transpose() @ second @ x[:4]).square().sum()
 
@@ -256,6 +260,7 @@ def _and_what_came_of_both(grads: Any, model: Any) -> Any:
         _reshaped_and_transposed,
         _in_part,
         _in_part_for_every_row,
+        _in_part_of_a_part,
         _multiplied,
     ],
 )

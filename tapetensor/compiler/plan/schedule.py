@@ -265,11 +265,14 @@ def _is_copy_of_zeros(node: Node) -> bool:
 
 
 def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> Node | None:
-    """Return the one write that reads an array, if nothing else does but what it writes."""
+    """Return the one write into an array, if nothing else reads that but what it writes."""
     writes = [one for one in readers.get(node, []) if one.kind is Kind.WRITE]
     if not writes or writes.count(writes[0]) != len(writes) or writes[0].function is not write_all:
         return None
     (write, *_), waiting = writes, [one for one in readers[node] if one.kind is not Kind.WRITE]
+    if write.args[0] is not node:
+        # It writes the array into another one.
+        return None
     while waiting:
         one = waiting.pop()
         if one.kind is Kind.VIEW and one not in leaves:
