@@ -233,6 +233,11 @@ def _in_part_of_a_part(first: Any, second: Any, x: Any) -> Any:
     return (first[:2][:, 1:] * x[:2, 1:]).exp().sum() + second[None][:, :, ::2].exp().sum()
 
 
+def _in_parts_that_overlap(first: Any, second: Any, x: Any) -> Any:
+    differences = (first[:, 1:] - first[:, :-1] * x[:3, 1:]).square().sum()
+    return differences + (second[1:2] * x[:1]).exp().sum() + (second[::-1] * x[:3]).sum()
+
+
 def _multiplied(first: Any, second: Any, x: Any) -> Any:
     return (first.transpose() @ second @ x[:4]).square().sum()
 
@@ -261,6 +266,7 @@ def _and_what_came_of_both(grads: Any, model: Any) -> Any:
         _in_part,
         _in_part_for_every_row,
         _in_part_of_a_part,
+        _in_parts_that_overlap,
         _multiplied,
     ],
 )

@@ -230,6 +230,7 @@ def assemble(nodes: list[Node], leaving: Iterable[Node]) -> bool:
 def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> None:
     covered = np.zeros(whole.shape, bool)
     first: list[Node] = []
+    reads_zeros = False
     node = whole
     while node not in leaves:
         write = _only_write(node, readers, leaves)
@@ -243,10 +244,13 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
             value = value if added is None else added
             write.do_instead(write_all, (*write.args[:2], value))
             first.append(write)
+        elif added is not None and not part.all():
+            # Of parts that overlap the sum is with zeros where only one of them is.
+            reads_zeros = True
         write.detail = False
         part[...] = True
         node = write
-    if covered.all() and whole.function is not unwritten:
+    if covered.all() and not reads_zeros and whole.function is not unwritten:
         whole.do_instead(unwritten, ())
     if whole.function is unwritten:
         for write in first:
