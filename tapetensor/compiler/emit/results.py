@@ -362,7 +362,9 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         inputs.guards.where = tensors_of(node.label)
         if id(tensor) in replaced:
             inputs.guard_tensor(tensor, None, local)
-            inputs.guard_history(tensor.history, local)
+            if tensor.history is None or tensor.history is OWN:
+                # Another one was guarded where it was found, and something stands for it here.
+                inputs.guard_history(tensor.history, local)
             inputs.guard_look(inputs.arrays[node], inputs.expressions[node])
         else:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")

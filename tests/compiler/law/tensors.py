@@ -138,6 +138,20 @@ held.b = held.a * 2
 held.a, held.b = held.b, held.a
 pass
 """,
+    "a mean of parameters that stands in a list, too": """
+model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+class Held: pass
+held = Held()
+held.mean = model.bias * 1.
+held.means = [held.mean]
+def f(x, y):
+    held.mean = held.mean * 0.9 + model.bias * 0.1
+    return held.mean * len(held.means)
+---
+
+held.means = [held.mean]
+held.mean = held.means[0] * 2.
+""",
     "a state that the function exchanges": _SETUP
     + """
 def f(x, y):
