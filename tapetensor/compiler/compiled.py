@@ -349,5 +349,4 @@ class Compiled:
 
 def _name_of(function: Any) -> str:
     """Return the name of a function; a module or a partial function has none of its own."""
-    name: str = getattr(function, "__name__", type(function).__name__)
-    return name
+    return str(getattr(function, "__name__", type(function).__name__))

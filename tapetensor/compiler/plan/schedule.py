@@ -288,10 +288,9 @@ def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) 
 
 def _added(total: Node, write: Node, readers: dict[Node, list[Node]]) -> Node | None:
     """Return what is added to a part where the sum is written to it; None if it is no such sum."""
-    if not isinstance(total, Node) or total.function is not np.add or readers[total] != [write]:
-        return None
-    if total.kind is not Kind.ELEMENTWISE:
-        # A sum of one array along an axis has the same function.
+    # A sum of one array along an axis has the same function.
+    is_sum = isinstance(total, Node) and total.kind is Kind.ELEMENTWISE
+    if not is_sum or total.function is not np.add or readers[total] != [write]:
         return None
     lhs, rhs = total.parents()
     for part, other in ((lhs, rhs), (rhs, lhs)):

@@ -20,12 +20,7 @@ from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from tapetensor.compiler.trace.kinds import (
-    is_plain,
-    is_plain_nest,
-    is_users,
-    is_written_in_python,
-)
+from tapetensor.compiler.trace.kinds import is_plain, is_plain_nest, is_users, is_written_in_python
 from tapetensor.nn.module import Module
 from tapetensor.pictures.places import Place
 from tapetensor.surroundings import places
