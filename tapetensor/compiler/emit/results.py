@@ -351,6 +351,8 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
     inputs.guards.names.update(RESULT_NAMES)
     writer = ResultWriter(inputs)
     replaced: set[int] = set()
+    # What an optimizer steps is no parameter of its own where another one has taken its place.
+    trained = {id(one) for group in inputs.program.groups for one in group.tensors}
     for held, fields, after in inputs.states:
         for name, before in after.items():
             if fields[name] is not before:
@@ -360,16 +362,17 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         if local not in inputs.fields:
             continue
         inputs.guards.where = tensors_of(node.label)
+        is_trivial = tensor.history is None or tensor.history is OWN
         if id(tensor) in replaced:
             inputs.guard_tensor(tensor, None, local)
-            if tensor.history is None or tensor.history is OWN:
+            if is_trivial:
                 # Another one was guarded where it was found, and something stands for it here.
                 inputs.guard_history(tensor.history, local)
             inputs.guard_look(inputs.arrays[node], inputs.expressions[node])
-        else:
+        elif is_trivial:
+            writer.fixed[local] = tensor
+        if id(tensor) not in replaced or id(tensor) in trained:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
-            if tensor.history is None or tensor.history is OWN:
-                writer.fixed[local] = tensor
     inputs.guards.where = ""
     updated = _updated(inputs.program)
     for tensor, local, node, _ in inputs.tensors:
