@@ -202,35 +202,27 @@ class _Part(Fingerprinted):
         return [*[found.get(unique_id) for unique_id in parents], *nothing]
 
     def _run(self, *, is_kept: bool) -> _Outcome:
-        """Run forwards.
-
-        Args:
-            is_kept: whether to keep what a backward pass needs.
-        """
+        """Run forwards; keep what a backward pass needs, or nothing."""
         start = next_id()
         # What both runs find as it is need not be looked through.
         fingerprints = Fingerprints([*self.arrays, *self.surroundings.arrays])
         run = Run(fingerprints, is_kept=is_kept)
         with GradientContext() as inside:
-            handles = self._handles(run)
+            handles: list[Tensor[Any, Any, Any]] = []
+            for plain_input, array in zip(self.plain_inputs, self.arrays, strict=True):
+                if plain_input is None:
+                    # A twin of what had a tape has one that notes its run.
+                    tape = FingerprintingTape()
+                    tape.notes = run
+                    handles.append(wrap(Tensor, array, next_id(), tape))
+                else:
+                    handles.append(plain_input)
             traced = [x for x in handles if x.owns_tape]
             output = self._call(handles, inside)
         steps, _ = gathered(output.history)
         leafs, recorded = run.leading_to(steps, output.id, [x.id for x in handles], start)
         recorded.append(("result", fingerprints.of(output._array)))
         return _Outcome(start, output, traced, leafs, recorded, steps)
-
-    def _handles(self, run: Run) -> list[Tensor[Any, Any, Any]]:
-        """Return the inputs, and for one that had a tape a twin with one that notes its run."""
-        handles: list[Tensor[Any, Any, Any]] = []
-        for plain_input, array in zip(self.plain_inputs, self.arrays, strict=True):
-            if plain_input is None:
-                tape = FingerprintingTape()
-                tape.notes = run
-                handles.append(wrap(Tensor, array, next_id(), tape))
-            else:
-                handles.append(plain_input)
-        return handles
 
     def _call(
         self, handles: list[Tensor[Any, Any, Any]], inside: GradientContext

@@ -47,11 +47,8 @@ class Fingerprinted:
 class Fingerprints:
     """Makes fingerprints of the objects that pullbacks hold.
 
-    Args:
-        known: arrays that are the same in both runs, and that nobody writes to.
+    The known arrays are the same in both runs, and nobody writes to them.
     """
-
-    __slots__ = ("_known", "_places", "_positions", "_sums", "_within")
 
     def __init__(self, known: Iterable[Array]) -> None:
         self._known = [array for array in map(plain, known) if type(array) is np.ndarray]
@@ -211,8 +208,7 @@ def _memory(value: object) -> object:
 
 
 def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
+    return int(array.__array_interface__["data"][0])
 
 
 def _extent(array: Array) -> int:

@@ -20,10 +20,7 @@ OpPrint: TypeAlias = tuple[str, object]
 class Run:
     """The record of a run of a checkpoint so far: the fingerprint of each step.
 
-    Args:
-        fingerprints: makes the fingerprints.
-        is_kept: whether the steps keep their pullbacks. What an op captured for those that are
-            forgotten is freed.
+    If the steps do not keep their pullbacks, what an op captured for these is freed.
     """
 
     def __init__(self, fingerprints: Fingerprints, *, is_kept: bool) -> None:
@@ -54,12 +51,7 @@ class Run:
     ) -> tuple[list[int], list[OpPrint]]:
         """Return the ids, in order, that an output came of, and the steps on the way.
 
-        Args:
-            steps: all that led to the output.
-            output_id: the id of the output.
-            inputs: the ids of the inputs.
-            start: an id from before the run. A tensor that is made meanwhile has another id in
-                every run, and is left out.
+        A tensor that is made after the start has another id in every run, and is left out.
         """
         for step in steps:
             # Those of tapes that the function has started itself, and of values that are computed

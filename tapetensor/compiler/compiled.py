@@ -107,12 +107,7 @@ class PlanCache:
 
         Of those beyond the limit the 16th, the 32nd, the 64th and so on do. A program that comes
         late to the kinds that it stays with gets plans for them, and one that brings new kinds
-        forever is as fast as the function.
-
-        Args:
-            name: that of the function, which a warning names once.
-            args: the arguments of the call, of which the warning names the new ones.
-            kwargs: those by name.
+        forever is as fast as the function, which a warning names once.
         """
         if self.failed >= _MOST_FAILED:
             # Trying again each time would take longer than the function.
@@ -163,13 +158,7 @@ _OWN = frozenset({"_function", "_backend", "_cache", "_trusts"})
 
 
 class Compiled:
-    """A function that its first call with new shapes plans, and later calls replay.
-
-    Args:
-        function: the function to compile.
-        backend: "numpy" or "numba", which runs groups of steps.
-        trusts: the names of modules that run unwatched beside those of the closed list.
-    """
+    """A function that its first call with new shapes plans, and later calls replay."""
 
     def __init__(
         self, function: Callable[..., Any], backend: Backend = "numpy", trusts: tuple[str, ...] = ()
@@ -360,5 +349,4 @@ class Compiled:
 
 def _name_of(function: Any) -> str:
     """Return the name of a function; a module or a partial function has none of its own."""
-    name: str = getattr(function, "__name__", type(function).__name__)
-    return name
+    return str(getattr(function, "__name__", type(function).__name__))

@@ -9,7 +9,7 @@ import types
 import zlib
 from collections import OrderedDict
 from operator import is_
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,13 +32,10 @@ class Place(Protocol):
         """Restore the contents that `read` returned."""
 
 
-class Attributes:
+class Attributes(NamedTuple):
     """The attributes of an object that has a dictionary for them; `__setattr__` is not asked."""
 
-    __slots__ = ("owner",)
-
-    def __init__(self, owner: object) -> None:
-        self.owner = owner
+    owner: object
 
     def read(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the dictionary, and a copy of it."""
@@ -63,20 +60,17 @@ def attributes_of(owner: Any) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-class Slot:
+class Slot(NamedTuple):
     """An attribute that lies in a slot of an object, or what else a descriptor reads and sets."""
 
-    __slots__ = ("_descriptor", "name", "owner")
-
-    def __init__(self, owner: object, descriptor: Any, name: str = "") -> None:
-        self.owner = owner
-        self._descriptor = descriptor
-        self.name = name
+    owner: object
+    descriptor: Any
+    name: str = ""
 
     def read(self) -> object:
         """Return the value, or a mark that there is none."""
         try:
-            held: object = self._descriptor.__get__(self.owner)
+            held: object = self.descriptor.__get__(self.owner)
         except (AttributeError, ValueError):
             return NOTHING
         return held
@@ -84,15 +78,13 @@ class Slot:
     def write(self, held: object) -> None:
         """Set the value, or leave the slot empty."""
         if held is not NOTHING:
-            self._descriptor.__set__(self.owner, held)
+            self.descriptor.__set__(self.owner, held)
         elif self.read() is not NOTHING:
-            self._descriptor.__delete__(self.owner)
+            self.descriptor.__delete__(self.owner)
 
 
 class Slots:
     """All attributes of an object that lie in slots."""
-
-    __slots__ = ("_slots",)
 
     def __init__(self, owner: object) -> None:
         self._slots = {name: Slot(owner, slot) for name, slot in slots_of(owner).items()}
@@ -121,14 +113,11 @@ def slots_of_class(cls: type) -> dict[str, types.MemberDescriptorType]:
     return {name: one for name, one in own if isinstance(one, types.MemberDescriptorType)}
 
 
-class Name:
+class Name(NamedTuple):
     """A name of a module or of a class."""
 
-    __slots__ = ("name", "owner")
-
-    def __init__(self, owner: dict[str, Any] | type, name: str) -> None:
-        self.owner = owner
-        self.name = name
+    owner: dict[str, Any] | type
+    name: str
 
     def read(self) -> object:
         """Return the value, or a mark that there is none."""
@@ -154,26 +143,23 @@ class Name:
             type.__setattr__(owner, name, held)
 
 
-class Contents:
+class Contents(NamedTuple):
     """The items of a list, a deque, a set or a dictionary, also of a class derived of one.
 
     Methods of the container itself read and write them, for a derived one may count or check what
     is added. No key is looked for, which would run its own methods.
     """
 
-    __slots__ = ("_kind", "container")
-
-    def __init__(self, container: Any, kind: type[Any]) -> None:
-        self.container = container
-        self._kind: Any = kind
+    container: Any
+    kind: Any
 
     def read(self) -> Any:
         """Return the items in a dictionary or a list."""
-        return contents_of(self._kind, self.container)
+        return contents_of(self.kind, self.container)
 
     def write(self, held: Any) -> None:
         """Put the items back, unless they are there."""
-        kind, container, now = self._kind, self.container, self.read()
+        kind, container, now = self.kind, self.container, self.read()
         has_same = len(now) == len(held) and all(map(is_, now, held))
         if not has_same:
             kind.clear(container)
@@ -195,13 +181,10 @@ def contents_of(kind: Any, container: Any) -> Any:
     return list(kind.__iter__(container))
 
 
-class GeneratorState:
-    """The state of a generator of random numbers."""
+class GeneratorState(NamedTuple):
+    """The state of a generator of random numbers, of numpy's or of Python's."""
 
-    __slots__ = ("generator",)
-
-    def __init__(self, generator: AnyGenerator) -> None:
-        self.generator: Any = generator
+    generator: Any
 
     def read(self) -> Any:
         """Return the state; None if there is none: the system's generator has none."""
@@ -221,44 +204,27 @@ class GeneratorState:
             generator.__setstate__(pickle.loads(held) if is_pickled else held)
 
 
-AnyGenerator: TypeAlias = np.random.BitGenerator | np.random.RandomState | random.Random
 # The generators behind the functions of the modules of these names.
-COMMON_GENERATORS: Final[dict[str, AnyGenerator]] = {
+COMMON_GENERATORS: Final[dict[str, Any]] = {
     "random": random.random.__self__,  # type: ignore[attr-defined]  # a method, as few know
     "np.random": np.random.random.__self__,  # type: ignore[attr-defined]  # the same
 }
 
 
-class Elements:
+class Elements(NamedTuple):
     """The elements of a numpy array that can be written to."""
 
-    __slots__ = ("_array",)
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
+    array: Array
 
     def read(self) -> Array:
         """Return a copy."""
-        return self._array.copy()
+        return self.array.copy()
 
     def write(self, held: Array) -> None:
         """Write the elements back, if the array still takes them."""
-        array = self._array
+        array = self.array
         if array.flags.writeable and array.shape == held.shape:
             np.copyto(array, held)
-
-
-class ManyElements:
-    """The elements of an array that is too large to be copied at each call."""
-
-    __slots__ = ("_array",)
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-
-    def read(self) -> int:
-        """Return a checksum."""
-        return checksum(self._array)
 
 
 def checksum(array: Array) -> int:

@@ -30,12 +30,12 @@ from tapetensor.surroundings.places import (
     Contents,
     Elements,
     GeneratorState,
-    ManyElements,
     Name,
     Place,
     Slot,
     attributes_of,
     cell_place,
+    checksum,
     slots_of_class,
 )
 from tapetensor.tensor.base import TensorBase
@@ -66,35 +66,13 @@ class Reach:
 
     Of the code that is reached the names are known that it mentions. Of a module or a class what
     has such a name is followed; of an object, every attribute. The code and the objects of
-    libraries are not looked into, but for modules (in the sense of `tapetensor.nn`).
-
-    Args:
-        roots: functions, modules, generators.
-
-    Attributes:
-        places: the places that may change between two calls.
-        large: arrays that are too large to be copied.
-        tensors: the tensors.
-        closed: objects of libraries, which were not looked into.
+    libraries are not looked into, but for modules (in the sense of `tapetensor.nn`); these objects
+    are `closed`. Arrays that are too large to be copied are `large`.
     """
-
-    __slots__ = (
-        "_fresh",
-        "_held_names",
-        "_home",
-        "_names",
-        "_owners",
-        "_seen",
-        "_waiting",
-        "closed",
-        "large",
-        "places",
-        "tensors",
-    )
 
     def __init__(self, roots: Iterable[object]) -> None:
         self.places: list[Place] = []
-        self.large: list[ManyElements] = []
+        self.large: list[Array] = []
         self.tensors: list[Tensor[Any, Any, Any]] = []
         self.closed: list[object] = []
         self._waiting = list(roots)
@@ -160,7 +138,7 @@ class Reach:
         if array.nbytes <= COPIED_BYTES:
             self.places.append(Elements(array))
         elif not array.dtype.hasobject:
-            self.large.append(ManyElements(array))
+            self.large.append(array)
 
     def _visit_function(self, function: types.FunctionType) -> None:
         self._waiting += function.__defaults__ or ()
@@ -219,8 +197,8 @@ class Reach:
                 self._add(value)
             elif cls is types.MappingProxyType:
                 self._waiting += value.values()
-        is_library = self._is_library(cls.__module__)
-        if is_library and not (_is_module(cls) or issubclass(cls, _CARRIERS)):
+        is_carrier = callable(getattr(cls, "parameters", None)) or issubclass(cls, _CARRIERS)
+        if self._is_library(cls.__module__) and not is_carrier:
             # What `functools` makes of a function, say.
             self._waiting.append((attributes_of(value) or {}).get("__wrapped__"))
             self.closed.append(value)
@@ -238,7 +216,11 @@ class Reach:
         items = list(values)
         if not _ATOMS.issuperset(map(type, items)):
             # Data are often a great many pairs, of a path and a label, say.
-            self._waiting += [one for one in items if not _is_row_of_atoms(one)]
+            self._waiting += [
+                one
+                for one in items
+                if type(one) is not tuple or not _ATOMS.issuperset(map(type, one))
+            ]
 
     def _hold_attributes(self, owner: object) -> None:
         values = attributes_of(owner)
@@ -261,14 +243,6 @@ class Reach:
     def _is_library(self, module: str | None) -> bool:
         package = (module or "").partition(".")[0]
         return package in _OURS or (package != self._home and _is_library(package))
-
-
-def _is_row_of_atoms(value: object) -> bool:
-    return type(value) is tuple and _ATOMS.issuperset(map(type, value))
-
-
-def _is_module(cls: type) -> bool:
-    return callable(getattr(cls, "parameters", None))
 
 
 def _module_of(f: Any) -> str:
@@ -297,18 +271,12 @@ class Surroundings:
 
     As they are now: `as_before` brings them back for a while. No array of a tensor is copied, for
     one that somebody holds is not written to; other arrays of numpy's are, if they are small.
-
-    Args:
-        f: the function, a method or a module.
-        others: generators and tensors to hold beside those that are found.
     """
-
-    __slots__ = ("_held", "_large", "_places", "_tensors")
 
     def __init__(self, f: Callable[..., Any], *others: object) -> None:
         found = Reach([f, *others])
         self._places, self._large, self._tensors = found.places, found.large, found.tensors
-        self._held = _read(found.places)
+        self._held = [(place, place.read()) for place in found.places]
 
     @property
     def arrays(self) -> list[Array]:
@@ -322,21 +290,18 @@ class Surroundings:
         Raises:
             ArgumentValueError: if what runs meanwhile writes to a large array.
         """
-        now, sums = _read(self._places), [one.read() for one in self._large]
+        now = [(place, place.read()) for place in self._places]
+        sums = [*map(checksum, self._large)]
         try:
             _write(self._held)
             yield
         finally:
             _write(now)
-        if sums != [one.read() for one in self._large]:
+        if sums != [*map(checksum, self._large)]:
             raise ArgumentValueError(
                 "checkpoint: f writes to a numpy array of more than a MiB, and has done so once "
                 "more in the backward pass; make a new array, or run f without checkpoint"
             )
-
-
-def _read(places: list[Place]) -> list[tuple[Place, Any]]:
-    return [(place, place.read()) for place in places]
 
 
 def _write(held: list[tuple[Place, Any]]) -> None:

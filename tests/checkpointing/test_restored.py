@@ -10,11 +10,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
-from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import nn, optim
-from tests.checkpointing import settings
+from tests.checkpointing import trials
 from tests.checkpointing.trials import VALUES, Scale, Trial, outcome, tensor
 
 
@@ -120,17 +119,17 @@ def _of_global() -> Trial:
 
 
 def _of_module_attribute() -> Trial:
-    settings.scale = 3.0
+    trials.scale = 3.0
     return Trial(
-        lambda x: x * settings.scale,
-        lambda: setattr(settings, "scale", 4.0),
-        state=lambda: settings.scale,
+        lambda x: x * trials.scale,
+        lambda: setattr(trials, "scale", 4.0),
+        state=lambda: trials.scale,
     )
 
 
 def _of_another_files_global() -> Trial:
-    settings.scale = 3.0
-    return Trial(lambda x: settings.scaled(x), lambda: setattr(settings, "scale", 4.0))
+    trials.scale = 3.0
+    return Trial(lambda x: trials.scaled(x), lambda: setattr(trials, "scale", 4.0))
 
 
 def _of_nonlocal() -> Trial:
@@ -177,19 +176,6 @@ def _numpy_array() -> Trial:
     return Trial(lambda x: x * tt.from_numpy(mask), lambda: mask.fill(0.0), state=mask.tolist)
 
 
-class Guarded(dict[str, Any]):
-    """A dict that has a say in what is set."""
-
-    @override
-    def __setitem__(self, key: str, value: Any) -> None:
-        raise RuntimeError(key)
-
-
-def _guarded_dict() -> Trial:
-    table = Guarded(scale=3.0)
-    return Trial(lambda x: x * table["scale"], lambda: table.update(scale=4.0), (), table.copy)
-
-
 def _order_of_a_dict() -> Trial:
     table = OrderedDict(one=1.0, three=3.0)
     return Trial(
@@ -197,26 +183,6 @@ def _order_of_a_dict() -> Trial:
         lambda: table.move_to_end("one"),
         state=lambda: list(table),
     )
-
-
-class Sealed(type):
-    """A class of classes that nothing is assigned to."""
-
-    @override
-    def __setattr__(cls, name: str, value: object) -> None:
-        raise RuntimeError(name)
-
-
-class OfSealed(metaclass=Sealed):
-    value: ClassVar[float] = 3.0
-
-    def apply(self, x: Any) -> Any:
-        return x * self.value
-
-
-def _sealed_class() -> Trial:
-    type.__setattr__(OfSealed, "value", 3.0)
-    return Trial(OfSealed().apply, lambda: type.__setattr__(OfSealed, "value", 4.0))
 
 
 class Counted:
@@ -269,9 +235,7 @@ def _optimizer() -> Trial:
         _function_attribute,
         _object_with_a_tensor,
         _numpy_array,
-        _guarded_dict,
         _order_of_a_dict,
-        _sealed_class,
         _decorated,
         _optimizer,
     ],

@@ -11,6 +11,13 @@ import numpy as np
 import tapetensor as tt
 
 VALUES = np.linspace(-1.0, 1.0, 12).reshape(4, 3)
+# A global of another file than that of the function which reads it.
+scale = 3.0
+
+
+def scaled(x: Any) -> Any:
+    """Multiply by what stands in this file."""
+    return x * scale
 
 
 def tensor(*values: float) -> Any:

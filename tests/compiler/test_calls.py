@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, nn, optim
+from tapetensor import Tensor1D, nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import (
     AxisError,
@@ -203,19 +203,6 @@ def test_an_error_of_the_function_is_raised_by_the_function_itself() -> None:
     # It is told of no capture, and what it changed is put back.
     assert raised.value.__context__ is None
     assert seen == []
-
-
-def test_a_compiled_method_belongs_to_its_object() -> None:
-    class Scaler:
-        def __init__(self, factor: float) -> None:
-            self.factor = tt.full((1,), factor)
-
-        @tt.compile
-        def scale(self, x: Tensor1D[Any, NoneTape]) -> Tensor1D[Any, NoneTape]:
-            return x * self.factor
-
-    assert Scaler(2.0).scale(_vector(1.0)).item() == 2.0
-    assert Scaler(3.0).scale(_vector(1.0)).item() == 3.0
 
 
 class _Doubled(nn.Module):

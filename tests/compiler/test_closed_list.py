@@ -214,46 +214,6 @@ def test_a_module_that_the_user_trusts_runs_unwatched(package: Any) -> None:
     assert package.HISTORY == [1]
 
 
-def test_a_module_is_read_whatever_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = ModuleType("namedtuple_settings")
-    exec("SCALE = {'a': 1.0}\ndef scaled(x): return x * SCALE['a']", vars(module))
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    compiled = tt.compile(module.scaled)
-    for module.SCALE["a"] in (1.0, 5.0):
-        assert compiled(tt.ones((1,))).item() == module.SCALE["a"]
-
-
-def test_a_trace_function_changes_nothing() -> None:
-    def either(x: Any) -> Any:
-        try:
-            return x * len(np.frombuffer(x))
-        except TypeError:
-            return x * 100.0
-
-    def answer() -> str:
-        try:
-            return str(tt.compile(either)(FIRST))
-        except TraceError as error:
-            return str(error)
-
-    untraced = answer()
-    seen: list[str] = []
-
-    def trace(frame: Any, event: str, argument: Any) -> Any:
-        seen.append(event)
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        traced = answer()
-    finally:
-        sys.settrace(before)
-    assert traced == untraced
-    assert "np.frombuffer reads the values" in traced
-    assert seen
-
-
 def test_other_threads_evaluate_a_model_during_a_first_call() -> None:
     rng = np.random.default_rng(0)
     model: Any = nn.Sequential(

@@ -185,20 +185,6 @@ def test_a_sum_of_products_along_rows_is_taken_at_once(shape: tuple[int, ...]) -
     assert sorted(_titles(compiled)) == ["allocate", "allocate", "multiply", "vecdot", "vecdot"]
 
 
-@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 64), (5, 1), (5, 31), (5, 64)])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
-def test_sums_of_products_give_what_numpy_gives(shape: tuple[int, ...], dtype: Any) -> None:
-    def run(x: Any, y: Any) -> Any:
-        product = x * y
-        return (x * y + y).sum(axis=-1), np.sum(product, axis=-1), product, (x * x).sum(axis=0)
-
-    x = (_random(*shape) * 3.0).astype(dtype)
-    compiled = tt.compile(run)
-    for found, expected in zip(compiled(x, x[::-1]), run(x, x[::-1]), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
-        assert found.dtype == expected.dtype
-
-
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("has_product", [True, False])
 def test_threads_run_only_where_no_product_is(

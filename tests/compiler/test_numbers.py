@@ -214,19 +214,6 @@ def test_parameters_without_a_gradient_are_reported_and_nothing_is_updated(is_ca
         np.testing.assert_array_equal(array, before[name])
 
 
-def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
-    model = _model()
-
-    def gradients(x: Any) -> Any:
-        hidden = tt.checkpoint(model.hidden.forward, x.trace())
-        return model.out.forward(hidden.relu()).sum().backward(wrt=model.out)[model.out.weight]
-
-    x, _ = _batch()
-    np.testing.assert_allclose(
-        tt.compile(gradients)(x).numpy(), gradients(x).numpy(), rtol=1e-5, atol=1e-6
-    )
-
-
 @pytest.mark.parametrize(
     "formula",
     [

@@ -124,22 +124,6 @@ def test_two_optimizers_of_one_parameter_keep_their_order() -> None:
     np.testing.assert_allclose(found_kept, kept, rtol=1e-6)
 
 
-def test_dropout_draws_a_new_mask_at_every_replay() -> None:
-    drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
-    x: Tensor1D[L[50]] = tt.ones((50,))
-
-    @tt.compile
-    def dropped(x: Tensor1D[L[50]]) -> Tensor1D[L[50]]:
-        return drop.forward(x.trace()).detach()
-
-    masks = [dropped(x).numpy() for _ in range(3)]
-
-    again = nn.Dropout(0.5, rng=np.random.default_rng(0))
-    for mask in masks:
-        np.testing.assert_array_equal(mask, again.forward(x.trace()).detach().numpy())
-    assert not np.array_equal(masks[0], masks[1])
-
-
 def test_a_tape_from_before_a_compiled_step_sees_the_values_from_before() -> None:
     model = _model()
     optimizer = optim.Sgd(model, lr=0.5)
@@ -241,6 +225,19 @@ def _in_part(first: Any, second: Any, x: Any) -> Any:
     return (first[0] * x[0]).exp().sum() + second.exp().sum()
 
 
+def _in_part_for_every_row(first: Any, second: Any, x: Any) -> Any:
+    return (first[:1] * x[:5]).exp().sum() + second.exp().sum()
+
+
+def _in_part_of_a_part(first: Any, second: Any, x: Any) -> Any:
+    return (first[:2][:, 1:] * x[:2, 1:]).exp().sum() + second[None][:, :, ::2].exp().sum()
+
+
+def _in_parts_that_overlap(first: Any, second: Any, x: Any) -> Any:
+    differences = (first[:, 1:] - first[:, :-1] * x[:3, 1:]).square().sum()
+    return differences + (second[1:2] * x[:1]).exp().sum() + (second[::-1] * x[:3]).sum()
+
+
 def _multiplied(first: Any, second: Any, x: Any) -> Any:
     return (first.transpose() @ second @ x[:4]).square().sum()
 
@@ -267,6 +264,9 @@ def _and_what_came_of_both(grads: Any, model: Any) -> Any:
         _reshaped,
         _reshaped_and_transposed,
         _in_part,
+        _in_part_for_every_row,
+        _in_part_of_a_part,
+        _in_parts_that_overlap,
         _multiplied,
     ],
 )

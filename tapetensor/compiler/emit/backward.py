@@ -26,15 +26,8 @@ from tapetensor.tape.pullbacks import JointPullbacks, Needed
 class BackwardPlan(Fingerprinted):
     """A plan that leads from the cotangent of a result to the gradients of the inputs.
 
-    Args:
-        cotangent: the node of the cotangent.
-        gradients: the nodes of the gradients, one per parent; None for one that has none.
-        forward: how many nodes the forward pass has; what it computed is not computed again.
-        backend: what runs groups of nodes.
-        again: those of them that are computed again all the same, the values of checkpoints.
-
-    Attributes:
-        residuals: the nodes of the forward pass that have to be kept.
+    What the nodes of the forward pass have computed is kept for it, the residuals, and is not
+    computed again, but for the values of checkpoints.
     """
 
     def __init__(
@@ -123,9 +116,7 @@ def node_of(program: Program, array: Any) -> Node:
 def _copies(nodes: list[Node], is_made_here: Callable[[Node], bool]) -> dict[Node, Node]:
     """Return copies of nodes and of what they are made of, in order; each by its original.
 
-    Args:
-        nodes: the nodes.
-        is_made_here: tells whether a node is made again; any other becomes an input.
+    What is not made here becomes an input.
     """
     copies: dict[Node, Node] = {}
     for node in sorted(made_of(nodes, is_made_here), key=lambda node: node.index):

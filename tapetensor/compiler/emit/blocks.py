@@ -34,10 +34,8 @@ _TAKEN = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW})
 class BlockLoops:
     """Runs groups with numpy's functions on blocks of rows; temporary values lie in scratch.
 
-    Args:
-        has_products: whether the program has matrix products. Groups then run on one thread: the
-            threads of the BLAS spin on for a while after each product, and a thread beside them
-            makes a step slower.
+    Beside matrix products groups run on one thread: the threads of the BLAS spin on for a while
+    after each product, and a thread beside them makes a step slower.
     """
 
     has_products: bool
@@ -63,12 +61,7 @@ class BlockLoops:
         return function
 
     def build(self, group: Group, code: Code) -> None:
-        """Write the functions that run a group, one per thread, and the steps that call them.
-
-        Args:
-            group: the group to run; its inputs and kept values have their places.
-            code: where it is written to; its memory has room for scratch.
-        """
+        """Write the functions that run a group, one per thread, and the steps that call them."""
         rows = self._rows_of_block(group)
         whole, tail = divmod(group.rows, rows)
         blocks = [(part * rows, (part + 1) * rows, part) for part in range(whole)]
@@ -109,15 +102,7 @@ def emit_calls(
     are_together: bool,
     name: str = "group",
 ) -> None:
-    """Write the step that runs a group.
-
-    Args:
-        group: the group to run.
-        calls: the functions that run it, each with the source of its arguments.
-        code: where the step is written to.
-        are_together: whether they run at the same time.
-        name: the name of such groups.
-    """
+    """Write the step that runs a group by calls of functions, perhaps at the same time."""
     if are_together:
         together = ", ".join([f"({run}, {arguments})" for run, arguments in calls])
         line = f"{code.bind(threads.run_together)}({together})"
@@ -131,16 +116,8 @@ def emit_calls(
 class _Body:
     """Writes the function that runs a group on some of its blocks, with scratch of its own.
 
-    Args:
-        group: the group.
-        code: where it is written to.
-        blocks: where they start and stop, and which of the parts are theirs; all have as many rows.
-        parts: where totals of the rows of every block go.
-
-    Attributes:
-        name: the name of the function.
-        arguments: the source of the arguments of its call.
-        scratch: the memory of values that die inside.
+    A block is where it starts, where it stops, and which of the parts, which take the totals of
+    rows, is its own. All have as many rows.
     """
 
     def __init__(

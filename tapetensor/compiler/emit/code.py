@@ -16,12 +16,7 @@ from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES, ones, starts_
 
 @dataclass(slots=True)
 class Operand:
-    """An array that the code reads or writes to.
-
-    Args:
-        source: its Python source.
-        array: the array itself; None where it is only known when the code runs.
-    """
+    """An array that the code reads or writes to: its source, and itself if it is known."""
 
     source: str
     array: Array | None = None
@@ -29,14 +24,9 @@ class Operand:
 
 @dataclass(slots=True)
 class Step:
-    """One line of the plan.
+    """One line of the plan, what it does in words, and the nodes of the group that it runs.
 
-    Args:
-        node: the node that it computes.
-        line: its Python source.
-        title: a description in words.
-        memory: where the result lies: "planned" memory, the "optimizer"'s, "fresh", or a "view".
-        group: the nodes of the group that it runs, if it runs one.
+    Its result lies in "planned" memory, the "optimizer"'s or "fresh" memory, or is a "view".
     """
 
     node: Node
@@ -52,18 +42,7 @@ def indented(lines: list[str], depth: int = 1) -> list[str]:
 
 
 class Code:
-    """The part of a plan that is written so far.
-
-    Args:
-        memory: the places of values.
-        inputs: the source of each input node.
-
-    Attributes:
-        memory: the places of values.
-        steps: the steps of the plan, in order.
-        functions: the sources of functions that the steps call.
-        names: the objects that the sources refer to by name.
-    """
+    """The part of a plan that is written so far: its steps, and functions that they call."""
 
     def __init__(self, memory: Memory, inputs: dict[Node, str]) -> None:
         self.memory = memory
@@ -162,15 +141,7 @@ _OF_TRUTHS = frozenset({np.logical_and, np.logical_or, np.logical_xor})
 def call_into(
     out: Operand, node: Node, operands: list[Operand], code: Code, rows: int | None = None
 ) -> str:
-    """Return the call that computes a node, one line.
-
-    Args:
-        out: the array that the result goes to.
-        node: what is computed.
-        operands: its operands.
-        code: gives names to what the source uses.
-        rows: how many rows a block of the operands has; None where they are whole.
-    """
+    """Return the line that computes a node, from blocks of so many rows if there are blocks."""
     sources = [operand.source for operand in operands]
     if node.kind is Kind.REDUCE:
         return _product_or_search(out, node, operands, code, rows) or _reduction(

@@ -248,13 +248,7 @@ _MEMORY = {
 
 
 def graph_of_plan(title: str, steps: Sequence[Step], seconds: Sequence[float] | None) -> Graph:
-    """Return the graph of a plan.
-
-    Args:
-        title: what is pictured.
-        steps: what it does, in order.
-        seconds: how long each step took; None if that was not measured.
-    """
+    """Return the graph of a plan, with the time of each step if that was measured."""
     owner = {node: step.node for step in steps for node in step.group}
     # Steps that work on one node, or on those of one group, are drawn as one box.
     boxes: dict[Node, list[int]] = {}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapetensor.compiler.emit.backward import BackwardPlan, node_of
-from tapetensor.compiler.plan.checkpoints import repeatable
+from tapetensor.compiler.plan.schedule import repeatable
 from tapetensor.compiler.trace.guards import tensors_of
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.kinds import is_dataclass_instance, is_plain
@@ -46,17 +46,12 @@ from tapetensor.tensor.base import TensorBase, wrap
 class ResultWriter:
     """Writes results as source.
 
-    Args:
-        inputs: the inputs.
-
     Attributes:
         tapes: writes the code for tapes.
         ids: the source of each id that came in, and of those of results.
         locals: the variable of each tensor that came in, by its id.
         leaving: the nodes that the results are made of.
         owned: which of them somebody may write into.
-        tape_lines: what makes the tapes that leave.
-        returned: the source of what is returned.
         stored: by the source of what is assigned to, that of what it gets.
     """
 
@@ -176,12 +171,7 @@ class ResultWriter:
         return "".join([f"{self.write(item)}, " for item in values])
 
     def array(self, value: Any, *, is_own: bool = False) -> str:
-        """Return the source of an array.
-
-        Args:
-            value: the array, or a scalar, which a tensor may hold.
-            is_own: whether somebody may write into it, so that it needs memory of its own.
-        """
+        """Return the source of an array; one that others may write into has memory of its own."""
         if isinstance(value, ArrayTracer):
             return self.node(value.node, is_own=is_own)
         if isinstance(value, np.generic):
@@ -290,12 +280,7 @@ def stop_at(
 ) -> Step:
     """Return the step of a plain value that came of these ids, with the history of each.
 
-    Args:
-        unique_id: the id of the value.
-        kernel: the kernel that made it.
-        fixed: the ids that are the same in every call.
-        size: how long that is.
-        past: the rest.
+    The fixed ones, which are so long together, are the same in every call.
     """
     # As `size_of` has it, sooner: most plans have such results.
     size += len(past) + sum([one[5] for one in past[1::2] if one])
@@ -316,12 +301,7 @@ def pass_of(past: tuple[Any, ...]) -> BackwardPass:
 
 
 def common_tape(tapes: tuple[OwnedTape, ...], carried: tuple[Gradients, ...]) -> OwnedTape:
-    """Return the tape of a result.
-
-    Args:
-        tapes: those of the operands that go into it.
-        carried: the gradients that it carries beside theirs.
-    """
+    """Return the tape of a result of such operands, which carries these gradients besides."""
     tape, *others = (*tapes, *map(OwnedTape, carried)) or (OwnedTape.active(),)
     for one in others:
         tape = tape.common(one)
@@ -371,6 +351,8 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
     inputs.guards.names.update(RESULT_NAMES)
     writer = ResultWriter(inputs)
     replaced: set[int] = set()
+    # What an optimizer steps is no parameter of its own where another one has taken its place.
+    trained = {id(one) for group in inputs.program.groups for one in group.tensors}
     for held, fields, after in inputs.states:
         for name, before in after.items():
             if fields[name] is not before:
@@ -380,14 +362,17 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         if local not in inputs.fields:
             continue
         inputs.guards.where = tensors_of(node.label)
+        is_trivial = tensor.history is None or tensor.history is OWN
         if id(tensor) in replaced:
             inputs.guard_tensor(tensor, None, local)
-            inputs.guard_history(tensor.history, local)
+            if is_trivial:
+                # Another one was guarded where it was found, and something stands for it here.
+                inputs.guard_history(tensor.history, local)
             inputs.guard_look(inputs.arrays[node], inputs.expressions[node])
-        else:
+        elif is_trivial:
+            writer.fixed[local] = tensor
+        if id(tensor) not in replaced or id(tensor) in trained:
             inputs.guard(f"{local} is not {inputs.bind(tensor)}")
-            if tensor.history is None or tensor.history is OWN:
-                writer.fixed[local] = tensor
     inputs.guards.where = ""
     updated = _updated(inputs.program)
     for tensor, local, node, _ in inputs.tensors:

@@ -26,17 +26,7 @@ from tapetensor.kernels.numerics.decorators import BACKEND_VARIABLE
 class Planner:
     """Gives every value of a program its place and writes the steps.
 
-    Args:
-        units: the steps that have to run, in order, some of them in groups.
-        inputs: the source expression of each input node.
-        leaving: the nodes whose arrays leave the function.
-        executor: the executor of groups.
-
-    Attributes:
-        memory: the places.
-        code: the code so far.
-        updates: the optimizers' steps.
-        is_at_risk: whether something may fail after one of them, which would have to be undone.
+    It `is_at_risk` if something may fail after an optimizer's step, which would have to be undone.
     """
 
     def __init__(
@@ -74,11 +64,7 @@ class Planner:
             self.code.names = {name: arena.moved(value) for name, value in names.items()}
 
     def leaving_expressions(self, owned: Collection[int] = ()) -> list[str]:
-        """Return the source of every array that leaves.
-
-        Args:
-            owned: the positions of those that somebody may write into.
-        """
+        """Return the source of every array that leaves; others may write into the owned ones."""
         storages = [self.memory.storage(node) for node in self._leaving]
         found = []
         for position, (node, storage) in enumerate(zip(self._leaving, storages, strict=True)):
@@ -267,12 +253,7 @@ class Planner:
 
 
 def chosen_backend(backend: Backend | None) -> Backend:
-    """Return the name of a backend: the one that is given, or else the environment's, or "numpy".
-
-    Raises:
-        ArgumentValueError: if there is none of that name.
-        MissingDependencyError: if it needs a package that is not installed.
-    """
+    """Return the name of a backend: the one that is given, the environment's, or "numpy"."""
     subject, name = "compile", str(backend)
     if backend is None:
         subject, name = BACKEND_VARIABLE, os.environ.get(BACKEND_VARIABLE) or "numpy"
@@ -283,20 +264,16 @@ def chosen_backend(backend: Backend | None) -> Backend:
     return "numba"
 
 
-def executor_of(backend: Backend, has_products: bool) -> BlockLoops:
-    """Return the executor of a program, told whether that has matrix products."""
-    if backend == "numpy":
-        return BlockLoops(has_products)
-    from tapetensor.native.executor import NativeLoops
-
-    return NativeLoops(has_products)
-
-
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
     """Return a planner that has planned a program."""
     schedule = scheduled(program, leaving)
     has_products = any(node.kind is Kind.MATMUL for node in schedule)
-    executor = executor_of(program.backend, has_products)
+    if program.backend == "numpy":
+        executor = BlockLoops(has_products)
+    else:
+        from tapetensor.native.executor import NativeLoops
+
+        executor = NativeLoops(has_products)
     units = recomputed(executor.prepared(schedule), leaving, executor)
     planner = Planner(units, inputs, leaving, executor)
     planner.run()

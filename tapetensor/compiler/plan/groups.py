@@ -27,10 +27,7 @@ class Group:
     """Steps to run that are independent from row to row, and totals of all rows.
 
     How it is run is up to an executor. What the steps read comes from outside the group, or from
-    the same row inside.
-
-    Args:
-        rows: the size of the first axis of the arrays that they work on.
+    the same row inside: the rows are those of the first axis.
 
     Attributes:
         nodes: the steps, in order.
@@ -72,11 +69,6 @@ class Group:
         """Tell whether a step may write its rows over those of one of its operands.
 
         All steps that read the operand read the same row of it, none of them later.
-
-        Args:
-            node: the step.
-            operand: the operand.
-            shares: tells whether two nodes lie in the same memory.
         """
         later = set(self.nodes[self.nodes.index(node) + 1 :])
         return may_write_over(node, operand, shares) and all(

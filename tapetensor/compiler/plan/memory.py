@@ -32,15 +32,7 @@ _TOO_MANY = 500
 
 @dataclass
 class Range:
-    """A part of the arena, and how long it is kept.
-
-    Args:
-        start: where it lies.
-        size: the number of bytes.
-        begin: when it was taken.
-        end: when it was given back.
-        shift: how far it has been moved.
-    """
+    """A part of the arena, when it was taken and given back, and how far it has been moved."""
 
     start: int
     size: int
@@ -54,13 +46,6 @@ class Arena:
 
     Live ranges are known, so a place is used again as soon as its last reader is done. The region
     is reserved as a whole; the system provides memory for what is written to, `nbytes` at most.
-
-    Args:
-        capacity: a number of bytes that is enough.
-
-    Attributes:
-        nbytes: the number of bytes that were used.
-        ranges: the parts that were taken, in order.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -173,18 +158,7 @@ class Arena:
 
 
 class Memory:
-    """Gives every value a place, and takes places back when nobody reads them any more.
-
-    Args:
-        units: all steps, in order.
-        leaving: the nodes whose arrays leave the function.
-
-    Attributes:
-        arena: the memory that is planned.
-        arrays: the arrays that are known before the plan runs.
-        leaving: the nodes whose arrays leave the function.
-        positions: the position of the unit that computes each node.
-    """
+    """Gives every value a place, and takes places back when nobody reads them any more."""
 
     def __init__(self, units: list[Unit], leaving: list[Node]) -> None:
         nodes = [node for unit in units for node in nodes_of(unit)]
@@ -263,12 +237,7 @@ class Memory:
         return out
 
     def take_over(self, node: Node, may_write_over: Callable[[Node], bool]) -> bool:
-        """Place a value where an operand lies that nobody reads later; tell whether there is one.
-
-        Args:
-            node: the value.
-            may_write_over: tells of an operand whether its step may write over it.
-        """
+        """Place a value where an operand lies that nobody reads later; tell if there is one."""
         for operand in node.parents():
             if self._may_take_over(node, operand) and may_write_over(operand):
                 self.storage(operand).is_handed_over = True

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 import numpy as np
 
-from tapetensor.compiler.plan.checkpoints import with_checkpoints
 from tapetensor.compiler.plan.storage import (
     SEEN,
     TAKES_OUT,
@@ -16,7 +16,7 @@ from tapetensor.compiler.plan.storage import (
     readers_of,
     source_of,
 )
-from tapetensor.compiler.trace.node import Kind, Node, found_in
+from tapetensor.compiler.trace.node import Kind, Node, found_in, replaced
 from tapetensor.compiler.trace.operations import read_index, unwritten, write_all, write_index
 from tapetensor.compiler.trace.program import Program
 
@@ -32,6 +32,10 @@ _NEVER_RAISE = frozenset(
 )  # fmt: skip
 # Steps of these kinds may raise, where values are wrong.
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
+# What is drawn, checked or written is so once.
+_REPEATABLE = frozenset(
+    {Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.CALL, Kind.PART}
+)
 
 
 def scheduled(program: Program, leaving: list[Node]) -> list[Node]:
@@ -48,6 +52,78 @@ def scheduled(program: Program, leaving: list[Node]) -> list[Node]:
         needed = made_of([*leaving, *acting])
         nodes = [node for node in nodes if node in needed]
     return _updates_last(nodes)
+
+
+def repeatable(nodes: Iterable[Node]) -> set[Node]:
+    """Return the values of checkpoints that give the same when they are computed again later.
+
+    What reads a draw, as the mask of dropout does, is kept, and so are memory that is written to
+    and what reads it.
+    """
+    nodes = [*nodes]
+    if not any(node.checkpoint > 0 for node in nodes):
+        return set()
+    owners: dict[Node, Node] = {}
+    for node in nodes:
+        owners[node] = owners[node.args[0]] if node.kind in SEEN else node
+    written = {owners[node] for node in nodes if node.kind is Kind.WRITE}
+    return {
+        node
+        for node in nodes
+        if node.checkpoint > 0
+        and node.kind in _REPEATABLE
+        and owners[node] not in written
+        and not any(
+            owners[parent] in written or parent.kind in (Kind.RANDOM, Kind.UPDATE)
+            for parent in node.parents()
+        )
+    }
+
+
+def with_checkpoints(nodes: list[Node], leaving: Collection[Node]) -> list[Node]:
+    """Return the nodes with twins of those in checkpoints, right before what else reads them.
+
+    So nothing outlives a checkpoint but what it returns. A twin is there for all that reads it.
+
+    Args:
+        nodes: all nodes, in order; what reads values of a checkpoint from outside is changed.
+        leaving: the nodes whose arrays leave the function, and are therefore kept.
+    """
+    again = repeatable(nodes).difference(leaving)
+    if not again:
+        return nodes
+    index = max([node.index for node in nodes])
+    twins: dict[Node, Node] = {}
+    ordered: list[Node] = []
+    for node in nodes:
+        read = [
+            parent
+            for parent in node.parents()
+            if parent in again and parent.checkpoint != abs(node.checkpoint)
+        ]
+        for one in _makers(read, again, twins):
+            index += 1
+            args = replaced(
+                one.args, lambda arg: twins.get(arg, arg) if isinstance(arg, Node) else arg
+            )
+            twins[one] = replace(one, args=args, index=index)
+            ordered.append(twins[one])
+        for parent in read:
+            node.read_instead(parent, twins[parent])
+        ordered.append(node)
+    return ordered
+
+
+def _makers(read: list[Node], again: set[Node], twins: dict[Node, Node]) -> list[Node]:
+    """Return what has to be computed again for some values, in order, and has no twin so far."""
+    found: set[Node] = set()
+    waiting = [*read]
+    while waiting:
+        node = waiting.pop()
+        if node in again and node not in found and node not in twins:
+            found.add(node)
+            waiting += node.parents()
+    return sorted(found, key=lambda one: one.index)
 
 
 def _without_copies(nodes: list[Node], leaving: list[Node]) -> list[Node]:
@@ -154,6 +230,7 @@ def assemble(nodes: list[Node], leaving: Iterable[Node]) -> bool:
 def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> None:
     covered = np.zeros(whole.shape, bool)
     first: list[Node] = []
+    reads_zeros = False
     node = whole
     while node not in leaves:
         write = _only_write(node, readers, leaves)
@@ -167,10 +244,13 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
             value = value if added is None else added
             write.do_instead(write_all, (*write.args[:2], value))
             first.append(write)
+        elif added is not None and not part.all():
+            # Of parts that overlap the sum is with zeros where only one of them is.
+            reads_zeros = True
         write.detail = False
         part[...] = True
         node = write
-    if covered.all() and whole.function is not unwritten:
+    if covered.all() and not reads_zeros and whole.function is not unwritten:
         whole.do_instead(unwritten, ())
     if whole.function is unwritten:
         for write in first:
@@ -189,11 +269,14 @@ def _is_copy_of_zeros(node: Node) -> bool:
 
 
 def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> Node | None:
-    """Return the one write that reads an array, if nothing else does but what it writes."""
+    """Return the one write into an array, if nothing else reads that but what it writes."""
     writes = [one for one in readers.get(node, []) if one.kind is Kind.WRITE]
     if not writes or writes.count(writes[0]) != len(writes) or writes[0].function is not write_all:
         return None
     (write, *_), waiting = writes, [one for one in readers[node] if one.kind is not Kind.WRITE]
+    if write.args[0] is not node:
+        # It writes the array into another one.
+        return None
     while waiting:
         one = waiting.pop()
         if one.kind is Kind.VIEW and one not in leaves:
@@ -205,7 +288,9 @@ def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) 
 
 def _added(total: Node, write: Node, readers: dict[Node, list[Node]]) -> Node | None:
     """Return what is added to a part where the sum is written to it; None if it is no such sum."""
-    if not isinstance(total, Node) or total.function is not np.add or readers[total] != [write]:
+    # A sum of one array along an axis has the same function.
+    is_sum = isinstance(total, Node) and total.kind is Kind.ELEMENTWISE
+    if not is_sum or total.function is not np.add or readers[total] != [write]:
         return None
     lhs, rhs = total.parents()
     for part, other in ((lhs, rhs), (rhs, lhs)):

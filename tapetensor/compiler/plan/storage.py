@@ -80,13 +80,7 @@ def readers_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
 def may_write_over(
     node: Node, operand: Node, shares: Callable[[Node, Node], bool] = shares_memory
 ) -> bool:
-    """Tell whether a step may write its result over one of its operands.
-
-    Args:
-        node: the step.
-        operand: the operand.
-        shares: tells whether two nodes lie in the same memory.
-    """
+    """Tell whether a step may write its result over one of its operands."""
     if (
         node.kind is not Kind.ELEMENTWISE
         # Over its operand numpy computes it in twelve times the time.

@@ -194,13 +194,7 @@ def _joined(nest: Any) -> Any:
 
 
 class ModuleView(types.ModuleType):
-    """Stands for a module of the closed list, of which some names are refused.
-
-    Args:
-        module: the module.
-        row: its row in the list.
-        trusts: the names of modules that the user trusts besides.
-    """
+    """Stands for a module of the closed list, of which some names are refused."""
 
     def __init__(self, module: types.ModuleType, row: Trusted, trusts: Collection[str]) -> None:
         super().__init__(module.__name__)

@@ -79,18 +79,7 @@ _SAID = frozenset({"__doc__", "__name__", "__qualname__"})
 
 
 class Capture:
-    """One call of a function, whose surroundings are found, watched, and put back.
-
-    Args:
-        program: the program to which the tracers add nodes.
-        function: the captured function.
-        varying: the names, in the user's program, of values that differed in an earlier call.
-        trusts: the names of modules that the user trusts besides.
-
-    Attributes:
-        guards: how a call of the kind is recognized.
-        inputs: the arrays that come in.
-    """
+    """One call of a function, whose surroundings are found, watched, and put back."""
 
     def __init__(
         self,

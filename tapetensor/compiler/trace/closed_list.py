@@ -19,10 +19,7 @@ def _names(text: str) -> frozenset[str]:
 class Trusted(NamedTuple):
     """A module that computes and does nothing else, so that nobody watches what it does.
 
-    Attributes:
-        reason: why it is here.
-        but: its names that are refused all the same.
-        only: the names that are not; None for all others.
+    Its names in `but` are refused all the same, and so are those that are not in `only`.
     """
 
     reason: str
@@ -208,12 +205,7 @@ CURE = "compute it outside, and pass what it gives"
 
 
 def trusted_module(name: str, trusts: Iterable[str] = ()) -> Trusted | None:
-    """Return the row of a module; None if it is not on the list.
-
-    Args:
-        name: that of the module.
-        trusts: the names of further modules that the user trusts, with their submodules.
-    """
+    """Return the row of a module; None if neither the list has it, nor the user trusts it."""
     if any(name == one or name.startswith(f"{one}.") for one in trusts):
         return Trusted("the user says so")
     known = MODULES.get(name)

@@ -190,11 +190,7 @@ def are_rows(lhs: Node, rhs: Node) -> bool:
 
 
 def product_shape(lhs: Shape, rhs: Shape) -> Shape:
-    """Return the shape of a matrix product.
-
-    Raises:
-        ValueError: if the inner dims differ.
-    """
+    """Return the shape of a matrix product; raise a ValueError if the inner dims differ."""
     inner = rhs[-2] if len(rhs) > 1 else rhs[0]
     if lhs[-1] != inner:
         raise ValueError(f"inner dims {lhs[-1]} and {inner} differ")

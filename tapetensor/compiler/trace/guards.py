@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-
-class _Miss:
-    """The answer of a plan to a call that is not its own."""
-
-
-MISS = _Miss()
+# The answer of a plan to a call that is not its own.
+MISS: Final = object()
 # What the user calls it has so many characters.
 _LONG = 80
 
@@ -58,23 +54,14 @@ def differs(value: Any, known: Any) -> bool:
 
 
 class Guard(NamedTuple):
-    """A condition under which a call is of another kind.
-
-    Attributes:
-        condition: its source.
-        where: the name of the guarded object in the user's program; it may be empty.
-    """
+    """The source of a condition under which a call is of another kind, and what it looks at."""
 
     condition: str
     where: str
 
 
 def recognizing(guards: Iterable[str | Guard]) -> list[str]:
-    """Return the lines that leave a plan where a call is of another kind.
-
-    Args:
-        guards: guards, and lines that run between them.
-    """
+    """Return the lines that leave a plan where a call is of another kind."""
     lines: list[str] = []
     end = "): return MISS"
     for one in guards:
@@ -105,11 +92,7 @@ def first_difference(guards: Sequence[str | Guard]) -> list[str]:
 
 
 class GuardWriter:
-    """Writes guards: lines that leave the plan where a call is of another kind.
-
-    Args:
-        names: objects that the source refers to by name, to begin with.
-    """
+    """Writes guards: lines that leave the plan where a call is of another kind."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self.names = names

@@ -52,11 +52,6 @@ class Tapes:
     During the capture a tensor with a tape has another tape, which carries a marker. The markers in
     the tape of a result say which tapes of the caller it has. The history of a tensor is one step
     meanwhile, through which no gradient can flow.
-
-    Args:
-        guards: where it writes the conditions on tapes.
-        program: the captured program.
-        op: the function that the steps of the results name.
     """
 
     def __init__(self, guards: GuardWriter, program: Program, op: Any) -> None:
@@ -198,13 +193,7 @@ _NAMES = {
 
 
 class Inputs:
-    """The arrays of one plan that come in, and the objects that the capture has replaced.
-
-    Args:
-        guards: writes how a call is recognized.
-        program: the program to which the tracers add nodes.
-        function: the captured function.
-    """
+    """The arrays of one plan that come in, and the objects that the capture has replaced."""
 
     def __init__(self, guards: GuardWriter, program: Program, function: Any) -> None:
         guards.names.update(_NAMES)
@@ -430,11 +419,7 @@ class Inputs:
     ) -> ArrayTracer:
         """Return the tracer for an array that the source has in a local variable.
 
-        Args:
-            array: the array.
-            local: its variable.
-            label: what the user calls it.
-            is_of_tensor: whether the next call has the same tensor, which keeps shape and dtype.
+        Shape and dtype of a tensor that the next call has again need no guards.
         """
         # Only the class tells another library's array. A scalar may stand for a 0-d array.
         is_scalar = f"not isinstance({local}, arrays)"

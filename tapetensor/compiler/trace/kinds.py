@@ -73,8 +73,11 @@ def is_plain(value: Any) -> bool:
 
 
 def is_plain_nest(value: Any) -> bool:
-    """Tell whether `value` is plain, or a tuple of such."""
-    return is_plain(value) or (type(value) is tuple and all(map(is_plain_nest, value)))
+    """Tell whether `value` is plain, or a nest of containers of such."""
+    if type(value) is dict:
+        return all(map(is_plain, value)) and all(map(is_plain_nest, value.values()))
+    is_container = type(value) in (tuple, list, set, frozenset)
+    return is_plain(value) or (is_container and all(map(is_plain_nest, value)))
 
 
 def is_or_are_tensors(one: Any, other: Any) -> bool:
@@ -99,12 +102,7 @@ def is_users(value: Any) -> bool:
 
 
 def is_fixed(value: Any, trusts: Collection[str] = ()) -> bool:
-    """Tell whether a value that is not the user's belongs to a module of the closed list.
-
-    Args:
-        value: the value.
-        trusts: the names of modules that the user trusts besides.
-    """
+    """Tell whether a value that is not the user's belongs to a module of the closed list."""
     cls = type(value)
     name = getattr(value, "__name__", "")
     if f"{cls.__module__}.{cls.__qualname__}" in FIXED or cls.__module__ in _WORDS:

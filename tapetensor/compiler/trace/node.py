@@ -73,24 +73,11 @@ class Keywords(dict[str, Any]):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One value of a program, and how it is made.
+    """One value of a program, and how it is made: by a function, of nodes and plain values.
 
-    Args:
-        kind: its kind.
-        function: the function that computes it.
-        args: its arguments: nodes, plain values, and tuples, lists and dicts of them.
-        shape: the shape of the result.
-        dtype: the dtype of the result.
-        detail: further data of its kind: the axes of a reduction, the value of a constant.
-        index: the position in the program.
-        label: its name in the user's program, if it is an input.
-        place: the line of the user's program that ran it.
-
-    Attributes:
-        ndim: the number of axes.
-        size: the number of elements.
-        checkpoint: the number of the checkpoint that it is a value of, below 0 where that returns
-            it; 0 for none.
+    Its detail is what else its kind needs: the axes of a reduction, the value of a constant. An
+    input has the name of the user's program as its label. The place is the line that ran it. The
+    checkpoint is the number of that whose value it is, below 0 where that returns it; 0 for none.
     """
 
     kind: NodeKind
@@ -192,12 +179,7 @@ def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
 
 @dataclass(slots=True, frozen=True)
 class View:
-    """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index.
-
-    Args:
-        name: which of them.
-        parameter: its shape, order of axes or index.
-    """
+    """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index."""
 
     name: str
     parameter: Any

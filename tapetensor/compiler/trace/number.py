@@ -96,10 +96,8 @@ _power_of = _operator(np.power, is_reflected=True)
 class NumberTracer(Captured):
     """Stands for a Python number that the program computes: sums and comparisons are steps.
 
-    As a Python number does, it takes the dtype of the array beside it.
-
-    Args:
-        array: the number as an array of one element; it becomes float64, int64 or bool.
+    As a Python number does, it takes the dtype of the array beside it. Its own array becomes
+    float64, int64 or bool.
     """
 
     __slots__ = ("array",)

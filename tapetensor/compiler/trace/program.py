@@ -38,18 +38,12 @@ _SMALL = 65_536
 class Program:
     """The captured nodes in the order in which they ran, all in the thread that began it.
 
-    Args:
-        backend: "numpy" or "numba", which runs groups of them.
-        prefers_steps: whether to keep a whole op as one node, for exporters, which know ops better
-            than their parts.
+    For exporters, which know ops better than their parts, it prefers steps: a whole op is one node.
 
     Attributes:
-        nodes: the captured nodes, in order.
         groups: the groups of parameters of the optimizers that came in.
-        thread: the thread that captures.
         ignored: the errors of floating-point numbers that the function has numpy not warn of.
         checkpoint: the number of the checkpoint that is captured; 0 outside of one.
-        checkpoints: how many there have been.
     """
 
     def __init__(self, backend: Backend = "numpy", prefers_steps: bool = False) -> None:

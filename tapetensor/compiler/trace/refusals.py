@@ -51,9 +51,6 @@ class NotTracedError(Exception):
 
     This happens if recorded arrays come in, or if the function raises an error, because only errors
     for arrays count, and not those for tracers.
-
-    Args:
-        call: the facts about the call.
     """
 
     def __init__(self, call: Untraced) -> None:
@@ -109,11 +106,7 @@ def is_users_call() -> bool:
 
 
 def check_writer() -> None:
-    """Refuse that code of the user's writes into an array; the library's kernels may.
-
-    Raises:
-        TraceError: if it does.
-    """
+    """Refuse that code of the user's writes into an array; the library's kernels may."""
     if is_users_call():
         raise trace_error(WRITTEN)
 
@@ -143,13 +136,7 @@ _PARTS = ("_cure", "_thread", "_value", "_where")
 
 
 class Placeholder:
-    """Stands for a value that no replay can repeat.
-
-    Args:
-        value: the object.
-        where: its name in the user's program.
-        cure: what to do about it.
-    """
+    """Stands for a value that no replay can repeat."""
 
     __slots__ = _PARTS
 

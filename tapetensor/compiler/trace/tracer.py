@@ -58,12 +58,6 @@ class ArrayTracer(ArrayMethods):
 
     Only the library's own kernels write into one: it stands for another value then, and so does the
     array that it is a view of, with all views of that.
-
-    Args:
-        program: where it puts what it captures.
-        node: the value that it stands for.
-        is_scalar: whether numpy has a scalar in its place.
-        base: the array that it is a view of, and how that is seen, if it is a view.
     """
 
     __slots__ = ("_class", "_node", "_seen", "base", "is_scalar", "program")
@@ -384,13 +378,7 @@ class ArrayTracer(ArrayMethods):
         return capture_function(self, function, args, options)
 
     def wrap(self, node: Node, like: Any = None) -> ArrayTracer:
-        """Return what stands for a node.
-
-        Args:
-            node: its value.
-            like: what numpy has in its place, elements aside; without, a scalar where there are no
-                axes.
-        """
+        """Return what stands for a node, a scalar if there are no axes and `like` is no array."""
         is_scalar = node.shape == () and not isinstance(like, np.ndarray)
         return ArrayTracer(self.program, node, is_scalar=is_scalar)
 
@@ -442,11 +430,7 @@ _OWN = ("program", "source", "drops", "draws", "undropping")
 class GeneratorTracer(np.random.Generator, CapturedGenerator):
     """Stands for a random generator while a function is captured: draws become steps.
 
-    Args:
-        program: where it puts what it captures.
-        source: the node of the generator.
-        drops: whether dropout drops with it.
-        draws: whether it may draw; a copy that is made inside would draw numbers of its own.
+    A copy that is made inside may not draw, for it would draw numbers of its own.
     """
 
     def __init__(self, program: Program, source: Node, *, drops: bool, draws: bool = True) -> None:

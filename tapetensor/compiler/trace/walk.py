@@ -77,15 +77,9 @@ _FOUND_BY_CLASS = "_clear_cache"
 
 
 class _Attribute(NamedTuple):
-    """An attribute that is there.
+    """An attribute that is there, its source, and what the user calls its object.
 
-    Attributes:
-        name: its name.
-        source: its source.
-        where: what the user calls the object.
-        watched: the attributes of the object, in its dict or in its slots.
-        put: sets it.
-        lasts: whether the next call has the same dict of attributes.
+    It lasts if the next call has the same dict of attributes.
     """
 
     name: str
@@ -97,13 +91,7 @@ class _Attribute(NamedTuple):
 
 
 class _Cached:
-    """Stands for a function that keeps its results: each call of a plan calls it again.
-
-    Args:
-        walk: walks its results.
-        function: the function.
-        where: its name in the user's program.
-    """
+    """Stands for a function that keeps its results: each call of a plan calls it again."""
 
     def __init__(self, walk: Walk, function: Any, where: str) -> None:
         self._walk, self._function, self._where = walk, function, where
@@ -137,11 +125,6 @@ class _Cached:
 
 class Walk:
     """Walks values.
-
-    Args:
-        guards: writes how a call is recognized.
-        inputs: the arrays that come in.
-        trusts: the names of modules that the user trusts besides.
 
     Attributes:
         reads: which attributes the function reads.
@@ -180,11 +163,7 @@ class Walk:
     def walk(self, value: Any, expression: str, where: str, *, is_put: bool = False) -> Any:
         """Return the stand-in for a value; write down how to recognize the value.
 
-        Args:
-            value: the value.
-            expression: its source.
-            where: its name in the user's program.
-            is_put: whether the stand-in takes its place, so that it need not be a constant.
+        What is put in the place of the value need not be a constant.
         """
         inputs, seen = self.inputs, self.inputs.seen
         self.guards.where = named(where)
@@ -514,11 +493,7 @@ class Walk:
     def _walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
         """Walk the attributes of an object, in its dict and in its slots.
 
-        Args:
-            value: the object.
-            local: its source.
-            where: its name in the user's program.
-            lasts: whether the next call has the same object.
+        The object lasts if the next call has it again.
         """
         slots, fields = places.slots_of(value), places.attributes_of(value)
         found: list[_Attribute] = []
@@ -558,12 +533,7 @@ class Walk:
                 self._walk_attribute(one)
 
     def walk_read(self, attribute: _Attribute, is_around: bool) -> None:
-        """Walk an attribute that the function reads.
-
-        Args:
-            attribute: the attribute.
-            is_around: whether its object counts as being around the function.
-        """
+        """Walk an attribute that the function reads, of an object that may be around it."""
         inputs = self.inputs
         was_around, inputs.is_around = inputs.is_around, is_around
         with self.refusing():

@@ -20,7 +20,7 @@ from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from tapetensor.compiler.trace.kinds import is_plain, is_users, is_written_in_python
+from tapetensor.compiler.trace.kinds import is_plain, is_plain_nest, is_users, is_written_in_python
 from tapetensor.nn.module import Module
 from tapetensor.pictures.places import Place
 from tapetensor.surroundings import places
@@ -33,10 +33,8 @@ _NAME, _NUMBERS = "tapetensor", (4, 3, 1, 2, 0)
 def watched(enter: Callable[[FrameType], object]) -> Iterator[None]:
     """See every frame of this thread that is entered meanwhile, or the first of each code.
 
-    Debuggers, profilers and what measures coverage go on as before.
-
-    Args:
-        enter: is given each of them, and tells whether it is to be given the next of its code.
+    Debuggers, profilers and what measures coverage go on as before. `enter` tells whether it is to
+    be given the next frame of the code.
     """
     before: Any = sys.getprofile()
 
@@ -156,9 +154,9 @@ class AttributeReads:
     def leaves(self, owner: Any, value: Any) -> bool:
         """Tell whether an attribute of an object whose class can tell is walked when it is read.
 
-        Those of a model are walked before, but for plain values and lists of them.
+        Those of a model are walked before, but for plain values and nests of them.
         """
-        return not self._is_over and (not isinstance(owner, Module) or _is_free(value))
+        return not self._is_over and (not isinstance(owner, Module) or is_plain_nest(value))
 
     def give_up(self) -> None:
         """Walk all attributes now, because code may set them without a report."""
@@ -214,17 +212,6 @@ def can_tell(value: Any) -> bool:
     return is_users(cls) and not looks_up and all(map(is_written_in_python, cls.__mro__[:-1]))
 
 
-def _is_free(value: Any) -> bool:
-    if type(value) is dict:
-        return all(map(is_plain, value)) and all(map(_is_plain_or_list, value.values()))
-    is_container = type(value) in (list, tuple, set, frozenset)
-    return is_plain(value) or (is_container and all(map(_is_plain_or_list, value)))
-
-
-def _is_plain_or_list(value: Any) -> bool:
-    return is_plain(value) or (type(value) is list and all(map(is_plain, value)))
-
-
 class Accessors(NamedTuple):
     """A place that two functions read and write."""
 
@@ -236,15 +223,8 @@ class Accessors(NamedTuple):
 class Held:
     """A changeable object around the function, and its contents when it was found.
 
-    Args:
-        where: its name in the user's program.
-        place: reads its contents, and restores them.
-        told: returns the parts of its contents, by the text that leads to each of them.
-        same: tells whether a part has not changed.
-
-    Attributes:
-        before: its contents before.
-        expected: the parts of its expected contents, with tracers in the place of arrays.
+    It is `told` in parts, by the text that leads to each. The `expected` ones have tracers in the
+    place of arrays.
     """
 
     where: str
@@ -321,12 +301,7 @@ _CHANGING = frozenset(
 
 
 def line_of_change(change: str, codes: Sequence[CodeType]) -> Place | None:
-    """Return the line that changes something; None if no code names it.
-
-    Args:
-        change: what the user calls it.
-        codes: what has run, in order.
-    """
+    """Return the line that changes what the user calls so; None if no code names it."""
     name = re.split(r"[\[(]", change)[0].strip(" .").rpartition(".")[2].rpartition(" ")[2]
     if name.isdigit() and codes:
         # It is the number of an argument.

@@ -42,11 +42,6 @@ OBJECTS = {
         "getattr(m, 'a', 5.)",
         "del m.a\nm.a = 7.",
     ),
-    "an attribute that a module lacks": (
-        "import types\nm = types.ModuleType('law_lacks')\ndef g():\n    try:\n        return m.a\n    except AttributeError:\n        return 1.",
-        "g()",
-        "m.a = 7.",
-    ),
     "an attribute by a name that a module lacks": (
         "import types\nm = types.ModuleType('law_lacks')\nN = 'a'\ndef g(): return getattr(m, N, 1.)",
         "g()",
@@ -62,11 +57,6 @@ OBJECTS = {
         "E.A.a",
         "E.A.a = 3.",
     ),
-    "the value of a member": (
-        "import enum\nclass E(enum.Enum):\n    A = [2.]",
-        "E.A.value[0]",
-        "E.A.value[0] = 3.",
-    ),
     "a method of an enumeration": (
         "import enum\nclass E(enum.Enum):\n    A = 2.\n    def m(self): return self.value",
         "E.A.m()",
@@ -77,36 +67,11 @@ OBJECTS = {
         "(5. if r() is None else r().a)",
         "A.a = 3.\ndel o",
     ),
-    "a set of weak references": (
-        "import weakref\nclass A: pass\no, p = A(), A()\ns = weakref.WeakSet([o])",
-        "len(s)",
-        "s.add(p)\ndel p",
-    ),
-    "a weak dictionary": (
-        "import weakref\nclass A: a = 2.\no = A()\nd = weakref.WeakValueDictionary(o=o)",
-        "(d['o'].a if 'o' in d else 5.)",
-        "A.a = 3.\ndel o",
-    ),
-    "a weak proxy": (
-        "import weakref\nclass A: pass\no = A()\no.a = 2.\np = weakref.proxy(o)",
-        "p.a",
-        "o.a = 3.",
-    ),
     "what a mock gives": (_MOCK + "s = mock.Mock(return_value=2.)", "s()", "s.return_value = 3."),
     "the precision of decimals": (
         "import decimal\nD = decimal.Decimal(1)",
         "float(D / 3)",
         "import decimal; decimal.getcontext().prec = 5\nimport decimal; decimal.getcontext().prec = 28",
-    ),
-    "the rounding of decimals that are made inside": (
-        "from decimal import Decimal as D, ROUND_UP, ROUND_HALF_EVEN, getcontext",
-        "float(round(D('2.5'), 0) + D(1) / 3)",
-        "getcontext().rounding = ROUND_UP\ngetcontext().rounding = ROUND_HALF_EVEN",
-    ),
-    "a context of decimals": (
-        "import decimal\nC = decimal.Context(prec=5)",
-        "float(C.divide(decimal.Decimal(1), 3))",
-        "C.prec = 9",
     ),
     "the level of a logger": (_LOG, "S.level", "S.setLevel(3)\nS.setLevel(2)"),
     "a number that a cache gives": (
@@ -123,11 +88,6 @@ OBJECTS = {
         "import functools\n@functools.lru_cache\ndef g(n): return n, [2.]\ng(3)",
         "g(3)[1][0]",
         "g(3)[1][0] = 3.",
-    ),
-    "a logger that is looked up": (
-        "import logging",
-        "float(logging.getLogger('law_looked_up').isEnabledFor(2))",
-        "logging.getLogger('law_looked_up').setLevel(1)\nlogging.getLogger('law_looked_up').setLevel(3)",
     ),
     "what a pattern matches by position": (
         "class P:\n    __match_args__ = ('a',)\n    a, b = 1, 2\ns = P()\ndef g():\n    match s:\n        case P(1): return 1.\n        case _: return 3.",

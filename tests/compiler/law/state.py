@@ -312,41 +312,6 @@ def f(x, y):
 ---
 own.random()
 """,
-    "the state of a generator of numpy's, which is put back": """
-shared = np.random.RandomState(0)
-def f(x, y):
-    state = shared.get_state()
-    drawn = shared.rand()
-    shared.set_state(state)
-    return x * drawn
----
-shared.rand()
-""",
-    "the state of bits": """
-bits = np.random.PCG64(0)
-def f(x, y):
-    return x * (bits.state['state']['state'] % 7)
----
-bits.random_raw()
-""",
-    "the state of Python's own generator": """
-import random
-random.seed(0)
-def f(x, y):
-    return x * random.getstate()[1][-1]
----
-random.random()
-""",
-    "an iterator of a function in an attribute": """
-import itertools
-def step(): pass
-step.rate = itertools.count(1)
-class Own: pass
-own = Own()
-own.step = step
-def f(x, y):
-    return x * next(own.step.rate)
-""",
     "a slot by what reads it": """
 class Own: __slots__ = 'rate',
 own, read = Own(), Own.rate
@@ -355,32 +320,6 @@ def f(x, y):
     return x * read.__get__(own)
 ---
 own.rate = 3.
-""",
-    "what is done at the end of an object": """
-import weakref
-class Own: pass
-own = Own()
-last = weakref.finalize(own, len, ())
-def f(x, y):
-    return x if last.alive else y
----
-del own
-""",
-    "how many weak references there are": """
-import weakref
-class Own: pass
-own = Own()
-def f(x, y):
-    return x * weakref.getweakrefcount(own)
----
-held = weakref.ref(own)
-""",
-    "an array with rules of its own": """
-held = np.ma.masked_array([1., 2., 3., 4.], [0, 1, 0, 0])
-def f(x, y):
-    return x * held.sum()
----
-held[0] = 3.
 """,
     "the classes below a class": """
 class Base: factor = 1.

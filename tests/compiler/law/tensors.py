@@ -104,6 +104,19 @@ model.bias = first
 model.bias = (first * 2).detach()
 model.bias = first
 """,
+    "a parameter of the optimizer's that the function replaces": """
+model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+optimizer = optim.Sgd(model, lr=0.1)
+first = model.bias
+def f(x, y):
+    optimizer.step(model(tt.from_numpy(x).trace()).square().sum().backward(wrt=model))
+    model.bias = (model.bias * 0.5).detach()
+    return model.bias
+---
+
+model.bias = first
+
+""",
     "parameters that are shared": """
 def of(*numbers): return tt.from_numpy(np.array(numbers, np.float32))
 one, other = [nn.Linear(4, 4, rng=np.random.default_rng(seed)) for seed in range(2)]
@@ -137,6 +150,20 @@ held.a = held.b
 held.b = held.a * 2
 held.a, held.b = held.b, held.a
 pass
+""",
+    "a mean of parameters that stands in a list, too": """
+model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+class Held: pass
+held = Held()
+held.mean = model.bias * 1.
+held.means = [held.mean]
+def f(x, y):
+    held.mean = held.mean * 0.9 + model.bias * 0.1
+    return held.mean * len(held.means)
+---
+
+held.means = [held.mean]
+held.mean = held.means[0] * 2.
 """,
     "a state that the function exchanges": _SETUP
     + """

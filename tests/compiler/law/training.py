@@ -45,11 +45,6 @@ TRAINING = {
     + _SGD
     + _PLAIN
     + "\n---\nmodel = nn.Linear(4, 3, rng=rng); optimizer = optim.Sgd(model, lr=0.1)\n\n",
-    "a model in a namespace": _STEP
-    + _LINEAR
-    + _SGD
-    + "import types\nS = types.SimpleNamespace(m=model, o=optimizer)\n"
-    "def f(x, y):\n    return step(S.m, S.o, x)",
     "a model in a data class": _STEP
     + _LINEAR
     + _SGD
@@ -61,10 +56,6 @@ TRAINING = {
     + _SGD
     + "class Trainer:\n    def step(self, x, y):\n        return step(model, optimizer, x)\n"
     "t = Trainer()\ndef f(x, y):\n    return t.step(x, y)",
-    "a dictionary of models": _STEP
-    + _LINEAR
-    + _SGD
-    + "S = {'m': model, 'o': optimizer}\ndef f(x, y):\n    return step(S['m'], S['o'], x)",
     "two optimizers": _STEP
     + _LINEAR
     + _SGD
