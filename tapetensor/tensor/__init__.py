@@ -12,9 +12,7 @@ from typing import Any, Never
 
 from tapetensor.arguments.spellings import OF_PACKAGES
 from tapetensor.errors import ArgumentTypeError
-from tapetensor.tensor.attention import (
-    scaled_dot_product_attention as scaled_dot_product_attention,
-)
+from tapetensor.tensor.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from tapetensor.tensor.convolution import conv1d as conv1d
 from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange

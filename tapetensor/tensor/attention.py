@@ -16,12 +16,7 @@ from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import (
-    TensorBase,
-    check_floating,
-    check_same_dtype,
-    check_tensor,
-)
+from tapetensor.tensor.base import TensorBase, check_floating, check_same_dtype, check_tensor
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import Ds, F, K, M, N, P, T
 

@@ -13,11 +13,7 @@ from tapetensor.rules.windows import check_rank, holds_padding_alone
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_floating, check_tensor
-from tapetensor.tensor.operands import (
-    Ints,
-    as_window,
-    per_axis,
-)
+from tapetensor.tensor.operands import Ints, as_window, per_axis
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import Ds, F, K, M, N, T
 

@@ -23,12 +23,7 @@ from tapetensor.kernels import reductions
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import (
-    FloatingBase,
-    TensorBase,
-    check_floating,
-    rewrap,
-)
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, rewrap
 from tapetensor.tensor.signatures import average, position, reduction, same_signature
 from tapetensor.typing import D, Ds, F, N, S, T
 
