@@ -163,15 +163,10 @@ class CapturedArray(StandIn, Captured):
     def capture_kernel(
         self, kernel: Callable[..., Any], args: tuple[Any, ...], shape: tuple[int, ...]
     ) -> Any:
-        """Capture a kernel as one step, and all of its pullbacks as another.
+        """Capture a kernel as one step, and all of its pullbacks as another; return both.
 
-        Args:
-            kernel: takes `args`: arrays, and then options.
-            args: its arguments.
-            shape: that of its output, whose dtype is that of the first argument.
-
-        Returns:
-            What the kernel does: the output, and one pullback per floating array.
+        The output has the given shape, and the dtype of the first argument. There is one pullback
+        per floating array among the arguments, which come before the options.
         """
 
     @abstractmethod

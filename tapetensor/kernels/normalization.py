@@ -92,12 +92,7 @@ def batch_norm(
 ) -> tuple[Array, Pullbacks]:
     """Normalize every channel (axis 1) over all other axes, then scale and shift.
 
-    Args:
-        x: (batch, channels, ...).
-        weight: one factor per channel.
-        bias: one number per channel.
-        eps: added to the variance.
-        observe: is called with the mean and the biased variance of every channel.
+    `observe` is called with the mean and the biased variance of every channel.
     """
     if normalized_channels.are_many(x, weight, bias):
         y, means, variances, inverses = normalized_channels.normalized(x, weight, bias, eps)

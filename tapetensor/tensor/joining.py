@@ -258,11 +258,7 @@ def stack(
 
 
 def as_operands(op: str, tensors: object) -> tuple[TensorBase[Any, Any, Any], ...]:
-    """Return a sequence of tensors as a tuple.
-
-    Raises:
-        ArgumentTypeError: if it is empty, or holds something else.
-    """
+    """Return a sequence of one tensor or more as a tuple."""
     if not isinstance(tensors, Sequence) or isinstance(tensors, str) or not tensors:
         raise ArgumentTypeError(f"{op}: expected one tensor or more in a tuple or list")
     for tensor in tensors:

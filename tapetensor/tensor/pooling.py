@@ -14,12 +14,13 @@ from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_floating, check_tensor
 from tapetensor.tensor.operands import Ints, as_window, per_axis
+from tapetensor.tensor.signatures import same_signature
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import Ds, F, K, M, N, T
 
 
 @overload
-def avg_pool2d(
+def pooling(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
     kernel_size: L[3],
     *,
@@ -28,7 +29,7 @@ def avg_pool2d(
     dilation: L[1] = 1,
 ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
 @overload
-def avg_pool2d(
+def pooling(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
     kernel_size: Ints,
     *,
@@ -36,6 +37,11 @@ def avg_pool2d(
     padding: Ints = 0,
     dilation: Ints = 1,
 ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+def pooling(x: Any, kernel_size: Any, **options: Any) -> Any:
+    """Reduce every window of images to one pixel."""
+
+
+@same_signature(pooling)
 def avg_pool2d(
     x: Tensor[Any, Any, Any],
     kernel_size: int | tuple[int, int],
@@ -74,24 +80,7 @@ def avg_pool2d(
     return _pooled(images.avg_pool2d, x, kernel_size, stride, padding, dilation)
 
 
-@overload
-def max_pool2d(
-    x: Tensor[tuple[*Ds, K, M, N], T, F],
-    kernel_size: L[3],
-    *,
-    stride: L[1],
-    padding: L[1],
-    dilation: L[1] = 1,
-) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
-@overload
-def max_pool2d(
-    x: Tensor[tuple[*Ds, K, M, N], T, F],
-    kernel_size: Ints,
-    *,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+@same_signature(pooling)
 def max_pool2d(
     x: Tensor[Any, Any, Any],
     kernel_size: int | tuple[int, int],
@@ -131,24 +120,7 @@ def max_pool2d(
     return _pooled(images.max_pool2d, x, kernel_size, stride, padding, dilation)
 
 
-@overload
-def min_pool2d(
-    x: Tensor[tuple[*Ds, K, M, N], T, F],
-    kernel_size: L[3],
-    *,
-    stride: L[1],
-    padding: L[1],
-    dilation: L[1] = 1,
-) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
-@overload
-def min_pool2d(
-    x: Tensor[tuple[*Ds, K, M, N], T, F],
-    kernel_size: Ints,
-    *,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+@same_signature(pooling)
 def min_pool2d(
     x: Tensor[Any, Any, Any],
     kernel_size: int | tuple[int, int],

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -17,12 +17,12 @@ from tapetensor.tape import Kernel, NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_same_dtype, check_tensor
 from tapetensor.tensor.operands import OPERAND, as_scalar, number_like
+from tapetensor.tensor.signatures import binary_operator, same_signature
 from tapetensor.typing import D, Ds, F, M, N, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Joins, Tensor
 
-One: TypeAlias = Literal[1]
 _ShapeOfMask = TypeVar("_ShapeOfMask", contravariant=True)
 
 
@@ -40,38 +40,7 @@ class Mask(Protocol[_ShapeOfMask]):
     def _takes_part(self, shape: _ShapeOfMask, dtype: np.bool_, /) -> None: ...
 
 
-@overload
-def maximum(lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
-@overload
-def maximum(lhs: Tensor[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
-@overload
-def maximum(
-    lhs: Tensor[S, T, R], rhs: Joins[S, T, R] | Joins[tuple[()], T, R], /
-) -> Tensor[S, T, R]: ...
-@overload
-def maximum(
-    lhs: Tensor[S, NoneTape, R],
-    rhs: Tensor[S, T, R] | Tensor[tuple[()], T, R],
-    /,
-) -> Tensor[S, T, R]: ...
-@overload
-def maximum(
-    lhs: Tensor[S, T, R],
-    rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
-    /,
-) -> Tensor[S, OwnedTape, R]: ...
-@overload
-def maximum(
-    lhs: Tensor[tuple[*Ds, N], T, R],
-    rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R],
-    /,
-) -> Tensor[tuple[*Ds, N], T, R]: ...
-@overload
-def maximum(
-    lhs: Tensor[tuple[*Ds, N], NoneTape, R],
-    rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
-    /,
-) -> Tensor[tuple[*Ds, N], T, R]: ...
+@same_signature(binary_operator)
 def maximum(
     lhs: Tensor[Any, Any, Any], rhs: Tensor[Any, Any, Any] | float, /
 ) -> Tensor[Any, Any, Any]:
@@ -88,38 +57,7 @@ def maximum(
     return _extreme(arithmetic.maximum, arithmetic.maximum_number, lhs, rhs)
 
 
-@overload
-def minimum(lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
-@overload
-def minimum(lhs: Tensor[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
-@overload
-def minimum(
-    lhs: Tensor[S, T, R], rhs: Joins[S, T, R] | Joins[tuple[()], T, R], /
-) -> Tensor[S, T, R]: ...
-@overload
-def minimum(
-    lhs: Tensor[S, NoneTape, R],
-    rhs: Tensor[S, T, R] | Tensor[tuple[()], T, R],
-    /,
-) -> Tensor[S, T, R]: ...
-@overload
-def minimum(
-    lhs: Tensor[S, T, R],
-    rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
-    /,
-) -> Tensor[S, OwnedTape, R]: ...
-@overload
-def minimum(
-    lhs: Tensor[tuple[*Ds, N], T, R],
-    rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R],
-    /,
-) -> Tensor[tuple[*Ds, N], T, R]: ...
-@overload
-def minimum(
-    lhs: Tensor[tuple[*Ds, N], NoneTape, R],
-    rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
-    /,
-) -> Tensor[tuple[*Ds, N], T, R]: ...
+@same_signature(binary_operator)
 def minimum(
     lhs: Tensor[Any, Any, Any], rhs: Tensor[Any, Any, Any] | float, /
 ) -> Tensor[Any, Any, Any]:

@@ -266,13 +266,9 @@ def mean_over(x: Array, axis: tuple[int, ...]) -> Array:
 def moved_statistics(
     running: tuple[Array, Array], batch: tuple[Array, Array], count: int, momentum: float
 ) -> tuple[Array, Array]:
-    """Return running mean and variance moved towards those of a batch.
+    """Return running mean and variance moved towards those of a batch by a share, `momentum`.
 
-    Args:
-        running: mean and variance so far.
-        batch: mean and biased variance of the batch; the variance that is added is unbiased.
-        count: how many values they are taken of.
-        momentum: the share of the batch.
+    The variance of the batch is the biased one of `count` values; the unbiased one is added.
     """
     keep = 1.0 - momentum
     unbiased = momentum * count / (count - 1)

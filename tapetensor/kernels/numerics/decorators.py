@@ -51,10 +51,8 @@ MACHINE_CODE = MachineCode(lambda kernel: kernel, lambda _group, _options: None)
 def native_from(smallest: int) -> Callable[[Kernel], Kernel]:
     """Return what makes a kernel run as machine code if the environment asks for it.
 
-    Otherwise it is the kernel itself that comes back.
-
-    Args:
-        smallest: of how many elements the first operand is at least, which is as large as any.
+    That is where the first operand, which is as large as any, has so many elements. Otherwise it is
+    the kernel itself that comes back.
     """
     if not IS_CHOSEN:
         return lambda kernel: kernel
@@ -120,12 +118,9 @@ def whole_kernel(
 ) -> Callable[[Kernel_], Kernel_]:
     """Return what lets captured arrays capture a kernel whole: one step, and one for its pullbacks.
 
-    That is for loops in Python, whose every turn would be steps of its own.
-
-    Args:
-        shape_of: takes the kernel's arguments and returns the shape of its output.
-        for_models: whether only where the program becomes a model in a format that has an op for
-            it; a plan runs its parts in groups with what is before and after them.
+    That is for loops in Python, whose every turn would be steps of its own. `shape_of` takes the
+    kernel's arguments. With `for_models` it is only where the program becomes a model, in a format
+    that has an op for it: a plan runs the parts in groups with what is before and after them.
     """
 
     def decorate(kernel: Kernel_) -> Kernel_:

@@ -154,15 +154,7 @@ def write_shares(
 ) -> None:
     """Write the cotangent of a padded array from that of the extremes of its windows.
 
-    The winners of a window share its own equally.
-
-    Args:
-        result: where it is written.
-        g: the cotangent of `best`.
-        full: the padded array.
-        best: the extremes.
-        is_beaten: which elements are no winners, compared with the extreme.
-        window: what was read.
+    The winners of a window share its own equally: what is not beaten by the extreme.
     """
     places = window.places(best.shape[1:-1])
     # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
