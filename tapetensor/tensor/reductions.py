@@ -63,12 +63,10 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.ones((2, 3)).sum(axis=-1)
         Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("sum", elsewhere)
         if self._array.dtype.kind == "b":
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         check_total_fits("sum", np.sum, self, axis)
-        return reduce(reductions.sum, self, axis, keepdims)
+        return reduce(reductions.sum, self, axis, keepdims, elsewhere)
 
     @same_signature(reduction)
     def prod(
@@ -95,12 +93,10 @@ class Reductions(TensorBase[S, T, D]):
         >>> x.trace().prod().backward()[x]
         Tensor([ 0., 10.,  0.], shape=(3,), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("prod", elsewhere)
         if self._array.dtype.kind == "b":
             raise DTypeError("prod: not defined for dtype bool; write x.astype(np.int64).prod()")
         check_total_fits("prod", np.prod, self, axis)
-        return reduce(reductions.prod, self, axis, keepdims)
+        return reduce(reductions.prod, self, axis, keepdims, elsewhere)
 
     @same_signature(reduction)
     def max(
@@ -121,9 +117,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).max()
         Tensor(3., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("max", elsewhere)
-        return reduce(reductions.max, self, axis, keepdims)
+        return reduce(reductions.max, self, axis, keepdims, elsewhere)
 
     @same_signature(reduction)
     def min(
@@ -144,9 +138,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).min()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("min", elsewhere)
-        return reduce(reductions.min, self, axis, keepdims)
+        return reduce(reductions.min, self, axis, keepdims, elsewhere)
 
     @same_signature(position)
     def argmax(
@@ -173,9 +165,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmax(axis=-1)
         Tensor([1], shape=(1,), dtype=int64, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("argmax", elsewhere)
-        return _position("argmax", np.argmax, self, axis)
+        return _position(np.argmax, self, axis, elsewhere)
 
     @same_signature(position)
     def argmin(
@@ -202,9 +192,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmin()
         Tensor(0, shape=(), dtype=int64, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("argmin", elsewhere)
-        return _position("argmin", np.argmin, self, axis)
+        return _position(np.argmin, self, axis, elsewhere)
 
     @same_signature(average)
     def median(
@@ -229,10 +217,8 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([9.0, 1.0, 3.0, 2.0], shape=(4,)).median()
         Tensor(2.5, shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("median", elsewhere)
         check_floating("median", self)
-        return reduce(reductions.median, self, axis, keepdims)
+        return reduce(reductions.median, self, axis, keepdims, elsewhere)
 
     @overload
     def quantile(
@@ -291,16 +277,20 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([4.0, 1.0, 2.0], shape=(3,)).quantile(0.75)
         Tensor(3., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("quantile", elsewhere)
         check_floating("quantile", self)
         share = as_number("quantile", "q", q, at_least=0, at_most=1)
-        return reduce(reductions.quantile, self, axis, keepdims, (share,))
+        return reduce(reductions.quantile, self, axis, keepdims, elsewhere, (share,))
 
 
 def _position(
-    op: str, search: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: object
+    search: Callable[..., Any],
+    x: TensorBase[Any, Any, Any],
+    axis: object,
+    elsewhere: dict[str, Never],
 ) -> Tensor[Any, NoneTape, np.int64]:
+    op = search.__name__
+    if elsewhere:
+        raise no_such_argument(op, elsewhere)
     shape = x._array.shape
     along = None if axis is None else normalize_axis(op, axis, shape)
     if (x._array.size if along is None else shape[along]) == 0:
@@ -351,10 +341,13 @@ def reduce(
     x: TensorBase[Any, Any, Any],
     axis: object,
     keepdims: object,
+    elsewhere: dict[str, Never],
     options: tuple[Any, ...] = (),
 ) -> Tensor[Any, Any, Any]:
-    """Check `axis` and `keepdims` and run a reduction."""
+    """Run a reduction; what it is given beside its arguments is called otherwise elsewhere."""
     try:
+        if elsewhere:
+            raise no_such_argument(kernel.__name__, elsewhere)
         axes = normalize_axes(kernel.__name__, axis, x._array.shape)
         as_flag(kernel.__name__, "keepdims", keepdims)
         return apply(kernel, (x,), (axes, keepdims, *options))
