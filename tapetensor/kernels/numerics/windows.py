@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -165,10 +166,7 @@ def write_shares(
         sizes = cropped(full, window.padding).shape[1:-1]
         inside = padded(np.ones_like(best, shape=(1, *sizes, 1)), window.padding)
         wins = [won * inside[place] for won, place in zip(wins, places, strict=True)]
-    winners = wins[0]
-    for won in wins[1:]:
-        winners = winners + won
-    share = g / winners
+    share = g / reduce(np.add, wins)
     result[...] = 0
     for place, won in zip(places, wins, strict=True):
         if window.is_disjoint:
