@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tapetensor.errors import TapeTensorError
 
@@ -89,6 +90,14 @@ class Op(Row):
     result_dtype: type[np.generic] | None = None
     is_differentiable: bool = True
     has_complex_step: bool = True
+
+
+def named(
+    name: str, reference: Callable[..., Any], samples: tuple[Sample, ...], **others: Any
+) -> Op:
+    """Return the row of the public method or function of that name."""
+    call = getattr(tt.Tensor, name, None) or getattr(tt, name)
+    return Op(name=name, covers=(name,), call=call, reference=reference, samples=samples, **others)
 
 
 @dataclass(frozen=True)
