@@ -22,7 +22,6 @@ from tapetensor.kernels.numerics import normalized_rows as normalized
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.threads import BLOCK, LARGE, in_blocks
 from tapetensor.machine import openblas
-from tapetensor.testing import check_grad
 
 # Neither a multiple of a block, with one element left, nor of a number of threads.
 SIZE = LARGE + BLOCK + 1
@@ -194,18 +193,6 @@ def test_operands_may_lie_in_any_order(
         ]
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.usefixtures("small")
-def test_gradients_by_tiles_are_those_of_finite_differences(rng: np.random.Generator) -> None:
-    tensors = [tt.from_numpy(one) for one in _operands(rng, np.float64)]
-    bias = tt.from_numpy(rng.standard_normal((3, 8, 7)))
-    check_grad(
-        lambda q, k, v, b: tt.scaled_dot_product_attention(q, k, v, bias=b, causal=True),
-        *tensors,
-        bias,
-        rng=rng,
-    )
 
 
 def test_derivatives_of_derivatives_are_those_of_whole_scores(
