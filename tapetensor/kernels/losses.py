@@ -370,12 +370,7 @@ def _slope(log_softmax: Array, probabilities: Array, totals: Array) -> Array:
 
 
 def gaussian_nll(
-    prediction: Array,
-    target: Array,
-    variance: Array,
-    full: bool,
-    eps: float,
-    reduction: Reduction,
+    prediction: Array, target: Array, variance: Array, full: bool, eps: float, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
     """``(log(v) + (prediction - target)**2 / v) / 2``, `v` the variance, `eps` at least."""
     held = np.maximum(variance, eps)

@@ -222,10 +222,7 @@ def _reduced(
 
 
 def _compare(
-    op: str,
-    compare: Callable[[Any, Any], Array],
-    lhs: TensorBase[Any, Any, Any],
-    rhs: object,
+    op: str, compare: Callable[[Any, Any], Array], lhs: TensorBase[Any, Any, Any], rhs: object
 ) -> Tensor[Any, Any, Any]:
     try:
         if isinstance(rhs, TensorBase):

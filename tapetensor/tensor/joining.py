@@ -160,13 +160,11 @@ def concat(
 
 @overload
 def stack(
-    tensors: tuple[Tensor[tuple[*Ds], T, D], Joins[tuple[*Ds], T, D]],
-    axis: Literal[0] = 0,
+    tensors: tuple[Tensor[tuple[*Ds], T, D], Joins[tuple[*Ds], T, D]], axis: Literal[0] = 0
 ) -> Tensor[tuple[Literal[2], *Ds], T, D]: ...
 @overload
 def stack(
-    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]],
-    axis: Literal[0] = 0,
+    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]], axis: Literal[0] = 0
 ) -> Tensor[tuple[Literal[2], *Ds], T, D]: ...
 @overload
 def stack(
@@ -174,8 +172,7 @@ def stack(
 ) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
 @overload
 def stack(
-    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]],
-    axis: Literal[-1],
+    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]], axis: Literal[-1]
 ) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
 @overload
 def stack(

@@ -51,15 +51,11 @@ class LinearAlgebra(TensorBase[S, T, D]):
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
     def __matmul__(
-        self: NumberBase[tuple[*Ds, K], NoneTape, R],
-        rhs: Tensor[tuple[K, N], TapeOfRhs, R],
-        /,
+        self: NumberBase[tuple[*Ds, K], NoneTape, R], rhs: Tensor[tuple[K, N], TapeOfRhs, R], /
     ) -> Tensor[tuple[*Ds, N], TapeOfRhs, R]: ...
     @overload
     def __matmul__(
-        self: NumberBase[tuple[*Ds, M, K], T, R],
-        rhs: Joins[tuple[*Ds, K, N], T, R],
-        /,
+        self: NumberBase[tuple[*Ds, M, K], T, R], rhs: Joins[tuple[*Ds, K, N], T, R], /
     ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
     @overload
     def __matmul__(
@@ -73,9 +69,7 @@ class LinearAlgebra(TensorBase[S, T, D]):
     ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
     @overload
     def __matmul__(
-        self: NumberBase[tuple[M, K], NoneTape, R],
-        rhs: Tensor[tuple[*Ds, K, N], TapeOfRhs, R],
-        /,
+        self: NumberBase[tuple[M, K], NoneTape, R], rhs: Tensor[tuple[*Ds, K, N], TapeOfRhs, R], /
     ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, R]: ...
     def __matmul__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
         """Multiply matrices.

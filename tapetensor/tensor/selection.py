@@ -101,10 +101,7 @@ def where(
     mask: Mask[tuple[M, N]], lhs: Tensor[tuple[*Ds, M, N], T, R], rhs: int, /
 ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
 def where(
-    mask: Mask[Any],
-    lhs: Tensor[Any, Any, Any] | float,
-    rhs: Tensor[Any, Any, Any] | float,
-    /,
+    mask: Mask[Any], lhs: Tensor[Any, Any, Any] | float, rhs: Tensor[Any, Any, Any] | float, /
 ) -> Tensor[Any, Any, Any]:
     """Return `lhs` where a mask holds and `rhs` elsewhere.
 

@@ -279,9 +279,7 @@ class Shape(TensorBase[S, T, D]):
     ) -> tuple[Tensor[tuple[Any, *Ds], T, D], ...]: ...
     @overload
     def split(
-        self: Shape[tuple[*Ds, N], T, D],
-        sections: int | Sequence[int],
-        axis: Literal[-1],
+        self: Shape[tuple[*Ds, N], T, D], sections: int | Sequence[int], axis: Literal[-1]
     ) -> tuple[Tensor[tuple[*Ds, Any], T, D], ...]: ...
     @overload
     def split(

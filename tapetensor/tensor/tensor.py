@@ -97,9 +97,7 @@ Tensor5D = TypeAliasType(
     "Tensor5D", Tensor[tuple[B, P, K, M, N], T, D], type_params=(B, P, K, M, N, T, D)
 )
 Tensor6D = TypeAliasType(
-    "Tensor6D",
-    Tensor[tuple[B, Q, P, K, M, N], T, D],
-    type_params=(B, Q, P, K, M, N, T, D),
+    "Tensor6D", Tensor[tuple[B, Q, P, K, M, N], T, D], type_params=(B, Q, P, K, M, N, T, D)
 )
 
 # The right operand of an op whose result has the tape state of the left one: a plain value, or a

@@ -211,9 +211,7 @@ def test_derivatives_of_higher_order_are_those_of_the_polynomial(rank: int, size
 
 
 @pytest.mark.parametrize("singular", [np.ones((3, 3)), np.zeros((3, 3)), 1e-150 * np.eye(3)])
-def test_so_they_are_where_they_are_compiled_for_a_regular_matrix(
-    singular: Array,
-) -> None:
+def test_so_they_are_where_they_are_compiled_for_a_regular_matrix(singular: Array) -> None:
     direction = tt.from_numpy(np.arange(9.0).reshape(3, 3) ** 2)
 
     def second(x: Any) -> Any:

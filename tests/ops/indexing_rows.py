@@ -244,11 +244,7 @@ INDEXING = (
             *refuses(_X, spaced(2, 1), _COLUMN, accumulate=FLAG),
             refused(tt.AxisError, "from 3 to 3", _X, spaced(2, 1), np.array([[3], [3]])),
             refused(
-                tt.ShapeError,
-                r"for axis 1; got \(2,\) and \(2,\)",
-                _X,
-                spaced(2),
-                np.array([0, 0]),
+                tt.ShapeError, r"for axis 1; got \(2,\) and \(2,\)", _X, spaced(2), np.array([0, 0])
             ),
             refused(tt.ShapeError, r"and \(1, 1\)", _X, spaced(1, 1), _COLUMN),
             refused(tt.ShapeError, r"got \(1, 1\)", _X, spaced(1, 1), np.array([[0]])),

@@ -130,10 +130,7 @@ def _comparison(name: str, symbol: str, call: Callable[..., Any]) -> Op:
             given(x, np.float64(0.5)),
             given(np.float64(0.5), x),
         ),
-        refusals=(
-            *_NO_PARTNER,
-            refused(tt.ArgumentValueError, "range of dtype float64", _X, HUGE),
-        ),
+        refusals=(*_NO_PARTNER, refused(tt.ArgumentValueError, "range of dtype float64", _X, HUGE)),
         takes_integers=True,
         result_dtype=np.bool_,
         is_differentiable=False,
@@ -191,12 +188,7 @@ OPERATORS = (
         reference=_floor_divide,
     ),
     _arithmetic(
-        "remainder",
-        "mod",
-        operator.mod,
-        low=1.1,
-        reflected="rremainder",
-        reference=_remainder,
+        "remainder", "mod", operator.mod, low=1.1, reflected="rremainder", reference=_remainder
     ),
     Op(
         name="remainder",

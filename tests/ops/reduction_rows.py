@@ -260,11 +260,7 @@ REDUCTIONS = (
             given(spaced(1), eps=0.1),
             *_NO_ROWS,
         ),
-        refusals=(
-            *_NO_AXES,
-            *_NO_CORRECTION,
-            *refuses(_X, eps=NOT_NEGATIVE),
-        ),
+        refusals=(*_NO_AXES, *_NO_CORRECTION, *refuses(_X, eps=NOT_NEGATIVE)),
     ),
     _reduction("logsumexp", _logsumexp, samples=_NO_ROWS),
     named("softmax", _softmax, samples=_SOFTMAX_SAMPLES, refusals=_NO_AXIS),
@@ -286,10 +282,7 @@ REDUCTIONS = (
             given(spaced(1)),
             given(spaced(0, 3)),
         ),
-        refusals=(
-            *_NO_AXIS,
-            *refuses(_X, eps=NOT_NEGATIVE),
-        ),
+        refusals=(*_NO_AXIS, *refuses(_X, eps=NOT_NEGATIVE)),
     ),
     named(
         "argsort",

@@ -102,9 +102,7 @@ CREATION = (
     ),
     _counted("eye", "is more than an array can hold"),
     _drawn(
-        "normal",
-        *refuses((2,), rng=_RNG, mean=SMALL),
-        *refuses((2,), rng=_RNG, std=NOT_NEGATIVE),
+        "normal", *refuses((2,), rng=_RNG, mean=SMALL), *refuses((2,), rng=_RNG, std=NOT_NEGATIVE)
     ),
     _drawn(
         "uniform",
@@ -253,9 +251,7 @@ OTHER_FORMS = (
         ),
     ),
     Row(
-        name="dropout",
-        call=lambda x, rng: x.dropout(0.5, rng=rng),
-        refusals=refuses(_X, GENERATOR),
+        name="dropout", call=lambda x, rng: x.dropout(0.5, rng=rng), refusals=refuses(_X, GENERATOR)
     ),
     *(
         Row(

@@ -84,10 +84,7 @@ SCANS = (
             given(spaced(2, 0), axis=0),
             given(spaced(2, 0), axis=1),
         ),
-        refusals=(
-            *refuses(_X[:, 0], axis=AXIS),
-            refused(tt.AxisError, "0-d", spaced()),
-        ),
+        refusals=(*refuses(_X[:, 0], axis=AXIS), refused(tt.AxisError, "0-d", spaced())),
         takes_integers=True,
     ),
     named(

@@ -109,12 +109,7 @@ def single_ops(shape: tuple[int, ...]) -> list[Op]:
         Op("backwards", lambda x: x[..., ::-1], lambda xp, x: xp.flip(x, (-1,))),
         Op("split", lambda x: x.split([1] * last, -1)[0], lambda xp, x: x[..., :1]),
         Op("by position", lambda x: x[positions], lambda xp, x: x[positions], has_data=True),
-        Op(
-            "take",
-            lambda x: x.take(ids),
-            lambda xp, x: x[positions],
-            has_data=True,
-        ),
+        Op("take", lambda x: x.take(ids), lambda xp, x: x[positions], has_data=True),
         Op("cumulative_sum", lambda x: x.cumulative_sum(-1), lambda xp, x: xp.cumsum(x, -1)),
         Op("softmax", lambda x: x.softmax(-1), lambda xp, x: _softmax(xp, x, -1)),
         Op("log_softmax", lambda x: x.log_softmax(0), lambda xp, x: xp.log(_softmax(xp, x, 0))),
