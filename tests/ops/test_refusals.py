@@ -21,23 +21,10 @@ from tests.ops.samples import CASES, OPS, ROWS
 
 # What reads a tensor or its tape, and ops with no argument that could be bad, for any tensor.
 _REFUSES_NOTHING = {
-    *[
-        "id",
-        "array",
-        "tape",
-        "shape",
-        "dtype",
-        "ndim",
-        "size",
-        "owns_tape",
-        "tape_type",
-        "history",
-        "numpy",
-        "tolist",
-        "wrap_gradient",
-    ],
-    *["abs", "__abs__", "flatten", "detach", "split_tape", "with_empty_tape"],
-}
+    "id", "array", "tape", "shape", "dtype", "ndim", "size", "owns_tape", "tape_type", "history",
+    "numpy", "tolist", "wrap_gradient",
+    "abs", "__abs__", "flatten", "detach", "split_tape", "with_empty_tape",
+}  # fmt: skip
 _FLOAT_ONLY = [
     case
     for case in CASES
