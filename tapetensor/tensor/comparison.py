@@ -92,7 +92,7 @@ class Comparison(TensorBase[S, T, D]):
         >>> tt.from_numpy([float("nan"), 2.0], shape=(2,)).isnan()
         Tensor([ True, False], shape=(2,), dtype=bool, NoneTape)
         """
-        return _tell(np.isnan, self)
+        return _tell("isnan", np.isnan, self)
 
     def isinf(self: FloatingBase[S, Any, F]) -> Tensor[S, NoneTape, np.bool_]:
         """Tell which elements are infinite.
@@ -109,7 +109,7 @@ class Comparison(TensorBase[S, T, D]):
         >>> tt.from_numpy([-float("inf"), 2.0], shape=(2,)).isinf()
         Tensor([ True, False], shape=(2,), dtype=bool, NoneTape)
         """
-        return _tell(np.isinf, self)
+        return _tell("isinf", np.isinf, self)
 
     def isfinite(self: FloatingBase[S, Any, F]) -> Tensor[S, NoneTape, np.bool_]:
         """Tell which elements are neither NaN nor infinite.
@@ -126,7 +126,7 @@ class Comparison(TensorBase[S, T, D]):
         >>> tt.from_numpy([float("nan"), 2.0], shape=(2,)).isfinite()
         Tensor([False,  True], shape=(2,), dtype=bool, NoneTape)
         """
-        return _tell(np.isfinite, self)
+        return _tell("isfinite", np.isfinite, self)
 
     @same_signature(mask_reduction)
     def any(
@@ -150,7 +150,7 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).any()
         Tensor(True, shape=(), dtype=bool, NoneTape)
         """
-        return _reduced(np.any, self, axis, keepdims, elsewhere)
+        return _reduced("any", np.any, self, axis, keepdims, elsewhere)
 
     @same_signature(mask_reduction)
     def all(
@@ -174,7 +174,7 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).all()
         Tensor(False, shape=(), dtype=bool, NoneTape)
         """
-        return _reduced(np.all, self, axis, keepdims, elsewhere)
+        return _reduced("all", np.all, self, axis, keepdims, elsewhere)
 
     def __and__(
         self: Comparison[S, NoneTape, np.bool_], rhs: Tensor[S, NoneTape, np.bool_], /
@@ -200,19 +200,21 @@ class Comparison(TensorBase[S, T, D]):
         return rewrap(self, ~self._array, next_id(), None)
 
 
-def _tell(holds: Callable[[Any], Array], x: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
-    check_floating(holds.__name__, x)
+def _tell(
+    op: str, holds: Callable[[Any], Array], x: TensorBase[Any, Any, Any]
+) -> Tensor[Any, Any, Any]:
+    check_floating(op, x)
     return rewrap(x, holds(x._array), next_id(), None)
 
 
 def _reduced(
+    op: str,
     reduce: Callable[..., Array],
     mask: TensorBase[Any, Any, Any],
     axis: object,
     keepdims: object,
     elsewhere: dict[str, Never],
 ) -> Tensor[Any, Any, Any]:
-    op = reduce.__name__
     if elsewhere:
         raise no_such_argument(op, elsewhere)
     _check_mask(op, mask)

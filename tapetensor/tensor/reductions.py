@@ -165,7 +165,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmax(axis=-1)
         Tensor([1], shape=(1,), dtype=int64, NoneTape)
         """
-        return _position(np.argmax, self, axis, elsewhere)
+        return _position("argmax", np.argmax, self, axis, elsewhere)
 
     @same_signature(position)
     def argmin(
@@ -192,7 +192,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmin()
         Tensor(0, shape=(), dtype=int64, NoneTape)
         """
-        return _position(np.argmin, self, axis, elsewhere)
+        return _position("argmin", np.argmin, self, axis, elsewhere)
 
     @same_signature(average)
     def median(
@@ -283,12 +283,12 @@ class Reductions(TensorBase[S, T, D]):
 
 
 def _position(
+    op: str,
     search: Callable[..., Any],
     x: TensorBase[Any, Any, Any],
     axis: object,
     elsewhere: dict[str, Never],
 ) -> Tensor[Any, NoneTape, np.int64]:
-    op = search.__name__
     if elsewhere:
         raise no_such_argument(op, elsewhere)
     shape = x._array.shape

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Never
 from tapetensor.arguments import as_number, normalize_axis
 from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.kernels import normalization, reductions
-from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.tensor.reductions import reduce
@@ -42,7 +41,11 @@ class Softmax(TensorBase[S, T, D]):
         >>> tt.zeros((4,)).softmax()
         Tensor([0.25, 0.25, 0.25, 0.25], shape=(4,), dtype=float32, NoneTape)
         """
-        return _along(reductions.softmax, self, axis, elsewhere)
+        if elsewhere:
+            raise no_such_argument("softmax", elsewhere)
+        check_floating("softmax", self)
+        position = normalize_axis("softmax", axis, self._array.shape)
+        return apply(reductions.softmax, (self,), (position,))
 
     def log_softmax(
         self: FloatingBase[S, T, F], axis: int = -1, **elsewhere: Never
@@ -65,7 +68,11 @@ class Softmax(TensorBase[S, T, D]):
         >>> tt.zeros((1,)).log_softmax()
         Tensor([0.], shape=(1,), dtype=float32, NoneTape)
         """
-        return _along(reductions.log_softmax, self, axis, elsewhere)
+        if elsewhere:
+            raise no_such_argument("log_softmax", elsewhere)
+        check_floating("log_softmax", self)
+        position = normalize_axis("log_softmax", axis, self._array.shape)
+        return apply(reductions.log_softmax, (self,), (position,))
 
     @same_signature(average)
     def logsumexp(
@@ -122,13 +129,3 @@ class Softmax(TensorBase[S, T, D]):
         added = as_number("normalize", "eps", eps, at_least=0)
         options = (normalize_axis("normalize", axis, self._array.shape), added)
         return apply(normalization.normalize, (self,), options)
-
-
-def _along(
-    kernel: Kernel, x: TensorBase[Any, Any, Any], axis: object, elsewhere: dict[str, Never]
-) -> Tensor[Any, Any, Any]:
-    op = kernel.__name__
-    if elsewhere:
-        raise no_such_argument(op, elsewhere)
-    check_floating(op, x)
-    return apply(kernel, (x,), (normalize_axis(op, axis, x._array.shape),))
