@@ -12,8 +12,9 @@ from tapetensor.errors import ArgumentTypeError
 from tapetensor.tensor.base import TensorBase
 from tapetensor.typing import D, S, T
 
-# The operator that is meant where an array or a number of numpy's stands on the left, by the ufunc.
-_REFLECTED: Final = {
+# The operators by their ufuncs: what is meant where an array or a number of numpy's stands on the
+# left, and how it is written.
+_OPERATORS: Final = {
     "add": ("__radd__", "+"),
     "subtract": ("__rsub__", "-"),
     "multiply": ("__rmul__", "*"),
@@ -29,10 +30,11 @@ _REFLECTED: Final = {
     "greater": ("__lt__", ">"),
     "greater_equal": ("__le__", ">="),
 }
+_REFLECTED: Final = {name: method for name, (method, _) in _OPERATORS.items()}
 _COMPARISONS: Final = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 # How a ufunc is spelled here, where it is not the method of that name.
 _SPELLINGS: Final = {
-    **{name: f"x {symbol} y" for name, (_, symbol) in _REFLECTED.items()},
+    **{name: f"x {symbol} y" for name, (_, symbol) in _OPERATORS.items()},
     "negative": "-x",
     "absolute": "x.abs()",
     "maximum": "tt.maximum(x, y)",
@@ -85,7 +87,7 @@ class Habits(TensorBase[S, T, D], RefusesUfuncs):
             if method == "__call__" and name in _REFLECTED and not isinstance(lhs, TensorBase):
                 # Of a number on the left of a comparison numpy has made an array.
                 number = lhs[()] if name in _COMPARISONS and np.ndim(lhs) == 0 else lhs
-                return getattr(self, _REFLECTED[name][0])(number)
+                return getattr(self, _REFLECTED[name])(number)
             cure = _SPELLINGS.get(name, f"x.{name}()" if hasattr(self, name) else "")
             raise ArgumentTypeError(
                 f"np.{name}: a function of numpy's would lose the gradient of a tensor; write "
