@@ -17,9 +17,7 @@ from tapetensor.kernels import arithmetic, elementwise
 from tapetensor.kernels.attention import scaled_dot_product_attention as kernel
 from tapetensor.kernels.normalization import batch_norm, layer_norm
 from tapetensor.kernels.numerics import attention_tiles as tiles
-from tapetensor.kernels.numerics import normalized_channels as channels
-from tapetensor.kernels.numerics import normalized_rows as normalized
-from tapetensor.kernels.numerics import threads
+from tapetensor.kernels.numerics import normalized, threads
 from tapetensor.kernels.numerics.threads import BLOCK, LARGE, in_blocks
 from tapetensor.machine import openblas
 
@@ -282,10 +280,10 @@ def _found(
     monkeypatch: pytest.MonkeyPatch, is_in_blocks: bool, kernel: Any, *args: Any
 ) -> tuple[Any, list[Any]]:
     """Return a kernel's pullbacks, and its output with all cotangents."""
-    for room in (normalized, channels):
-        monkeypatch.setattr(room, "_LARGE", 0 if is_in_blocks else 1 << 40)
-        # A few rows, or channels, to a block, and a rest.
-        monkeypatch.setattr(room, "_BLOCK", 60)
+    monkeypatch.setattr(normalized, "_LARGE", 0 if is_in_blocks else 1 << 40)
+    # A few rows, or channels, to a block, and a rest.
+    monkeypatch.setattr(normalized, "_BLOCK_OF_ROWS", 60)
+    monkeypatch.setattr(normalized, "_BLOCK_OF_CHANNELS", 60)
     y, pullbacks = kernel(*args)
     g = np.random.default_rng(3).standard_normal(y.shape).astype(y.dtype)
     return pullbacks, [y, *[pullback(g) for pullback in pullbacks]]
