@@ -49,7 +49,7 @@ mi.gelu()  # type: ignore[misc]  # nor a GELU
 mi.softmax()  # type: ignore[misc]  # nor a softmax
 mi.clip(0, 0.5)  # type: ignore[arg-type]  # a bound that is no integer
 mask.clip(0, 1)  # type: ignore[misc]  # not for bools
-tt.maximum(mask, 1)  # type: ignore[arg-type]  # not for bools
+tt.maximum(mask, 1)  # type: ignore[type-var]  # not for bools
 mi.mean()  # type: ignore[misc]  # a mean of integers is no integer
 mi.var(axis=0)  # type: ignore[misc]  # nor is their variance
 mi.std()  # type: ignore[misc]  # nor their deviation
@@ -59,7 +59,7 @@ mi / 2  # type: ignore[operator]  # nor by a number
 mi + 0.5  # type: ignore[operator]  # an integer tensor beside a fraction
 0.5 * mi  # type: ignore[operator]  # and on the other side
 mi**2  # type: ignore[operator]  # powers are floating
-tt.maximum(mi, 0.5)  # type: ignore[arg-type]  # an integer tensor beside a fraction
+tt.maximum(mi, 0.5)  # type: ignore[type-var]  # an integer tensor beside a fraction
 tt.ssm_scan(m, vd, m)  # type: ignore[arg-type]  # float32 and float64
 tt.where(mask, mi, 0.0)  # type: ignore[type-var]  # an integer tensor beside a fraction
 
