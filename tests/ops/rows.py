@@ -96,8 +96,19 @@ def named(
     name: str, reference: Callable[..., Any], samples: tuple[Sample, ...], **others: Any
 ) -> Op:
     """Return the row of the public method or function of that name."""
-    call = getattr(tt.Tensor, name, None) or getattr(tt, name)
+    call = public(name)
     return Op(name=name, covers=(name,), call=call, reference=reference, samples=samples, **others)
+
+
+def refusing(name: str, *refusals: Refusal) -> Row:
+    """Return the row of a public method or function of which nothing but refusals is tried."""
+    return Row(name=name, call=public(name), refusals=refusals)
+
+
+def public(name: str) -> Callable[..., Any]:
+    """Return the public method or function of that name."""
+    found: Callable[..., Any] = getattr(tt.Tensor, name, None) or getattr(tt, name)
+    return found
 
 
 @dataclass(frozen=True)
