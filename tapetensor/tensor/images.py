@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 from typing import Literal as L
 
 from tapetensor.arguments import as_flag, as_size, check_choice
@@ -185,7 +185,7 @@ def pixel_unshuffle(
     return apply(images.pixel_unshuffle, (x,), (times,))
 
 
-Mode: TypeAlias = Literal["nearest", "bilinear", "bicubic"]
+Mode: TypeAlias = L["nearest", "bilinear", "bicubic"]
 
 
 def interpolate(
