@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 from typing import Literal as L
 
 from tapetensor.arguments import as_flag, as_size, check_choice
@@ -17,7 +17,7 @@ from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_floating, check_tensor
 from tapetensor.tensor.operands import Ints, as_window, check_fits, per_axis
-from tapetensor.tensor.signatures import same_signature
+from tapetensor.tensor.signatures import pooling, same_signature
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import D, Ds, F, K, M, N, P, Q, T
 
@@ -291,28 +291,6 @@ def _checked(op: str, x: Any, size: object, mode: object) -> tuple[int, ...]:
     if min(x._array.shape[-2:]) < 1:
         raise ShapeError(f"{op}: an input of shape {x._array.shape} has no pixels")
     return sizes
-
-
-@overload
-def pooling(
-    x: Tensor[tuple[*Ds, K, M, N], T, F],
-    kernel_size: L[3],
-    *,
-    stride: L[1],
-    padding: L[1],
-    dilation: L[1] = 1,
-) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
-@overload
-def pooling(
-    x: Tensor[tuple[*Ds, K, M, N], T, F],
-    kernel_size: Ints,
-    *,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    dilation: Ints = 1,
-) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
-def pooling(x: Any, kernel_size: Any, **options: Any) -> Any:
-    """Reduce every window of images to one pixel."""
 
 
 @same_signature(pooling)

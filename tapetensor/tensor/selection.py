@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Never, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Never, Protocol, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeVar, override
@@ -40,7 +40,7 @@ from tapetensor.tensor.base import (
     rewrap,
 )
 from tapetensor.tensor.operands import OPERAND, as_scalar, number_like
-from tapetensor.tensor.signatures import mask_reduction, same_signature
+from tapetensor.tensor.signatures import extreme, mask_reduction, same_signature
 from tapetensor.typing import D, Ds, F, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -282,7 +282,6 @@ def _check_mask(op: str, tensor: object) -> None:
         raise DTypeError(f"{op}: expected a bool tensor, got {kind}; compare first (x > 0)")
 
 
-One: TypeAlias = Literal[1]
 _ShapeOfMask = TypeVar("_ShapeOfMask", contravariant=True)
 
 
@@ -298,39 +297,6 @@ class Mask(Protocol[_ShapeOfMask]):
         """The state of the tape: there is none."""
 
     def _takes_part(self, shape: _ShapeOfMask, dtype: np.bool_, /) -> None: ...
-
-
-@overload
-def extreme(lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
-@overload
-def extreme(lhs: Tensor[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
-@overload
-def extreme(
-    lhs: Tensor[S, T, R], rhs: Joins[S, T, R] | Joins[tuple[()], T, R], /
-) -> Tensor[S, T, R]: ...
-@overload
-def extreme(
-    lhs: Tensor[S, NoneTape, R], rhs: Tensor[S, T, R] | Tensor[tuple[()], T, R], /
-) -> Tensor[S, T, R]: ...
-@overload
-def extreme(
-    lhs: Tensor[S, T, R], rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R], /
-) -> Tensor[S, OwnedTape, R]: ...
-@overload
-def extreme(
-    lhs: Tensor[tuple[*Ds, N], T, R], rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R], /
-) -> Tensor[tuple[*Ds, N], T, R]: ...
-@overload
-def extreme(
-    lhs: Tensor[tuple[*Ds, N], NoneTape, R],
-    rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
-    /,
-) -> Tensor[tuple[*Ds, N], T, R]: ...
-def extreme(lhs: Any, rhs: Any, /) -> Any:
-    """Choose one of two numbers, element by element.
-
-    Shape: numpy's broadcasting.
-    """
 
 
 @same_signature(extreme)
