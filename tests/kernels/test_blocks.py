@@ -122,7 +122,7 @@ print(os.waitpid(child, 0)[1])
         assert output.stdout.strip() == "0"
 
 
-TILES_TOLERANCE: dict[Any, float] = {np.float32: 2e-5, np.float64: 1e-12}
+OF_SUMS: dict[Any, float] = {np.float32: 2e-5, np.float64: 1e-12}
 # Of heads, queries and keys, each no multiple of the sizes below.
 SCORES = (2, 3, 8, 7)
 
@@ -173,9 +173,7 @@ def test_tiles_give_what_whole_scores_give(
 
     for one, other in zip(found, wanted, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(
-            one, other, rtol=TILES_TOLERANCE[dtype], atol=TILES_TOLERANCE[dtype]
-        )
+        np.testing.assert_allclose(one, other, rtol=OF_SUMS[dtype], atol=OF_SUMS[dtype])
 
 
 @pytest.mark.usefixtures("small")
@@ -273,9 +271,6 @@ def test_tiles_on_several_threads_give_what_one_gives(
         np.testing.assert_array_equal(one, other)
 
 
-NORMALIZED_TOLERANCE: dict[Any, float] = {np.float32: 2e-5, np.float64: 1e-12}
-
-
 def _found(
     monkeypatch: pytest.MonkeyPatch, is_in_blocks: bool, kernel: Any, *args: Any
 ) -> tuple[Any, list[Any]]:
@@ -304,9 +299,7 @@ def test_rows_in_blocks_are_rows(
     np.testing.assert_array_equal(x, before)
     for one, other in zip(found, wanted, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(
-            one, other, rtol=NORMALIZED_TOLERANCE[dtype], atol=10 * NORMALIZED_TOLERANCE[dtype]
-        )
+        np.testing.assert_allclose(one, other, rtol=OF_SUMS[dtype], atol=10 * OF_SUMS[dtype])
     g = np.broadcast_to(dtype(1.5), shape)
     every = [pullback(g) for pullback in joint]
     for place, wanted_alone in enumerate(every):
@@ -341,9 +334,7 @@ def test_channels_in_blocks_are_channels(
     assert found[0].strides == wanted[0].strides
     for one, other in zip([*found, *told[0]], [*wanted, *told[1]], strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(
-            one, other, rtol=NORMALIZED_TOLERANCE[dtype], atol=10 * NORMALIZED_TOLERANCE[dtype]
-        )
+        np.testing.assert_allclose(one, other, rtol=OF_SUMS[dtype], atol=10 * OF_SUMS[dtype])
     g = np.broadcast_to(dtype(1.5), shape)
     every = [pullback(g) for pullback in joint]
     for place, wanted_alone in enumerate(every):
