@@ -121,6 +121,9 @@ def test_the_command_of_a_note_prints_the_entry(
     assert said.startswith(f"{name}\n\n")
     assert re.sub(r" \(python -m tapetensor docs \w+\)", "", said).rstrip().endswith(words)
     assert "\n#" not in said
+    assert "](" not in said
+    # What is left without its links says something by itself.
+    assert len(re.sub(r"\[[^\]]*\]\([^)]*\)", "", cure).split()) >= 6
 
 
 def test_a_name_that_is_none_is_answered_with_all_there_are(
@@ -157,14 +160,7 @@ def test_the_list_of_entries_shows_words_without_links(capsys: pytest.CaptureFix
     assert not any("](" in line for line in lines)
 
 
-def test_a_cure_stands_in_the_terminal_whole_and_names_pages_by_the_command(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for name, entry in {**CLASSES, **CODES}.items():
-        # What is left without its links says something by itself.
-        assert len(re.sub(r"\[[^\]]*\]\([^)]*\)", "", entry.cure).split()) >= 6, name
-        assert main(["explain", name]) == 0
-        assert not re.search(r"\]\(", capsys.readouterr().out), name
+def test_a_cure_names_pages_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", "module-dims"])
 
     assert "All messages (python -m tapetensor docs plugin_modules)" in capsys.readouterr().out

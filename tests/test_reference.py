@@ -9,18 +9,7 @@ from types import ModuleType
 import pytest
 
 import tapetensor
-from tapetensor import (
-    compiler,
-    data,
-    distributed,
-    io,
-    losses,
-    metrics,
-    nn,
-    onnx,
-    optim,
-    training,
-)
+from tapetensor import compiler, data, distributed, io, losses, metrics, nn, onnx, optim, training
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 LISTED = [

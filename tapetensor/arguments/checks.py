@@ -27,11 +27,7 @@ from tapetensor.rules.refusals import refusal
 
 
 def as_flag(op: str, name: str, value: object) -> bool:
-    """Return `value` if it is True or False.
-
-    Raises:
-        ArgumentTypeError: if it is not.
-    """
+    """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentTypeError(f"{op}: {name} must be True or False, got {value!r}")
     return bool(value)
@@ -46,15 +42,7 @@ def check_choice(op: str, name: str, value: object, choices: Sequence[str]) -> N
 
 
 def check_kind(op: str, name: str, value: object, kind: type, words: str = "") -> None:
-    """Raise ArgumentTypeError if `value` is of another class.
-
-    Args:
-        op: the name for the message.
-        name: the argument's.
-        value: what was given.
-        kind: the class that it must be of.
-        words: what to say that it must be, if not the name of the class.
-    """
+    """Raise ArgumentTypeError if `value` is of another class, by its name or by other `words`."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         wanted = words or f"{article} {kind.__name__}"
@@ -62,14 +50,7 @@ def check_kind(op: str, name: str, value: object, kind: type, words: str = "") -
 
 
 def check_function(op: str, name: str, value: object, takes: Sequence[str] | None = None) -> None:
-    """Raise ArgumentTypeError if `value` cannot be called, or not with what it will be given.
-
-    Args:
-        op: the name for the message.
-        name: the argument's.
-        value: what was given.
-        takes: what each argument of its calls is, if they are known.
-    """
+    """Raise ArgumentTypeError if `value` cannot be called, or not with what `takes` names."""
     if not callable(value):
         raise ArgumentTypeError(f"{op}: {name} must be a function, got {type(value).__name__}")
     if takes is None:
@@ -118,20 +99,10 @@ def as_number(
     at_most: float | None = None,
     below: float = math.inf,
 ) -> float:
-    """Return `value` as a Python float within bounds; without bounds it must be finite.
+    """Return `value`, a number of Python's or numpy's, as a float within bounds, or a finite one.
 
-    Args:
-        op: the name for the message.
-        name: the argument's.
-        value: an int or a float, Python's or numpy's.
-        at_least: the smallest number that is allowed.
-        above: what it must exceed, where there is no `at_least`.
-        at_most: the largest number that is allowed; `math.inf` allows infinity.
-        below: what it must stay below, where there is no `at_most`.
-
-    Raises:
-        ArgumentTypeError: if it is not a real number.
-        ArgumentValueError: if it is NaN or outside the bounds.
+    `above` holds where there is no `at_least`, and `below` where there is no `at_most`, which may
+    be `math.inf`.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
@@ -155,11 +126,7 @@ def as_number(
 
 
 def as_int(op: str, name: str, value: object) -> int:
-    """Return `value` as a plain int.
-
-    Raises:
-        ArgumentTypeError: if it is not an integer.
-    """
+    """Return `value` as a plain int."""
     # What is usual first: Python looks for a protocol in ten times the time.
     if type(value) is int:
         return value
@@ -176,13 +143,7 @@ def as_size(op: str, name: str, value: _Size, low: int = 0, high: float = sys.ma
 @overload
 def as_size(op: str, name: str, value: object, low: int = 0, high: float = sys.maxsize) -> int: ...
 def as_size(op: str, name: str, value: object, low: int = 0, high: float = sys.maxsize) -> object:
-    """Return `value` as a plain int from `low` to `high`, typed as it came.
-
-    Raises:
-        ArgumentTypeError: if it is not an integer.
-        ArgumentValueError: if it is negative, smaller than `low` or larger than `high`, which
-            is what the axis of an array can hold.
-    """
+    """Return `value` as a plain int from `low` to what an axis can hold, typed as it came."""
     size = as_int(op, name, value)
     if size < low or size < 0:
         allowed = "must not be negative" if size < 0 else f"must be > {low - 1}"
@@ -193,12 +154,7 @@ def as_size(op: str, name: str, value: object, low: int = 0, high: float = sys.m
 
 
 def as_shape(op: str, shape: object) -> tuple[int, ...]:
-    """Return `shape` as a tuple of non-negative ints.
-
-    Raises:
-        ArgumentTypeError: if it is not a tuple of integers.
-        ArgumentValueError: if a dim is negative.
-    """
+    """Return `shape` as a tuple of non-negative ints."""
     try:
         return tuple(as_size(op, "a dim", dim) for dim in _as_tuple(op, shape))
     except TapeTensorError as error:
@@ -207,11 +163,7 @@ def as_shape(op: str, shape: object) -> tuple[int, ...]:
 
 
 def as_target_shape(op: str, shape: object, size: int, source: tuple[int, ...]) -> tuple[int, ...]:
-    """Return `shape`, which may hold one ``-1``, with the ``-1`` worked out for `size` elements.
-
-    Raises:
-        ShapeError: if `size` elements do not fill it.
-    """
+    """Return `shape`, which may hold one ``-1``, with that worked out for `size` elements."""
     dims = tuple(as_int(op, "a dim", dim) for dim in _as_tuple(op, shape))
     known = math.prod([dim for dim in dims if dim >= 0])
     if dims.count(-1) == 1 and min(dims) == -1 and known > 0 and size % known == 0:
@@ -230,18 +182,7 @@ def broadcasts_to(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def normalize_axis(op: str, axis: object, shape: Sequence[Dim | int], extra: int = 0) -> int:
-    """Return `axis` counted from the front.
-
-    Args:
-        op: the name for the message.
-        axis: an int; negative counts from the back.
-        shape: the shape that it indexes.
-        extra: how many axes the result has more than `shape` (1 for a new axis).
-
-    Raises:
-        ArgumentTypeError: if it is not an integer.
-        AxisError: if it lies outside the shape.
-    """
+    """Return `axis` counted from the front; the result has so many `extra` axes."""
     index = as_int(op, "axis", axis)
     rank = len(shape) + extra
     if not -rank <= index < rank:
@@ -253,12 +194,7 @@ def normalize_axis(op: str, axis: object, shape: Sequence[Dim | int], extra: int
 
 
 def normalize_axes(op: str, axis: object, shape: Sequence[Dim | int]) -> tuple[int, ...]:
-    """Return the axes that `axis` names (None names all), counted from the front, in order.
-
-    Raises:
-        ArgumentTypeError: if it is not None, an int or a tuple of ints.
-        AxisError: if one lies outside the shape or is named twice.
-    """
+    """Return the axes that `axis` names (None names all), counted from the front, in order."""
     if axis is None:
         return tuple(range(len(shape)))
     if not isinstance(axis, tuple):

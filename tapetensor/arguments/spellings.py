@@ -279,13 +279,7 @@ def not_in_a_tuple(op: str, given: Sequence[object]) -> ArgumentTypeError:
 
 
 def given_by_name(name: str, sizes: Sequence[object], has_dims: bool) -> str:
-    """Return the complaint about a module that takes its fields by name, and is given sizes.
-
-    Args:
-        name: the class.
-        sizes: what it is given.
-        has_dims: whether the class has dims for type arguments.
-    """
+    """Return the complaint about a module that takes its fields by name, and is given sizes."""
     dims = ", ".join("..." if size is None else f"L[{size}]" for size in sizes)
     made = f"{name}[{dims}]" if has_dims else name
     return f"{name}: its fields are given by name; for sizes write tt.build({made}, rng=rng)"

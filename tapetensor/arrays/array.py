@@ -28,11 +28,7 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def as_dtype(op: str, dtype: Any) -> np.dtype[Any]:
-    """Return the numpy dtype for `dtype`.
-
-    Raises:
-        DTypeError: if it is not float32, float64, an integer or bool.
-    """
+    """Return the numpy dtype for `dtype`, which is float32, float64, an integer or bool."""
     try:
         resolved: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
@@ -53,11 +49,7 @@ def as_dtype(op: str, dtype: Any) -> np.dtype[Any]:
 
 
 def as_floating_dtype(op: str, name: str, dtype: Any) -> np.dtype[Any]:
-    """Return the numpy dtype for `dtype`, of what is named.
-
-    Raises:
-        DTypeError: if it is not float32 or float64.
-    """
+    """Return the numpy dtype for `dtype`, of what is named: float32 or float64."""
     resolved = as_dtype(op, dtype)
     if resolved not in FLOATING:
         raise DTypeError(f"{op}: {name} are float32 or float64, not {resolved}")
@@ -171,11 +163,7 @@ def are_added_in_place(earlier: Array, added: Array) -> bool:
 
 
 def as_array(op: str, name: str, value: object) -> Array:
-    """Return `value` if it is an array, a scalar of numpy's as one without axes.
-
-    Raises:
-        ArgumentTypeError: if it is not, or is masked.
-    """
+    """Return an array that is not masked as it is, a scalar of numpy's as one without axes."""
     if not is_array(value):
         raise ArgumentTypeError(f"{op}: {name} must be an array, got {type(value).__name__}")
     check_unmasked(op, name, value)

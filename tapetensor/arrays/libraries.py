@@ -30,11 +30,7 @@ Library: TypeAlias = HasAsarray | ModuleType
 
 
 class Home:
-    """The library of an array, as far as `moved` needs to know it.
-
-    Args:
-        array: which one; it is kept.
-    """
+    """The library of an array, which is kept, as far as `moved` needs to know it."""
 
     __slots__ = ("__name__", "_array")
 
@@ -61,12 +57,7 @@ def to_numpy(array: Any) -> Array:
 
 
 def moved(op: str, array: Any, library: Library) -> Any:
-    """Return an array as one of `library`; itself if it is one.
-
-    Raises:
-        ArgumentTypeError: if `library` has no `asarray`, or one whose arrays do not dispatch.
-        DTypeError: if the library changes the dtype.
-    """
+    """Return an array as one of `library`; itself if it is one."""
     if isinstance(array, StandIn):
         return array.to(library)
     if library is np:
@@ -128,20 +119,7 @@ def check_one_library(op: str, arrays: Iterable[object]) -> None:
 
 
 def check_matching(op: str, name: str, array: Any, other: str, like: Any) -> None:
-    """Raise an error if two arrays, or two tensors, differ in shape, dtype or library.
-
-    Args:
-        op: the name for the message.
-        name: what the message calls `array`.
-        array: the first.
-        other: what the message calls `like`.
-        like: the second.
-
-    Raises:
-        ShapeError: if the shapes differ.
-        DTypeError: if the dtypes do.
-        ArgumentTypeError: if the libraries do.
-    """
+    """Raise an error if two arrays, or two tensors, differ in shape, dtype or library."""
     if array.shape != like.shape:
         raise ShapeError(
             f"{op}: {name} has shape {array.shape}, {other} {like.shape}; they must be equal"

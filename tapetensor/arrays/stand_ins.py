@@ -12,6 +12,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from inspect import unwrap
 from typing import Any
 
@@ -163,15 +164,10 @@ class CapturedArray(StandIn, Captured):
     def capture_kernel(
         self, kernel: Callable[..., Any], args: tuple[Any, ...], shape: tuple[int, ...]
     ) -> Any:
-        """Capture a kernel as one step, and all of its pullbacks as another.
+        """Capture a kernel as one step, and all of its pullbacks as another; return both.
 
-        Args:
-            kernel: takes `args`: arrays, and then options.
-            args: its arguments.
-            shape: that of its output, whose dtype is that of the first argument.
-
-        Returns:
-            What the kernel does: the output, and one pullback per floating array.
+        The output has the given shape, and the dtype of the first argument. There is one pullback
+        per floating array among the arguments, which come before the options.
         """
 
     @abstractmethod
@@ -274,15 +270,7 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
     return a if shape == a.shape else np.reshape(a, shape)
 
 
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    return _parts(np.split, ary, indices_or_sections, axis)
-
-
-def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    return _parts(np.array_split, ary, indices_or_sections, axis)
-
-
-def _parts(split: Callable[..., Any], ary: Any, indices_or_sections: Any, axis: int) -> Any:
+def _parts(split: Callable[..., Any], ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     # Places may be captured, too, which would lead here again.
     places = unwrap(split)(np.arange(ary.shape[axis]), indices_or_sections)
     before = (slice(None),) * (axis % ary.ndim)
@@ -291,10 +279,10 @@ def _parts(split: Callable[..., Any], ary: Any, indices_or_sections: Any, axis: 
 
 
 REARRANGED: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.array_split: _array_split,
+    np.array_split: partial(_parts, np.array_split),
     np.expand_dims: _expand_dims,
     np.moveaxis: _turned(np.moveaxis),
-    np.split: _split,
+    np.split: partial(_parts, np.split),
     np.squeeze: _squeeze,
     np.swapaxes: _turned(np.swapaxes),
 }

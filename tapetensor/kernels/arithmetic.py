@@ -52,10 +52,7 @@ def multiply(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
             )
         # A bound operator would write over a large array that nobody else holds.
         return lhs * rhs, (partial(np.multiply, rhs), partial(np.multiply, lhs))
-    return lhs * rhs, (
-        lambda g: sum_to(g * rhs, lhs.shape),
-        lambda g: sum_to(g * lhs, rhs.shape),
-    )
+    return lhs * rhs, (lambda g: sum_to(g * rhs, lhs.shape), lambda g: sum_to(g * lhs, rhs.shape))
 
 
 def divide(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
@@ -87,10 +84,7 @@ def power(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 
 def floor_divide(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """The largest whole number that is not above ``lhs / rhs``; its derivative is 0."""
-    return lhs // rhs, (
-        Zero(lhs.shape),
-        Zero(rhs.shape),
-    )
+    return lhs // rhs, (Zero(lhs.shape), Zero(rhs.shape))
 
 
 def remainder(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:

@@ -76,7 +76,8 @@ def _whole(
     if mask is not None:
         weights += _hidden(like(mask, query), query)
     if causal:
-        weights += _hidden(like(_earlier(query.shape[-2], key.shape[-2]), query), query)
+        earlier = np.arange(key.shape[-2]) <= np.arange(query.shape[-2])[:, None]
+        weights += _hidden(like(earlier, query), query)
     # With a finite largest score a row that sees no key becomes zeros instead of NaN.
     largest = largest_or_minus_infinity(weights, -1)
     weights -= np.maximum(largest, np.finfo(query.dtype).min)
@@ -116,9 +117,3 @@ def _whole(
 def _hidden(mask: Array, like: Array) -> Array:
     """Return 0 where the mask holds and minus infinity elsewhere, to add to scores."""
     return np.where(mask, 0.0, -np.inf).astype(like.dtype)
-
-
-def _earlier(queries: int, keys: int) -> Array:
-    """Return the mask that lets a query see the keys up to its own position."""
-    mask: Array = np.arange(keys) <= np.arange(queries)[:, None]
-    return mask

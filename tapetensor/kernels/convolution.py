@@ -90,16 +90,7 @@ def conv_transpose2d(
 def _transposed(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int, sizes: Sizes
 ) -> tuple[Array, Pullbacks]:
-    """Return what all windows write.
-
-    Args:
-        x: ``(*leading, channels, *spatial)``.
-        weight: (channels, out / groups, *kernel).
-        bias: (out,).
-        window: what is written.
-        groups: how many groups of channels are convolved apart.
-        sizes: the spatial axes of the output.
-    """
+    """Return what all windows write; its spatial axes have these sizes."""
     spatial = len(sizes)
     source = batch_last(x, spatial)
     count = source.shape[1:-1]

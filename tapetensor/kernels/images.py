@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from tapetensor.arrays.array import Array
@@ -37,9 +39,7 @@ def avg_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
     leading, count = x.shape[:-3], window.counts(x.shape[-2:])
     full = padded(batch_last(x, 2), window.padding)
     places = window.places(count)
-    total = full[places[0]]
-    for place in places[1:]:
-        total = total + full[place]
+    total = reduce(np.add, [full[place] for place in places])
     shape = full.shape
 
     def pullback(g: Array) -> Array:
@@ -79,7 +79,7 @@ def _extreme(
     if in_two_steps:
         highest, best = _found_in_two_steps(full, extreme, window, count)
     else:
-        best = _combined([full[place] for place in window.places(count)], extreme)
+        best = reduce(extreme, [full[place] for place in window.places(count)])
 
     def pullback(g: Array) -> Array:
         turned = batch_last(g, 2)
@@ -107,8 +107,8 @@ def _found_in_two_steps(
 
     That is less work than all at once, and most of it is done in long runs.
     """
-    highest = _combined(_shifted(full, 1, window, count), extreme)
-    return highest, _combined(_shifted(highest, 2, window, count), extreme)
+    highest = reduce(extreme, _shifted(full, 1, window, count))
+    return highest, reduce(extreme, _shifted(highest, 2, window, count))
 
 
 @single_step
@@ -151,14 +151,6 @@ def _shifted(x: Array, axis: int, window: Window, count: Sizes) -> list[Array]:
     starts = [element * window.dilation[at] for element in range(window.kernel[at])]
     before = (slice(None),) * axis
     return [x[(*before, slice(start, start + last, window.stride[at]))] for start in starts]
-
-
-def _combined(parts: list[Array], extreme: np.ufunc) -> Array:
-    """Return the extremes of arrays of one shape, element by element."""
-    best = parts[0]
-    for part in parts[1:]:
-        best = extreme(best, part)
-    return best
 
 
 def unfold(x: Array, window: Window) -> tuple[Array, Pullbacks]:
@@ -290,10 +282,11 @@ def _stretched(x: Array, axis: int, taps: list[Tap]) -> Stretched:
             _read_by(g if weights is None else g * weights, sources, axis, x.shape)
             for sources, weights in weighed
         ]
-        return _total(parts)
+        return reduce(np.add, parts)
 
     read = [(np.take(x, sources, axis=axis), weights) for sources, weights in weighed]
-    return _total([y if weights is None else y * weights for y, weights in read]), pullback
+    parts = [y if weights is None else y * weights for y, weights in read]
+    return reduce(np.add, parts), pullback
 
 
 def _read_by(g: Array, sources: Array, axis: int, shape: tuple[int, ...]) -> Array:
@@ -306,10 +299,3 @@ def _read_by(g: Array, sources: Array, axis: int, shape: tuple[int, ...]) -> Arr
     result = np.zeros_like(sums, shape=(*sums.shape[:axis], shape[axis], *sums.shape[axis + 1 :]))
     result[(slice(None),) * axis + (like(sources[starts], g),)] = sums
     return result
-
-
-def _total(parts: list[Array]) -> Array:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total

@@ -120,10 +120,7 @@ def where(lhs: Array, rhs: Array, mask: Array) -> tuple[Array, Pullbacks]:
 
 def where_number(x: Array, mask: Array, number: float) -> tuple[Array, Pullbacks]:
     """`x` where `mask` holds, a number elsewhere."""
-    return choose(mask, x, number), (
-        lambda g: sum_to(choose(mask, g, 0), x.shape),
-        None,
-    )
+    return choose(mask, x, number), (lambda g: sum_to(choose(mask, g, 0), x.shape), None)
 
 
 def astype(x: Array, dtype: np.dtype[Any]) -> tuple[Array, Pullbacks]:

@@ -17,7 +17,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels.numerics.along_axes import sum_to, without_repeats
-from tapetensor.kernels.numerics.matrices import cofactors, columns_as_rows
+from tapetensor.kernels.numerics.matrices import cofactors, columns_as_rows, transposed
 from tapetensor.tape import Pullback, Pullbacks
 
 # A product of so many multiplications outweighs that those who read it may have to turn it.
@@ -191,7 +191,7 @@ def _on_diagonals(x: Array, letters: str, subscripts: str) -> Array:
 def inv(x: Array) -> tuple[Array, Pullbacks]:
     """The inverse."""
     y = np.linalg.inv(x)
-    adjoint = _transposed(y)
+    adjoint = transposed(y)
     return y, (lambda g: -(adjoint @ g @ adjoint),)
 
 
@@ -208,27 +208,27 @@ def solve(a: Array, b: Array) -> tuple[Array, Pullbacks]:
     y = np.reshape(solved, solved.shape[:-1]) if b.ndim == 1 else solved
 
     def of_columns(g: Array) -> Array:
-        cotangent: Array = np.linalg.solve(_transposed(a), np.reshape(g, solved.shape))
+        cotangent: Array = np.linalg.solve(transposed(a), np.reshape(g, solved.shape))
         return cotangent
 
     return y, (
-        lambda g: sum_to(-(of_columns(g) @ _transposed(solved)), a.shape),
+        lambda g: sum_to(-(of_columns(g) @ transposed(solved)), a.shape),
         lambda g: np.reshape(sum_to(of_columns(g), columns.shape), b.shape),
     )
 
 
 def cholesky(x: Array) -> tuple[Array, Pullbacks]:
     """The lower triangle `y` with ``y @ y.T`` the symmetric part of `x`."""
-    y = np.linalg.cholesky(0.5 * (x + _transposed(x)))
+    y = np.linalg.cholesky(0.5 * (x + transposed(x)))
 
     def pullback(g: Array) -> Array:
-        adjoint = _transposed(y)
+        adjoint = transposed(y)
         product = adjoint @ g
         # The diagonal counts half.
         inner = 0.5 * (np.tril(product) + np.tril(product, -1))
         left = np.linalg.solve(adjoint, inner)
-        slope = _transposed(np.linalg.solve(adjoint, _transposed(left)))
-        cotangent: Array = 0.5 * (slope + _transposed(slope))
+        slope = transposed(np.linalg.solve(adjoint, transposed(left)))
+        cotangent: Array = 0.5 * (slope + transposed(slope))
         return cotangent
 
     return y, (pullback,)
@@ -244,7 +244,7 @@ def slogdet(x: Array) -> tuple[Array, Pullbacks]:
             inverse = np.linalg.inv(x)
         except np.linalg.LinAlgError as error:
             raise ArgumentValueError(f"slogdet: the derivative divides by it ({error})") from error
-        cotangent: Array = np.reshape(g[..., 1], (*g.shape[:-1], 1, 1)) * _transposed(inverse)
+        cotangent: Array = np.reshape(g[..., 1], (*g.shape[:-1], 1, 1)) * transposed(inverse)
         return cotangent
 
     return y, (pullback,)
@@ -252,12 +252,12 @@ def slogdet(x: Array) -> tuple[Array, Pullbacks]:
 
 def eigh(x: Array) -> tuple[Array, Pullbacks]:
     """A row of the eigenvalues of the symmetric part, ascending, over columns of vectors."""
-    values, vectors = np.linalg.eigh(0.5 * (x + _transposed(x)))
+    values, vectors = np.linalg.eigh(0.5 * (x + transposed(x)))
     row = np.expand_dims(values, -2)
 
     def pullback(g: Array) -> Array:
         inner = 0.5 * _turned(vectors, g[..., 1:, :], row) + _diagonal(g[..., :1, :])
-        cotangent: Array = vectors @ inner @ _transposed(vectors)
+        cotangent: Array = vectors @ inner @ transposed(vectors)
         return cotangent
 
     return np.concatenate([row, vectors], axis=-2), (pullback,)
@@ -269,40 +269,40 @@ def qr(x: Array) -> tuple[Array, Pullbacks]:
     rows, size = q.shape[-2:]
 
     def pullback(g: Array) -> Array:
-        of_q, of_r = g[..., :rows, :], _transposed(g[..., rows:, :])
+        of_q, of_r = g[..., :rows, :], transposed(g[..., rows:, :])
         # What is right of a square depends on it by way of the columns alone.
-        of_q = of_q + x[..., size:] @ _transposed(of_r[..., size:])
+        of_q = of_q + x[..., size:] @ transposed(of_r[..., size:])
         square, of_square = r[..., :size], of_r[..., :size]
-        product = square @ _transposed(of_square) - _transposed(of_q) @ q
-        mirrored = np.tril(product) + _transposed(np.tril(product, -1))
+        product = square @ transposed(of_square) - transposed(of_q) @ q
+        mirrored = np.tril(product) + transposed(np.tril(product, -1))
         try:
-            solved = np.linalg.solve(square, _transposed(of_q + q @ mirrored))
+            solved = np.linalg.solve(square, transposed(of_q + q @ mirrored))
         except np.linalg.LinAlgError as error:
             raise ArgumentValueError(f"qr: the derivative divides by R ({error})") from error
-        return np.concatenate([_transposed(solved), q @ of_r[..., size:]], axis=-1)
+        return np.concatenate([transposed(solved), q @ of_r[..., size:]], axis=-1)
 
-    return np.concatenate([q, _transposed(r)], axis=-2), (pullback,)
+    return np.concatenate([q, transposed(r)], axis=-2), (pullback,)
 
 
 def svd(x: Array) -> tuple[Array, Pullbacks]:
     """The left vectors, a row of the singular values, descending, and the right vectors."""
     u, values, right = np.linalg.svd(x, full_matrices=False)
-    v = _transposed(right)
+    v = transposed(right)
     row = np.expand_dims(values, -2)
     rows = u.shape[-2]
 
     def pullback(g: Array) -> Array:
         of_u, of_v = g[..., :rows, :], g[..., rows + 1 :, :]
         squares = np.square(row)
-        inner = _turned(u, of_u, squares) * row + _turned(v, of_v, squares) * _transposed(row)
+        inner = _turned(u, of_u, squares) * row + _turned(v, of_v, squares) * transposed(row)
         cotangent: Array = u @ (inner + _diagonal(g[..., rows : rows + 1, :])) @ right
         # What turns the vectors out of the space that they span.
         if rows > row.shape[-1]:
-            beyond = of_u - u @ (_transposed(u) @ of_u)
+            beyond = of_u - u @ (transposed(u) @ of_u)
             cotangent = cotangent + (beyond / _divisor(row, _is_idle(of_u))) @ right
         if x.shape[-1] > row.shape[-1]:
-            beyond = of_v - v @ (_transposed(v) @ of_v)
-            cotangent = cotangent + u @ _transposed(beyond / _divisor(row, _is_idle(of_v)))
+            beyond = of_v - v @ (transposed(v) @ of_v)
+            cotangent = cotangent + u @ transposed(beyond / _divisor(row, _is_idle(of_v)))
         return cotangent
 
     return np.concatenate([u, row, v], axis=-2), (pullback,)
@@ -311,10 +311,10 @@ def svd(x: Array) -> tuple[Array, Pullbacks]:
 def pinv(x: Array, rcond: float) -> tuple[Array, Pullbacks]:
     """The pseudoinverse; singular values up to `rcond` of the largest count as 0."""
     y = np.linalg.pinv(x, rcond)
-    adjoint = _transposed(y)
+    adjoint = transposed(y)
 
     def pullback(g: Array) -> Array:
-        turned = _transposed(g)
+        turned = transposed(g)
         to_left = turned @ y @ adjoint
         to_right = adjoint @ y @ turned
         cotangent: Array = (
@@ -331,10 +331,10 @@ def _turned(vectors: Array, g: Array, row: Array) -> Array:
     Where two values are equal no vectors of theirs are any better than others, and a function of
     them has no derivative: infinity or NaN, but for what does not depend on vectors at all.
     """
-    turns = _transposed(vectors) @ g
+    turns = transposed(vectors) @ g
     itself = like(np.eye(row.shape[-1], dtype=np.bool_), row)
-    gaps = _divisor(row - _transposed(row), _is_idle(g) | itself)
-    turned: Array = (turns - _transposed(turns)) / gaps
+    gaps = _divisor(row - transposed(row), _is_idle(g) | itself)
+    turned: Array = (turns - transposed(turns)) / gaps
     return turned
 
 
@@ -351,7 +351,3 @@ def _diagonal(row: Array) -> Array:
     """Return a row as the diagonal of a square."""
     squares: Array = row * like(np.eye(row.shape[-1], dtype=row.dtype), row)
     return squares
-
-
-def _transposed(x: Array) -> Array:
-    return np.swapaxes(x, -1, -2)

@@ -11,6 +11,7 @@ PyTorch has it.
 from __future__ import annotations
 
 import math
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -19,16 +20,17 @@ from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.along_axes import largest, row_products, row_sums, starts_of_rows
 from tapetensor.kernels.numerics.choice import where_labels_are
 from tapetensor.kernels.numerics.decorators import FEW_STEPS, MANY_STEPS, native_from
-from tapetensor.kernels.numerics.loss_reduction import Reduction, over_rows, reduced
-from tapetensor.tape import Pullbacks
+from tapetensor.tape import Pullback, Pullbacks
 from tapetensor.tape.pullbacks import CONSTANT
+
+Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
 
 @native_from(FEW_STEPS)
 def mse(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The squared differences."""
     difference = prediction - target
-    return reduced(
+    return _reduced(
         np.square(difference),
         reduction,
         lambda g: np.multiply(difference, 2.0 * g),
@@ -61,7 +63,7 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
 def mae(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
-    return reduced(
+    return _reduced(
         np.absolute(difference),
         reduction,
         lambda g: np.multiply(np.sign(difference), g),
@@ -77,7 +79,7 @@ def huber(
     difference = prediction - target
     held = np.clip(difference, -delta, delta)
     terms = held * (difference - 0.5 * held)
-    return reduced(terms, reduction, lambda g: held * g, lambda g: np.multiply(held, -g))
+    return _reduced(terms, reduction, lambda g: held * g, lambda g: np.multiply(held, -g))
 
 
 @native_from(FEW_STEPS)
@@ -88,7 +90,7 @@ def smooth_l1(
     difference = prediction - target
     held = np.clip(difference, -beta, beta)
     terms = held * (difference - 0.5 * held) / beta
-    return reduced(
+    return _reduced(
         terms,
         reduction,
         lambda g: np.multiply(held, g / beta),
@@ -109,14 +111,14 @@ def pinball(
         cotangent: Array = (np.sign(difference) * 0.5 + tilt) * g
         return cotangent
 
-    return reduced(terms, reduction, slope, lambda g: slope(-g))
+    return _reduced(terms, reduction, slope, lambda g: slope(-g))
 
 
 def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The negative log-probability at the labels, which the caller has checked."""
     is_label = where_labels_are(log_probabilities, labels)
     terms = np.sum(np.where(is_label, -log_probabilities, 0), axis=-1)
-    return reduced(terms, reduction, lambda g: np.where(is_label, -over_rows(g, terms), 0), None)
+    return _reduced(terms, reduction, lambda g: np.where(is_label, -_over_rows(g, terms), 0), None)
 
 
 def weighted_nll(
@@ -129,10 +131,10 @@ def weighted_nll(
     """`nll` with a weight for each class, and labels that count not."""
     targets = weights * _counted(log_probabilities, labels, ignored)[0]
     terms = -np.sum(_weighted(targets, log_probabilities), axis=-1)
-    return reduced(
+    return _reduced(
         terms,
         reduction,
-        lambda g: -targets * over_rows(g, terms),
+        lambda g: -targets * _over_rows(g, terms),
         None,
         CONSTANT,
         weight=np.sum(targets),
@@ -160,7 +162,7 @@ def cross_entropy(logits: Array, labels: Array, reduction: Reduction) -> tuple[A
     terms = np.log(totals).reshape(-1) - shifted.reshape(-1)[at_labels]
     if reduction == "none":
         terms = np.reshape(terms, labels.shape)
-    return reduced(terms, reduction, slope, None)
+    return _reduced(terms, reduction, slope, None)
 
 
 def weighted_cross_entropy(
@@ -177,10 +179,10 @@ def weighted_cross_entropy(
     totals = row_sums(targets)
     log_softmax = _log_softmax(_where_any_counts(logits, totals))
     terms = -np.sum(_weighted(targets, log_softmax), axis=-1)
-    return reduced(
+    return _reduced(
         terms,
         reduction,
-        lambda g: _slope(log_softmax, targets, totals) * over_rows(g, terms),
+        lambda g: _slope(log_softmax, targets, totals) * _over_rows(g, terms),
         None,
         CONSTANT,
         weight=np.sum(weights * at_label),
@@ -195,11 +197,11 @@ def cross_entropy_with_probabilities(
     totals = row_sums(probabilities)
     log_softmax = _log_softmax(_where_any_counts(logits, totals))
     terms = -np.sum(_weighted(probabilities, log_softmax), axis=-1)
-    return reduced(
+    return _reduced(
         terms,
         reduction,
-        lambda g: _slope(log_softmax, probabilities, totals) * over_rows(g, terms),
-        lambda g: -log_softmax * over_rows(g, terms),
+        lambda g: _slope(log_softmax, probabilities, totals) * _over_rows(g, terms),
+        lambda g: -log_softmax * _over_rows(g, terms),
     )
 
 
@@ -214,13 +216,13 @@ def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[A
     def slope_of_target(g: Array) -> Array:
         rising = np.log(np.where(probabilities == 0, 1, probabilities))
         rising = np.add(rising, np.where(probabilities == 0, 0, 1))
-        cotangent: Array = np.multiply(np.subtract(rising, log_softmax), over_rows(g, terms))
+        cotangent: Array = np.multiply(np.subtract(rising, log_softmax), _over_rows(g, terms))
         return cotangent
 
-    return reduced(
+    return _reduced(
         terms,
         reduction,
-        lambda g: _slope(log_softmax, probabilities, totals) * over_rows(g, terms),
+        lambda g: _slope(log_softmax, probabilities, totals) * _over_rows(g, terms),
         slope_of_target,
     )
 
@@ -246,7 +248,7 @@ def binary_cross_entropy(
         cotangent: Array = np.multiply(likelier, g)
         return cotangent
 
-    return reduced(terms, reduction, slope, slope_of_target)
+    return _reduced(terms, reduction, slope, slope_of_target)
 
 
 @native_from(MANY_STEPS)
@@ -267,7 +269,7 @@ def binary_cross_entropy_with_logits(
     # The sign gives the derivative at 0 that lies between those of both sides.
     weights = np.subtract(0.5 * (np.sign(logits) + 1), probabilities)
     terms = weights * np.where(weights == 0, 0, logits) + np.log1p(decay)
-    return reduced(terms, reduction, slope, lambda g: np.multiply(-logits, g))
+    return _reduced(terms, reduction, slope, lambda g: np.multiply(-logits, g))
 
 
 def weighted_binary_cross_entropy(
@@ -295,7 +297,7 @@ def weighted_binary_cross_entropy(
         cotangent: Array = np.multiply(surprise, g)
         return cotangent
 
-    return reduced(terms, reduction, slope, slope_of_target, CONSTANT)
+    return _reduced(terms, reduction, slope, slope_of_target, CONSTANT)
 
 
 @native_from(MANY_STEPS)
@@ -314,11 +316,11 @@ def cosine_embedding(
     terms = np.sum(errors, axis=-1)
 
     def cotangent(g: Array, own: Array, own_square: Array, other: Array) -> Array:
-        each = over_rows(g, terms)
+        each = _over_rows(g, terms)
         slope = np.where(is_alike, -each, np.where(is_apart, 0, each))
         return np.multiply(slope, np.subtract(other / scale, cosine * own / own_square))
 
-    return reduced(
+    return _reduced(
         terms,
         reduction,
         lambda g: cotangent(g, lhs, lhs_square, rhs),
@@ -368,12 +370,7 @@ def _slope(log_softmax: Array, probabilities: Array, totals: Array) -> Array:
 
 
 def gaussian_nll(
-    prediction: Array,
-    target: Array,
-    variance: Array,
-    full: bool,
-    eps: float,
-    reduction: Reduction,
+    prediction: Array, target: Array, variance: Array, full: bool, eps: float, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
     """``(log(v) + (prediction - target)**2 / v) / 2``, `v` the variance, `eps` at least."""
     held = np.maximum(variance, eps)
@@ -381,7 +378,7 @@ def gaussian_nll(
     terms = 0.5 * np.add(np.log(held), np.divide(np.square(difference), held))
     if full:
         terms = terms + 0.5 * math.log(2 * math.pi)
-    return reduced(
+    return _reduced(
         terms,
         reduction,
         lambda g: np.multiply(difference / held, g),
@@ -415,7 +412,7 @@ def poisson_nll(
         cotangent: Array = np.multiply(rising, g)
         return cotangent
 
-    return reduced(terms, reduction, lambda g: slope * g, slope_of_counts)
+    return _reduced(terms, reduction, lambda g: slope * g, slope_of_counts)
 
 
 def hinge_embedding(
@@ -425,7 +422,7 @@ def hinge_embedding(
     is_alike = like(signs, distances) > 0
     is_near = distances <= margin
     terms = np.where(is_alike, distances, np.where(is_near, margin - distances, 0))
-    return reduced(
+    return _reduced(
         terms, reduction, lambda g: np.where(is_alike, g, np.where(is_near, -g, 0)), None
     )
 
@@ -443,7 +440,7 @@ def soft_margin(prediction: Array, signs: Array, reduction: Reduction) -> tuple[
 
     # The sign gives the derivative at 0 that lies between those of both sides.
     terms = 0.5 * (np.sign(wrong) + 1) * wrong + np.log1p(decay)
-    return reduced(terms, reduction, slope, None)
+    return _reduced(terms, reduction, slope, None)
 
 
 def margin_ranking(
@@ -457,7 +454,7 @@ def margin_ranking(
     def slope(g: Array) -> Array:
         return np.where(lacks, np.where(is_left, -g, g), 0)
 
-    return reduced(np.maximum(lacking, 0), reduction, slope, lambda g: -slope(g), None)
+    return _reduced(np.maximum(lacking, 0), reduction, slope, lambda g: -slope(g), None)
 
 
 def multi_margin(
@@ -475,9 +472,9 @@ def multi_margin(
     def slope(g: Array) -> Array:
         # The sign is 1 where something lacks, in the dtype of the scores.
         each = (np.sign(held) if power == 1 else held * 2.0) / classes
-        return np.where(is_label, -row_sums(each), each) * over_rows(g, terms)
+        return np.where(is_label, -row_sums(each), each) * _over_rows(g, terms)
 
-    return reduced(terms, reduction, slope, None)
+    return _reduced(terms, reduction, slope, None)
 
 
 def triplet_margin(
@@ -493,12 +490,44 @@ def triplet_margin(
     terms = np.squeeze(np.maximum(lacking, 0), axis=-1)
 
     def towards(g: Array, difference: Array, distance: Array) -> Array:
-        return difference / distance * np.where(lacks, over_rows(g, terms), 0)
+        return difference / distance * np.where(lacks, _over_rows(g, terms), 0)
 
-    return reduced(
+    return _reduced(
         terms,
         reduction,
         lambda g: towards(g, to_positive, near) - towards(g, to_negative, far),
         lambda g: -towards(g, to_positive, near),
         lambda g: towards(g, to_negative, far),
     )
+
+
+def _reduced(
+    terms: Array, reduction: Reduction, *slopes: Pullback | None, weight: Array | None = None
+) -> tuple[Array, Pullbacks]:
+    """Return the mean of terms, their sum, or themselves, and a pullback per operand.
+
+    A slope is the cotangent of an operand from that of the terms, or of all of them alike. The mean
+    is divided by the weight, or by the number of terms. Where the weight is 0 nothing counts: the
+    mean is NaN, and the slopes are not divided.
+    """
+    if reduction == "none":
+        return terms, slopes
+    # Half of what np.sum takes on the few terms of a small batch.
+    total = np.add.reduce(terms, axis=None)
+    if reduction == "sum":
+        return total, slopes
+    if weight is None:
+        return total / terms.size, tuple([_shared(slope, terms.size) for slope in slopes])
+    is_nothing = weight == 0
+    divisor = np.where(is_nothing, 1, weight)
+    mean = np.where(is_nothing, np.nan, total / divisor)
+    return mean, tuple([_shared(slope, divisor) for slope in slopes])
+
+
+def _over_rows(g: Array, terms: Array) -> Array:
+    """Return a cotangent of the terms, one per row, or of all alike, with an axis along the row."""
+    return np.expand_dims(g, -1) if g.shape == terms.shape else g
+
+
+def _shared(slope: Pullback | None, count: Array | int) -> Pullback | None:
+    return slope if slope is None or slope is CONSTANT else lambda g: slope(g / count)

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics import normalized_channels
-from tapetensor.kernels.numerics import normalized_rows as rows
+from tapetensor.kernels.numerics import normalized as blocks
 from tapetensor.kernels.numerics.along_axes import (
     mean_over,
     products_over,
@@ -27,11 +26,11 @@ from tapetensor.tape.pullbacks import JointPullbacks, Needed, computed_once
 @native_from(MANY_STEPS)
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
     """Normalize the last axis, then scale and shift."""
-    if rows.are_many(x, weight, bias):
-        y, *numbers = rows.normalized(x, weight, bias, eps)
+    if blocks.are_many_rows(x, weight, bias):
+        y, *numbers = blocks.normalized_rows(x, weight, bias, eps)
 
         def cotangents(needed: Needed, g: Array) -> list[Array | None]:
-            return rows.cotangents(g, x, weight, (numbers[0], numbers[1]), needed)
+            return blocks.cotangents_of_rows(g, x, weight, (numbers[0], numbers[1]), needed)
 
         return y, JointPullbacks((True, True, True), cotangents)
     count = x.shape[-1]
@@ -92,19 +91,14 @@ def batch_norm(
 ) -> tuple[Array, Pullbacks]:
     """Normalize every channel (axis 1) over all other axes, then scale and shift.
 
-    Args:
-        x: (batch, channels, ...).
-        weight: one factor per channel.
-        bias: one number per channel.
-        eps: added to the variance.
-        observe: is called with the mean and the biased variance of every channel.
+    `observe` is called with the mean and the biased variance of every channel.
     """
-    if normalized_channels.are_many(x, weight, bias):
-        y, means, variances, inverses = normalized_channels.normalized(x, weight, bias, eps)
+    if blocks.are_many_channels(x, weight, bias):
+        y, means, variances, inverses = blocks.normalized_channels(x, weight, bias, eps)
         observe(np.reshape(means, weight.shape), np.reshape(variances, weight.shape))
 
         def cotangents(needed: Needed, g: Array) -> list[Array]:
-            return normalized_channels.cotangents(g, x, weight, means, inverses, needed[0])
+            return blocks.cotangents_of_channels(g, x, weight, means, inverses, needed[0])
 
         return y, JointPullbacks((True, True, True), cotangents)
     axes, count = _beside_channels(x)

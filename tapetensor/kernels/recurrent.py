@@ -200,12 +200,7 @@ def _logistic(x: Array) -> Array:
 
 def _quarters(x: Array, size: int) -> tuple[Array, Array, Array, Array]:
     # np.split takes longer than the arithmetic of a gate.
-    return (
-        x[:, :size],
-        x[:, size : 2 * size],
-        x[:, 2 * size : 3 * size],
-        x[:, 3 * size :],
-    )
+    return (x[:, :size], x[:, size : 2 * size], x[:, 2 * size : 3 * size], x[:, 3 * size :])
 
 
 def _in_sequence(steps: Sequence[Array]) -> Array:

@@ -166,7 +166,10 @@ def std(
 @native_from(MANY_STEPS)
 def logsumexp(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """``log(sum(exp(x)))``, shifted by the largest element."""
-    shift = _finite_max(x, axis)
+    # An infinite shift would make inf - inf of the elements that equal it. An empty axis has no
+    # largest element; the sum over it is 0, and its logarithm minus infinity.
+    found = largest_or_minus_infinity(x, axis)
+    shift = np.where(np.isfinite(found), found, 0).astype(x.dtype)
     shifted_exp = np.exp(x - shift)
     total = sum_over(shifted_exp, axis)
     y = np.log(total) + shift
@@ -263,10 +266,3 @@ def _shared_among_ties(x: Array, extreme: Array, axis: Axis) -> Pullback:
         return spread(g) * share
 
     return pullback
-
-
-def _finite_max(x: Array, axis: Axis) -> Array:
-    # An infinite shift would make inf - inf of the elements that equal it. An empty axis has no
-    # largest element; the sum over it is 0, and its logarithm minus infinity.
-    found = largest_or_minus_infinity(x, axis)
-    return np.where(np.isfinite(found), found, 0).astype(x.dtype)

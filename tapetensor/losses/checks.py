@@ -18,7 +18,7 @@ from tapetensor.errors import (
     TapeTensorError,
     cut_traceback,
 )
-from tapetensor.kernels.numerics.loss_reduction import Reduction
+from tapetensor.kernels.losses import Reduction
 from tapetensor.rules import losses as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal

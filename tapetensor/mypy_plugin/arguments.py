@@ -57,7 +57,9 @@ def function_signature(fullname: str) -> Callable[[FunctionSigContext], Function
         name = fullname.rpartition(".")[2]
         if isinstance(node, nodes.TypeInfo):
             return _checked(context, node, name, _signatures(node, "__init__"))
-        items = node.type if isinstance(node, nodes.OverloadedFuncDef) else None
+        # A function whose overloads are written elsewhere is a decorated one.
+        typed = node.var if isinstance(node, nodes.Decorator) else node
+        items = typed.type if isinstance(typed, nodes.OverloadedFuncDef | nodes.Var) else None
         return _checked(context, node, name, items.items if isinstance(items, Overloaded) else [])
 
     return fitting_arguments

@@ -12,9 +12,7 @@ from typing import Any, Never
 
 from tapetensor.arguments.spellings import OF_PACKAGES
 from tapetensor.errors import ArgumentTypeError
-from tapetensor.tensor.attention import (
-    scaled_dot_product_attention as scaled_dot_product_attention,
-)
+from tapetensor.tensor.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from tapetensor.tensor.convolution import conv1d as conv1d
 from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange
@@ -28,8 +26,11 @@ from tapetensor.tensor.creation import ones as ones
 from tapetensor.tensor.creation import uniform as uniform
 from tapetensor.tensor.creation import zeros as zeros
 from tapetensor.tensor.custom import custom_op as custom_op
+from tapetensor.tensor.images import avg_pool2d as avg_pool2d
 from tapetensor.tensor.images import fold as fold
 from tapetensor.tensor.images import interpolate as interpolate
+from tapetensor.tensor.images import max_pool2d as max_pool2d
+from tapetensor.tensor.images import min_pool2d as min_pool2d
 from tapetensor.tensor.images import pixel_shuffle as pixel_shuffle
 from tapetensor.tensor.images import pixel_unshuffle as pixel_unshuffle
 from tapetensor.tensor.images import unfold as unfold
@@ -39,9 +40,6 @@ from tapetensor.tensor.joining import einsum as einsum
 from tapetensor.tensor.joining import segment_sum as segment_sum
 from tapetensor.tensor.joining import stack as stack
 from tapetensor.tensor.ownership import owns_tape as owns_tape
-from tapetensor.tensor.pooling import avg_pool2d as avg_pool2d
-from tapetensor.tensor.pooling import max_pool2d as max_pool2d
-from tapetensor.tensor.pooling import min_pool2d as min_pool2d
 from tapetensor.tensor.scan import ssm_scan as ssm_scan
 from tapetensor.tensor.selection import maximum as maximum
 from tapetensor.tensor.selection import minimum as minimum

@@ -16,12 +16,7 @@ from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import (
-    TensorBase,
-    check_floating,
-    check_same_dtype,
-    check_tensor,
-)
+from tapetensor.tensor.base import TensorBase, check_floating, check_same_dtype, check_tensor
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import Ds, F, K, M, N, P, T
 
@@ -196,11 +191,7 @@ _OP = "scaled_dot_product_attention"
 def scores_shape(
     op: str, query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return the shape of the scores.
-
-    Raises:
-        ShapeError: if the shapes do not fit.
-    """
+    """Return the shape of the scores of queries, keys and values that fit."""
     fit = (
         min(len(query), len(key), len(value)) >= 2
         and query[:-2] == key[:-2] == value[:-2]
@@ -222,11 +213,7 @@ def mask_array(
 ) -> Array | None:
     """Return the elements of the mask, having checked all that says which query sees which key.
 
-    Raises:
-        ArgumentTypeError: if `causal` is no bool, or the mask no tensor.
-        DTypeError: if the mask is not bool.
-        ShapeError: if it does not broadcast to the scores, or would meet their leading axes by
-            chance.
+    A mask may have the axes of queries and keys alone, or all: it would meet others by chance.
     """
     as_flag(op, "causal", causal)
     if mask is None:
@@ -239,12 +226,7 @@ def mask_array(
 
 
 def truths(op: str, name: str, what: str, mask: TensorBase[Any, Any, Any]) -> Array:
-    """Return the elements of a mask.
-
-    Raises:
-        ArgumentTypeError: if it is no tensor.
-        DTypeError: if it is not bool.
-    """
+    """Return the elements of a mask."""
     check_tensor(op, f"the {name}", mask)
     array = mask._array
     if array.dtype != np.bool_:
@@ -258,13 +240,7 @@ def check_bias(
     query: Tensor[Any, Any, Any],
     scores: tuple[int, ...],
 ) -> None:
-    """Refuse a bias that cannot be added to the scores; None can.
-
-    Raises:
-        ArgumentTypeError: if it is no tensor.
-        DTypeError: if its dtype is not that of the query.
-        ShapeError: if it does not broadcast to the scores.
-    """
+    """Refuse a bias that cannot be added to the scores; None can."""
     if bias is not None:
         check_tensor(op, "the bias", bias)
         check_same_dtype(op, (query, bias))
@@ -272,10 +248,6 @@ def check_bias(
 
 
 def check_broadcasts(op: str, name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:
-    """Refuse what does not broadcast to the scores.
-
-    Raises:
-        ShapeError: if it does not.
-    """
+    """Refuse what does not broadcast to the scores."""
     if not broadcasts_to(shape, scores):
         raise refusal(lambda: rules.check_broadcasts(op, name, sized(shape), sized(scores)))

@@ -176,12 +176,7 @@ def normal(
 ) -> Tensor[S, NoneTape, np.float32]: ...
 @overload
 def normal(
-    shape: S,
-    dtype: type[F],
-    *,
-    rng: np.random.Generator,
-    mean: float = 0.0,
-    std: float = 1.0,
+    shape: S, dtype: type[F], *, rng: np.random.Generator, mean: float = 0.0, std: float = 1.0
 ) -> Tensor[S, NoneTape, F]: ...
 def normal(
     shape: tuple[int, ...] | list[int],
@@ -219,12 +214,7 @@ def uniform(
 ) -> Tensor[S, NoneTape, np.float32]: ...
 @overload
 def uniform(
-    shape: S,
-    dtype: type[F],
-    *,
-    rng: np.random.Generator,
-    low: float = 0.0,
-    high: float = 1.0,
+    shape: S, dtype: type[F], *, rng: np.random.Generator, low: float = 0.0, high: float = 1.0
 ) -> Tensor[S, NoneTape, F]: ...
 def uniform(
     shape: tuple[int, ...] | list[int],

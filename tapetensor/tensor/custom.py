@@ -98,62 +98,59 @@ def custom_op(
         raise ArgumentValueError(f"{op}: give at least one tensor to compute from")
     for position, operand in enumerate(operands):
         check_tensor(op, f"operand {position}", operand)
-    return apply(_Checked(kernel, as_shape(op, shape)), operands)
+    return apply(_held(kernel, as_shape(op, shape)), operands)
 
 
-class _Checked:
-    """A user's kernel, held to what the kernels of the library keep by themselves."""
+def _held(kernel: Kernel, shape: tuple[int, ...]) -> Kernel:
+    """Return a user's kernel, held to what the kernels of the library keep by themselves."""
+    op = _op_of(kernel)
 
-    __slots__ = ("__name__", "kernel", "shape")
-
-    def __init__(self, kernel: Kernel, shape: tuple[int, ...]) -> None:
-        self.kernel = kernel
-        self.shape = shape
-        self.__name__ = _op_of(kernel)
-
-    def __call__(self, *arrays: Array) -> tuple[Array, Pullbacks]:
-        returned = _unwritten(self.__name__, "the kernel", self.kernel, arrays)
+    def held(*arrays: Array) -> tuple[Array, Pullbacks]:
+        returned = _unwritten(op, "the kernel", kernel, arrays)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise ArgumentTypeError(
-                f"{self.__name__}: the kernel must return (output, pullbacks), "
+                f"{op}: the kernel must return (output, pullbacks), "
                 f"got {type(returned).__name__}; write return y, (lambda g: ...,)"
             )
-        output = as_array(self.__name__, "the output of the kernel", returned[0])
-        if output.shape != self.shape:
+        output = as_array(op, "the output of the kernel", returned[0])
+        if output.shape != shape:
             raise ShapeError(
-                f"{self.__name__}: the kernel returned shape {output.shape}, "
-                f"not the declared shape={self.shape}"
+                f"{op}: the kernel returned shape {output.shape}, not the declared shape={shape}"
             )
         if output.dtype != arrays[0].dtype:
             raise DTypeError(
-                f"{self.__name__}: the kernel returned dtype {output.dtype}, the operands have "
+                f"{op}: the kernel returned dtype {output.dtype}, the operands have "
                 f"dtype {arrays[0].dtype}; {_PROMOTED}"
             )
-        return output, self._pullbacks(returned[1], arrays)
+        return output, _pullbacks(op, returned[1], arrays)
 
-    def _pullbacks(self, pullbacks: object, arrays: tuple[Array, ...]) -> Pullbacks:
-        if not isinstance(pullbacks, tuple):
-            raise ArgumentTypeError(
-                f"{self.__name__}: the pullbacks must be a tuple, one per operand, "
-                f"got {type(pullbacks).__name__}; write return y, (lambda g: ...,)"
-            )
-        if len(pullbacks) != len(arrays):
-            raise ArgumentValueError(
-                f"{self.__name__}: {len(arrays)} operands need {len(arrays)} pullbacks, the kernel "
-                f"returned {len(pullbacks)}; None stands for an operand without a derivative"
-            )
-        for position, pullback in enumerate(pullbacks):
-            if pullback is not None and not callable(pullback):
-                raise ArgumentTypeError(
-                    f"{self.__name__}: the pullback of operand {position} must be a function or "
-                    f"None, got {type(pullback).__name__}"
-                )
-        return tuple(
-            [
-                None if pullback is None else _checked(self.__name__, position, pullback, operand)
-                for position, (pullback, operand) in enumerate(zip(pullbacks, arrays, strict=True))
-            ]
+    held.__name__ = op
+    return held
+
+
+def _pullbacks(op: str, pullbacks: object, arrays: tuple[Array, ...]) -> Pullbacks:
+    if not isinstance(pullbacks, tuple):
+        raise ArgumentTypeError(
+            f"{op}: the pullbacks must be a tuple, one per operand, "
+            f"got {type(pullbacks).__name__}; write return y, (lambda g: ...,)"
         )
+    if len(pullbacks) != len(arrays):
+        raise ArgumentValueError(
+            f"{op}: {len(arrays)} operands need {len(arrays)} pullbacks, the kernel "
+            f"returned {len(pullbacks)}; None stands for an operand without a derivative"
+        )
+    for position, pullback in enumerate(pullbacks):
+        if pullback is not None and not callable(pullback):
+            raise ArgumentTypeError(
+                f"{op}: the pullback of operand {position} must be a function or "
+                f"None, got {type(pullback).__name__}"
+            )
+    return tuple(
+        [
+            None if pullback is None else _checked(op, position, pullback, operand)
+            for position, (pullback, operand) in enumerate(zip(pullbacks, arrays, strict=True))
+        ]
+    )
 
 
 def _op_of(kernel: Kernel) -> str:

@@ -10,7 +10,6 @@ from typing_extensions import override
 from tapetensor.arguments import as_number, broadcasts_to, check_choice, check_rng
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import elementwise, indexing
-from tapetensor.kernels import elementwise as kernels
 from tapetensor.kernels.numerics import choice
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
@@ -453,7 +452,7 @@ class Elementwise(TensorBase[S, T, D]):
             return result  # type: ignore[no-any-return]  # a tensor is what TensorBase stands for
         data = self._array
         mask = choice.scaled_mask(data.shape, probability, data.dtype, rng)
-        return apply(kernels.dropout, (self,), (mask,))
+        return apply(elementwise.dropout, (self,), (mask,))
 
 
 class Undropping(np.random.Generator):

@@ -12,40 +12,29 @@ from tapetensor.errors import ArgumentTypeError
 from tapetensor.tensor.base import TensorBase
 from tapetensor.typing import D, S, T
 
-# The operators that are meant where an array or a number of numpy's stands on the left.
-_REFLECTED: Final = {
-    "add": "__radd__",
-    "subtract": "__rsub__",
-    "multiply": "__rmul__",
-    "divide": "__rtruediv__",
-    "floor_divide": "__rfloordiv__",
-    "remainder": "__rmod__",
-    "power": "__rpow__",
-    "matmul": "__rmatmul__",
-    "equal": "__eq__",
-    "not_equal": "__ne__",
-    "less": "__gt__",
-    "less_equal": "__ge__",
-    "greater": "__lt__",
-    "greater_equal": "__le__",
+# The operators by their ufuncs: what is meant where an array or a number of numpy's stands on the
+# left, and how it is written.
+_OPERATORS: Final = {
+    "add": ("__radd__", "+"),
+    "subtract": ("__rsub__", "-"),
+    "multiply": ("__rmul__", "*"),
+    "divide": ("__rtruediv__", "/"),
+    "floor_divide": ("__rfloordiv__", "//"),
+    "remainder": ("__rmod__", "%"),
+    "power": ("__rpow__", "**"),
+    "matmul": ("__rmatmul__", "@"),
+    "equal": ("__eq__", "=="),
+    "not_equal": ("__ne__", "!="),
+    "less": ("__gt__", "<"),
+    "less_equal": ("__ge__", "<="),
+    "greater": ("__lt__", ">"),
+    "greater_equal": ("__le__", ">="),
 }
+_REFLECTED: Final = {name: method for name, (method, _) in _OPERATORS.items()}
 _COMPARISONS: Final = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 # How a ufunc is spelled here, where it is not the method of that name.
 _SPELLINGS: Final = {
-    "add": "x + y",
-    "subtract": "x - y",
-    "multiply": "x * y",
-    "divide": "x / y",
-    "floor_divide": "x // y",
-    "remainder": "x % y",
-    "power": "x ** y",
-    "matmul": "x @ y",
-    "equal": "x == y",
-    "not_equal": "x != y",
-    "less": "x < y",
-    "less_equal": "x <= y",
-    "greater": "x > y",
-    "greater_equal": "x >= y",
+    **{name: f"x {symbol} y" for name, (_, symbol) in _OPERATORS.items()},
     "negative": "-x",
     "absolute": "x.abs()",
     "maximum": "tt.maximum(x, y)",

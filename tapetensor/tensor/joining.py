@@ -8,16 +8,9 @@ from typing import Any, Literal, Never, TypeAlias, overload
 
 from tapetensor.arguments import as_size, check_kind, normalize_axis
 from tapetensor.arguments.spellings import no_such_argument
-from tapetensor.errors import (
-    ArgumentTypeError,
-)
-from tapetensor.kernels import (
-    indexing,
-    linear_algebra,
-)
-from tapetensor.kernels import (
-    shape as shape_kernels,
-)
+from tapetensor.errors import ArgumentTypeError
+from tapetensor.kernels import indexing, linear_algebra
+from tapetensor.kernels import shape as shape_kernels
 from tapetensor.rules import products
 from tapetensor.rules.dims import sized
 from tapetensor.rules.indexing import check_segments
@@ -167,13 +160,11 @@ def concat(
 
 @overload
 def stack(
-    tensors: tuple[Tensor[tuple[*Ds], T, D], Joins[tuple[*Ds], T, D]],
-    axis: Literal[0] = 0,
+    tensors: tuple[Tensor[tuple[*Ds], T, D], Joins[tuple[*Ds], T, D]], axis: Literal[0] = 0
 ) -> Tensor[tuple[Literal[2], *Ds], T, D]: ...
 @overload
 def stack(
-    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]],
-    axis: Literal[0] = 0,
+    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]], axis: Literal[0] = 0
 ) -> Tensor[tuple[Literal[2], *Ds], T, D]: ...
 @overload
 def stack(
@@ -181,8 +172,7 @@ def stack(
 ) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
 @overload
 def stack(
-    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]],
-    axis: Literal[-1],
+    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]], axis: Literal[-1]
 ) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
 @overload
 def stack(
@@ -265,11 +255,7 @@ def stack(
 
 
 def as_operands(op: str, tensors: object) -> tuple[TensorBase[Any, Any, Any], ...]:
-    """Return a sequence of tensors as a tuple.
-
-    Raises:
-        ArgumentTypeError: if it is empty, or holds something else.
-    """
+    """Return a sequence of one tensor or more as a tuple."""
     if not isinstance(tensors, Sequence) or isinstance(tensors, str) or not tensors:
         raise ArgumentTypeError(f"{op}: expected one tensor or more in a tuple or list")
     for tensor in tensors:

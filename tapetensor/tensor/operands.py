@@ -46,16 +46,7 @@ OPERAND = "the other operand"
 
 
 def as_scalar(op: str, name: str, value: object) -> float:
-    """Return `value` as a plain Python number, which takes the dtype of the tensor beside it.
-
-    Args:
-        op: the name of the op for the message.
-        name: the argument's, or `OPERAND`.
-        value: any real number, infinite ones and those that a recorded program computes too.
-
-    Raises:
-        ArgumentTypeError: if it is not a real number.
-    """
+    """Return a real number as one of Python's, which takes the dtype of the tensor beside it."""
     kind = type(value)
     if kind is float or kind is int:
         return value  # type: ignore[return-value]  # its exact class was just looked at
@@ -93,12 +84,7 @@ def binary(
 
 
 def number_like(op: str, name: str, tensor: TensorBase[Any, Any, Any], value: object) -> float:
-    """Return `value` as a plain number that the dtype of `tensor` can hold.
-
-    Raises:
-        ArgumentTypeError: if it is not a real number.
-        DTypeError: if it does not fit.
-    """
+    """Return `value` as a plain number that the dtype of `tensor` can hold."""
     number = as_scalar(op, name, value)
     dtype = tensor._array.dtype
     if dtype.kind == "f":
@@ -127,19 +113,9 @@ def check_labels(
     names: tuple[str, str] = ("labels", "classes"),
     ignored: int | None = None,
 ) -> None:
-    """Refuse labels that are not integers from 0 to ``classes - 1``.
+    """Refuse labels that are not integers from 0 to ``classes - 1``, nor the one `ignored`.
 
-    Args:
-        op: the name of the op for the message.
-        labels: the tensor.
-        classes: how many there are.
-        cure: what to write in place of other numbers.
-        names: what the message calls the two.
-        ignored: a label that need be no class.
-
-    Raises:
-        DTypeError: if they are not integers.
-        AxisError: if one is not a class; the message names the first few.
+    The message says the `cure` for other dtypes, and calls labels and classes by `names`.
     """
     check_integers(op, names[0], labels, cure)
     checked = (
@@ -179,12 +155,7 @@ Ints: TypeAlias = int | tuple[int, int]
 
 
 def as_window(op: str, kernel: Sizes, stride: object, padding: object, dilation: object) -> Window:
-    """Return a window of numbers that hold for all axes, or of one for each.
-
-    Raises:
-        ArgumentTypeError: if one is not an int, or there are not as many as axes.
-        ArgumentValueError: if one is outside its range.
-    """
+    """Return a window of numbers that hold for all axes, or of one for each."""
     axes = len(kernel)
     return Window(
         kernel,
@@ -195,12 +166,7 @@ def as_window(op: str, kernel: Sizes, stride: object, padding: object, dilation:
 
 
 def per_axis(op: str, name: str, value: object, axes: int, low: int = 1) -> Sizes:
-    """Return one int >= `low` for each axis; a single one stands for all.
-
-    Raises:
-        ArgumentTypeError: if it is neither an int nor as many ints as there are axes.
-        ArgumentValueError: if an int is too small.
-    """
+    """Return one int >= `low` for each axis; a single one stands for all."""
     numbers = tuple(value) if isinstance(value, tuple | list) else (value,) * axes
     if len(numbers) != axes:
         raise ArgumentTypeError(
@@ -260,11 +226,7 @@ def kernel_window(
     *,
     transposed: bool = False,
 ) -> Window:
-    """Return the window that the shape of a weight says.
-
-    Raises:
-        ShapeError: if it says none.
-    """
+    """Return the window that the shape of a weight says."""
     if len(shape) != axes + 2 or min(shape[2:]) < 1:
         raise refusal(partial(rules.check_weight, op, sized(shape), axes, transposed=transposed))
     return as_window(op, shape[2:], stride, padding, dilation)

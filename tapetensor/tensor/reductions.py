@@ -1,4 +1,4 @@
-"""Reductions over one axis, several or all; the median and other quantiles."""
+"""Reductions over axes, quantiles among them; softmax, and normalization."""
 
 from __future__ import annotations
 
@@ -19,16 +19,11 @@ from tapetensor.errors import (
     TapeTensorError,
     cut_traceback,
 )
-from tapetensor.kernels import reductions
+from tapetensor.kernels import normalization, reductions
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import (
-    FloatingBase,
-    TensorBase,
-    check_floating,
-    rewrap,
-)
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, rewrap
 from tapetensor.tensor.signatures import average, position, reduction, same_signature
 from tapetensor.typing import D, Ds, F, N, S, T
 
@@ -68,12 +63,10 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.ones((2, 3)).sum(axis=-1)
         Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("sum", elsewhere)
         if self._array.dtype.kind == "b":
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         check_total_fits("sum", np.sum, self, axis)
-        return reduce(reductions.sum, self, axis, keepdims)
+        return reduce(reductions.sum, self, axis, keepdims, elsewhere)
 
     @same_signature(reduction)
     def prod(
@@ -100,12 +93,10 @@ class Reductions(TensorBase[S, T, D]):
         >>> x.trace().prod().backward()[x]
         Tensor([ 0., 10.,  0.], shape=(3,), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("prod", elsewhere)
         if self._array.dtype.kind == "b":
             raise DTypeError("prod: not defined for dtype bool; write x.astype(np.int64).prod()")
         check_total_fits("prod", np.prod, self, axis)
-        return reduce(reductions.prod, self, axis, keepdims)
+        return reduce(reductions.prod, self, axis, keepdims, elsewhere)
 
     @same_signature(reduction)
     def max(
@@ -126,9 +117,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).max()
         Tensor(3., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("max", elsewhere)
-        return reduce(reductions.max, self, axis, keepdims)
+        return reduce(reductions.max, self, axis, keepdims, elsewhere)
 
     @same_signature(reduction)
     def min(
@@ -149,9 +138,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).min()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("min", elsewhere)
-        return reduce(reductions.min, self, axis, keepdims)
+        return reduce(reductions.min, self, axis, keepdims, elsewhere)
 
     @same_signature(position)
     def argmax(
@@ -178,9 +165,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmax(axis=-1)
         Tensor([1], shape=(1,), dtype=int64, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("argmax", elsewhere)
-        return _position("argmax", np.argmax, self, axis)
+        return _position("argmax", np.argmax, self, axis, elsewhere)
 
     @same_signature(position)
     def argmin(
@@ -207,9 +192,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmin()
         Tensor(0, shape=(), dtype=int64, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("argmin", elsewhere)
-        return _position("argmin", np.argmin, self, axis)
+        return _position("argmin", np.argmin, self, axis, elsewhere)
 
     @same_signature(average)
     def median(
@@ -234,10 +217,8 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([9.0, 1.0, 3.0, 2.0], shape=(4,)).median()
         Tensor(2.5, shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("median", elsewhere)
         check_floating("median", self)
-        return reduce(reductions.median, self, axis, keepdims)
+        return reduce(reductions.median, self, axis, keepdims, elsewhere)
 
     @overload
     def quantile(
@@ -296,16 +277,20 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.from_numpy([4.0, 1.0, 2.0], shape=(3,)).quantile(0.75)
         Tensor(3., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("quantile", elsewhere)
         check_floating("quantile", self)
         share = as_number("quantile", "q", q, at_least=0, at_most=1)
-        return reduce(reductions.quantile, self, axis, keepdims, (share,))
+        return reduce(reductions.quantile, self, axis, keepdims, elsewhere, (share,))
 
 
 def _position(
-    op: str, search: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: object
+    op: str,
+    search: Callable[..., Any],
+    x: TensorBase[Any, Any, Any],
+    axis: object,
+    elsewhere: dict[str, Never],
 ) -> Tensor[Any, NoneTape, np.int64]:
+    if elsewhere:
+        raise no_such_argument(op, elsewhere)
     shape = x._array.shape
     along = None if axis is None else normalize_axis(op, axis, shape)
     if (x._array.size if along is None else shape[along]) == 0:
@@ -356,13 +341,130 @@ def reduce(
     x: TensorBase[Any, Any, Any],
     axis: object,
     keepdims: object,
+    elsewhere: dict[str, Never],
     options: tuple[Any, ...] = (),
 ) -> Tensor[Any, Any, Any]:
-    """Check `axis` and `keepdims` and run a reduction."""
+    """Run a reduction; what it is given beside its arguments is called otherwise elsewhere."""
     try:
+        if elsewhere:
+            raise no_such_argument(kernel.__name__, elsewhere)
         axes = normalize_axes(kernel.__name__, axis, x._array.shape)
         as_flag(kernel.__name__, "keepdims", keepdims)
         return apply(kernel, (x,), (axes, keepdims, *options))
     except TapeTensorError as error:
         cut_traceback(error)
         raise
+
+
+class Softmax(TensorBase[S, T, D]):
+    """Softmax, logsumexp and normalization."""
+
+    __slots__ = ()
+
+    def softmax(self: FloatingBase[S, T, F], axis: int = -1, **elsewhere: Never) -> Tensor[S, T, F]:
+        """Return exponentials divided by their sum along one axis.
+
+            exp(x) / sum(exp(x))
+
+        Shape: that of `self`.
+        Derivative: ``y * (g - sum(g * y))`` for the cotangent ``g``.
+
+        Args:
+            axis: the axis that sums to 1.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((4,)).softmax()
+        Tensor([0.25, 0.25, 0.25, 0.25], shape=(4,), dtype=float32, NoneTape)
+        """
+        if elsewhere:
+            raise no_such_argument("softmax", elsewhere)
+        check_floating("softmax", self)
+        position = normalize_axis("softmax", axis, self._array.shape)
+        return apply(reductions.softmax, (self,), (position,))
+
+    def log_softmax(
+        self: FloatingBase[S, T, F], axis: int = -1, **elsewhere: Never
+    ) -> Tensor[S, T, F]:
+        """Return the logarithm of the softmax along one axis, without overflow.
+
+            x - log(sum(exp(x)))
+
+        Shape: that of `self`.
+        Derivative: ``g - softmax(x) * sum(g)`` for the cotangent ``g``.
+
+        Args:
+            axis: the axis that the softmax sums over.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((1,)).log_softmax()
+        Tensor([0.], shape=(1,), dtype=float32, NoneTape)
+        """
+        if elsewhere:
+            raise no_such_argument("log_softmax", elsewhere)
+        check_floating("log_softmax", self)
+        position = normalize_axis("log_softmax", axis, self._array.shape)
+        return apply(reductions.log_softmax, (self,), (position,))
+
+    @same_signature(average)
+    def logsumexp(
+        self: TensorBase[S, T, D],
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        **elsewhere: Never,
+    ) -> Tensor[Any, Any, Any]:
+        """Return the logarithm of the sum of exponentials, without overflow.
+
+            log(sum(exp(x)))
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: ``softmax(x)``.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: Blanchard, Higham & Higham (2021), "Accurately computing the log-sum-exp and
+            softmax functions".
+
+        >>> import tapetensor as tt
+        >>> tt.full((4,), 1000.0).logsumexp()
+        Tensor(1001.3863, shape=(), dtype=float32, NoneTape)
+        """
+        check_floating("logsumexp", self)
+        return reduce(reductions.logsumexp, self, axis, keepdims, elsewhere)
+
+    def normalize(
+        self: FloatingBase[S, T, F], axis: int = -1, eps: float = 1e-5
+    ) -> Tensor[S, T, F]:
+        """Return the elements with mean 0 and variance 1 along one axis.
+
+            (x - mean(x)) / sqrt(var(x) + eps)
+
+        Shape: that of `self`.
+        Derivative: ``(g - mean(g) - y * mean(g * y)) / sqrt(var(x) + eps)`` for the cotangent
+            ``g``.
+
+        Args:
+            axis: the axis whose mean and (population) variance are taken.
+            eps: added to the variance, >= 0.
+
+        Raises:
+            AxisError: if there is no such axis.
+            ArgumentValueError: if `eps` is negative or not finite.
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).normalize(eps=0.0)
+        Tensor([-1.,  1.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("normalize", self)
+        added = as_number("normalize", "eps", eps, at_least=0)
+        options = (normalize_axis("normalize", axis, self._array.shape), added)
+        return apply(normalization.normalize, (self,), options)

@@ -20,10 +20,7 @@ from tapetensor.arguments import (
 from tapetensor.arguments.spellings import no_such_argument, not_in_a_tuple
 from tapetensor.arrays.array import as_dtype
 from tapetensor.arrays.libraries import Library
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ShapeError,
-)
+from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.kernels import indexing
 from tapetensor.kernels import shape as kernels
 from tapetensor.rules import rearranging
@@ -282,9 +279,7 @@ class Shape(TensorBase[S, T, D]):
     ) -> tuple[Tensor[tuple[Any, *Ds], T, D], ...]: ...
     @overload
     def split(
-        self: Shape[tuple[*Ds, N], T, D],
-        sections: int | Sequence[int],
-        axis: Literal[-1],
+        self: Shape[tuple[*Ds, N], T, D], sections: int | Sequence[int], axis: Literal[-1]
     ) -> tuple[Tensor[tuple[*Ds, Any], T, D], ...]: ...
     @overload
     def split(

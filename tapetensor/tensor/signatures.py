@@ -25,7 +25,7 @@ import numpy as np
 
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase
-from tapetensor.tensor.operands import TapeOfRhs
+from tapetensor.tensor.operands import Ints, TapeOfRhs
 from tapetensor.typing import B, D, Ds, F, K, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -196,6 +196,39 @@ def division(
 ) -> Tensor[tuple[M, N], TapeOfRhs, F]: ...
 def division(self: Any, other: Any, /) -> Any:
     """Divide element by element; floating dtypes only.
+
+    Shape: numpy's broadcasting.
+    """
+
+
+@overload
+def extreme(lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+@overload
+def extreme(lhs: Tensor[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
+@overload
+def extreme(
+    lhs: Tensor[S, T, R], rhs: Joins[S, T, R] | Joins[tuple[()], T, R], /
+) -> Tensor[S, T, R]: ...
+@overload
+def extreme(
+    lhs: Tensor[S, NoneTape, R], rhs: Tensor[S, T, R] | Tensor[tuple[()], T, R], /
+) -> Tensor[S, T, R]: ...
+@overload
+def extreme(
+    lhs: Tensor[S, T, R], rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R], /
+) -> Tensor[S, OwnedTape, R]: ...
+@overload
+def extreme(
+    lhs: Tensor[tuple[*Ds, N], T, R], rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R], /
+) -> Tensor[tuple[*Ds, N], T, R]: ...
+@overload
+def extreme(
+    lhs: Tensor[tuple[*Ds, N], NoneTape, R],
+    rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
+    /,
+) -> Tensor[tuple[*Ds, N], T, R]: ...
+def extreme(lhs: Any, rhs: Any, /) -> Any:
+    """Choose one of two numbers, element by element.
 
     Shape: numpy's broadcasting.
     """
@@ -424,3 +457,25 @@ def average(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
         axis: None for all axes, an int, a tuple of ints; negative counts from the back.
         keepdims: whether reduced axes stay with size 1.
     """
+
+
+@overload
+def pooling(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    kernel_size: Literal[3],
+    *,
+    stride: Literal[1],
+    padding: Literal[1],
+    dilation: Literal[1] = 1,
+) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
+@overload
+def pooling(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    kernel_size: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+def pooling(x: Any, kernel_size: Any, **options: Any) -> Any:
+    """Reduce every window of images to one pixel."""

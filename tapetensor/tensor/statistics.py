@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, overload
 
 from tapetensor.arguments import as_number, normalize_axes
-from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import reductions
 from tapetensor.tape import Kernel
@@ -50,10 +49,8 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).mean()
         Tensor(2., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("mean", elsewhere)
         check_floating("mean", self)
-        return reduce(reductions.mean, self, axis, keepdims)
+        return reduce(reductions.mean, self, axis, keepdims, elsewhere)
 
     @same_signature(average)
     def norm(
@@ -79,10 +76,8 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([3.0, 4.0], shape=(2,)).norm()
         Tensor(5., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("norm", elsewhere)
         check_floating("norm", self)
-        return reduce(reductions.norm, self, axis, keepdims)
+        return reduce(reductions.norm, self, axis, keepdims, elsewhere)
 
     @overload
     def var(
@@ -224,9 +219,7 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).var()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("var", elsewhere)
-        return _spread_measure(reductions.var, self, axis, keepdims, correction)
+        return _spread_measure(reductions.var, self, axis, keepdims, correction, elsewhere)
 
     @overload
     def std(
@@ -385,10 +378,10 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).std()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
-        if elsewhere:
-            raise no_such_argument("std", elsewhere)
         under_root = as_number("std", "eps", eps, at_least=0)
-        return _spread_measure(reductions.std, self, axis, keepdims, correction, under_root)
+        return _spread_measure(
+            reductions.std, self, axis, keepdims, correction, elsewhere, under_root
+        )
 
 
 def _spread_measure(
@@ -397,6 +390,7 @@ def _spread_measure(
     axis: object,
     keepdims: object,
     correction: float,
+    elsewhere: dict[str, Never],
     *options: float,
 ) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
@@ -409,4 +403,4 @@ def _spread_measure(
             f"{op}: correction must be >= 0 and less than the {count} elements that are reduced, "
             f"got {correction!r}"
         )
-    return reduce(kernel, x, axes, keepdims, (number, *options))
+    return reduce(kernel, x, axes, keepdims, elsewhere, (number, *options))

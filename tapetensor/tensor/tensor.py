@@ -10,18 +10,16 @@ from typing_extensions import TypeAliasType, TypeVar, override
 from tapetensor.arguments.spellings import OF_TENSORS, CalledOtherwise, without_spellings
 from tapetensor.tape import NoneTape, Tape
 from tapetensor.tensor.arithmetic import Arithmetic
-from tapetensor.tensor.comparison import Comparison
 from tapetensor.tensor.elementwise import Elementwise
 from tapetensor.tensor.habits import Habits
 from tapetensor.tensor.indexing import Indexing
 from tapetensor.tensor.linear_algebra import LinearAlgebra
 from tapetensor.tensor.ownership import Ownership
 from tapetensor.tensor.permutation import Padding, Permutation
-from tapetensor.tensor.reductions import Reductions
+from tapetensor.tensor.reductions import Reductions, Softmax
 from tapetensor.tensor.scan import Order, Scans
+from tapetensor.tensor.selection import Comparison
 from tapetensor.tensor.shape import Shape
-from tapetensor.tensor.softmax import Softmax
-from tapetensor.tensor.solving import Solving
 from tapetensor.tensor.statistics import Statistics
 from tapetensor.tensor.transcendental import Transcendental
 from tapetensor.typing import B, K, M, N, P, Q
@@ -48,7 +46,6 @@ class Tensor(
     Permutation[S, T, D],
     Padding[S, T, D],
     LinearAlgebra[S, T, D],
-    Solving[S, T, D],
     Indexing[S, T, D],
     Habits[S, T, D],
     Generic[S, T, D],
@@ -97,9 +94,7 @@ Tensor5D = TypeAliasType(
     "Tensor5D", Tensor[tuple[B, P, K, M, N], T, D], type_params=(B, P, K, M, N, T, D)
 )
 Tensor6D = TypeAliasType(
-    "Tensor6D",
-    Tensor[tuple[B, Q, P, K, M, N], T, D],
-    type_params=(B, Q, P, K, M, N, T, D),
+    "Tensor6D", Tensor[tuple[B, Q, P, K, M, N], T, D], type_params=(B, Q, P, K, M, N, T, D)
 )
 
 # The right operand of an op whose result has the tape state of the left one: a plain value, or a

@@ -18,13 +18,7 @@ from tapetensor.rules.refusals import refusal
 from tapetensor.rules.windows import check_rank
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.operands import (
-    Ints,
-    TapeOfRhs,
-    kernel_window,
-    operands_of,
-    per_axis,
-)
+from tapetensor.tensor.operands import Ints, TapeOfRhs, kernel_window, operands_of, per_axis
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import Ds, F, K, M, N, P, T
 

@@ -35,22 +35,6 @@ def _gradients(model: Model, arrays: dict[str, Array]) -> tt.Gradients:
 
 
 @pytest.mark.parametrize("mode", BY_TEXTBOOK)
-def test_an_optimizer_takes_the_same_steps_there(mode: str, rng: np.random.Generator) -> None:
-    make, _ = BY_TEXTBOOK[mode]
-    model = small_model(rng)
-    twin = _twin(model)
-    _move(model, foreign)
-    optimizer, twin_optimizer = make(model), make(twin)
-    for _ in range(5):
-        arrays = drawn(twin, rng)
-        twin_optimizer.step(gradients_of(twin, **arrays))
-        optimizer.step(_gradients(model, arrays))
-
-    for name, array in twin.arrays().items():
-        np.testing.assert_allclose(home(model[name]), array, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("mode", BY_TEXTBOOK)
 def test_the_state_follows_a_model_there_and_back(mode: str, rng: np.random.Generator) -> None:
     make, _ = BY_TEXTBOOK[mode]
     model = small_model(rng)

@@ -23,18 +23,9 @@ from tapetensor.kernels.numerics.segments import segment_sum
 from tests.arrays import foreign
 
 _SHAPES = (
-    (40, 5),
-    (3, 2000),
-    (3, 9, 700),
-    (3, 700, 2),
-    (9, 4, 6, 8),
-    (1, 7),
-    (64, 1),
-    (0, 5),
-    (5, 0),
-    (17,),
-    (2, 20, 3),
-)
+    (40, 5), (3, 2000), (3, 9, 700), (3, 700, 2), (9, 4, 6, 8), (1, 7), (64, 1), (0, 5), (5, 0),
+    (17,), (2, 20, 3),
+)  # fmt: skip
 
 
 def _array(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:

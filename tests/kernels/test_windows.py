@@ -11,10 +11,8 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.kernels import convolution, images
-from tapetensor.kernels import convolution as kernels
 from tapetensor.kernels.numerics import columns, grouped_convolution
 from tapetensor.kernels.numerics.windows import Window
-from tapetensor.testing import check_grad
 from tests.arrays import foreign
 
 # Channels in and out, groups.
@@ -173,8 +171,8 @@ def test_blocks_of_rows_give_what_all_columns_give(
     x, weight = rng.standard_normal((2, 6, *sizes)), rng.standard_normal((9, 6 // groups, 1, 1))
     weight = weight * rng.standard_normal(window.kernel)
     written = rng.standard_normal((2, 9, *window.counts(sizes)))
-    forward = kernels.conv2d, x, weight, rng.standard_normal(9), window, groups
-    turned = kernels.conv_transpose2d, written, weight, rng.standard_normal(6), window, groups
+    forward = convolution.conv2d, x, weight, rng.standard_normal(9), window, groups
+    turned = convolution.conv_transpose2d, written, weight, rng.standard_normal(6), window, groups
 
     for block in BLOCKS:
         pairs = _both(monkeypatch, block, *forward)
@@ -189,21 +187,10 @@ def test_sequences_go_by_blocks_too(
     along = Window(*[(one,) for one in window])
     x, weight = rng.standard_normal((3, 4, 23)), rng.standard_normal((6, 4, window[0]))
     written = rng.standard_normal((3, 6, *along.counts((23,))))
-    pairs = _both(monkeypatch, 60, kernels.conv1d, x, weight, None, along, 1)
-    turned = kernels.conv_transpose1d, written, weight, None, along, 1, (23,)
+    pairs = _both(monkeypatch, 60, convolution.conv1d, x, weight, None, along, 1)
+    turned = convolution.conv_transpose1d, written, weight, None, along, 1, (23,)
     for one, other in [*pairs, *_both(monkeypatch, 60, *turned)]:
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
-
-
-def test_gradients_by_blocks_are_those_of_finite_differences(
-    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
-) -> None:
-    monkeypatch.setattr(columns, "_MANY", 0)
-    monkeypatch.setattr(columns, "_BLOCK", 100)
-    x: Any = tt.from_numpy(rng.standard_normal((2, 3, 6, 5)))
-    weight: Any = tt.from_numpy(rng.standard_normal((4, 3, 3, 2)))
-    bias: Any = tt.from_numpy(rng.standard_normal(4))
-    check_grad(lambda *all: tt.conv2d(*all, padding=1, stride=2), x, weight, bias, rng=rng)
 
 
 def test_derivatives_of_derivatives_are_those_by_all_columns(

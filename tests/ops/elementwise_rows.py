@@ -1,4 +1,4 @@
-"""Rows of the functions of one tensor that act on every element by itself."""
+"""Rows of the functions of one tensor that act on every element by itself, and of rounding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tests.ops.kinds import HUGE, INF, NAN, NOT_FINITE, NUMBER, SMALL, TENSOR, refuses
-from tests.ops.rows import Op, Sample, each, given, refused, spaced
+from tests.ops.rows import Op, Sample, each, given, named, refused, spaced
 
 _REAL_ERF = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -25,14 +25,18 @@ def _sigmoid(x: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-def _normal_cdf(x: Array) -> Array:
-    # math.erf takes real numbers; the step off the real line is the derivative, the density.
-    cdf: Array = 0.5 * (1.0 + _REAL_ERF(np.real(x) / math.sqrt(2.0)))
+def _erf(x: Array) -> Array:
+    # math.erf takes real numbers; the step off the real line is the derivative.
+    value: Array = _REAL_ERF(np.real(x))
     if not np.iscomplexobj(x):
-        return cdf
-    density = np.exp(-0.5 * np.square(np.real(x))) / math.sqrt(2.0 * math.pi)
-    stepped: Array = cdf + 1j * np.imag(x) * density
+        return value
+    slope = 2.0 / math.sqrt(math.pi) * np.exp(-np.square(np.real(x)))
+    stepped: Array = value + 1j * np.imag(x) * slope
     return stepped
+
+
+def _normal_cdf(x: Array) -> Array:
+    return 0.5 * (1.0 + _erf(x / math.sqrt(2.0)))
 
 
 def _gelu_tanh(x: Array, approximate: str) -> Array:
@@ -65,35 +69,13 @@ _MASK = np.array([True, False])
 _NO_MASK = (refused(tt.DTypeError, "not defined for dtype bool", _MASK),)
 
 ELEMENTWISE = (
-    Op(name="exp", covers=("exp",), call=tt.Tensor.exp, reference=np.exp, samples=_over_shapes()),
-    Op(
-        name="log",
-        covers=("log",),
-        call=tt.Tensor.log,
-        reference=np.log,
-        samples=_over_shapes(0.3, 4.0),
-    ),
-    Op(
-        name="sqrt",
-        covers=("sqrt",),
-        call=tt.Tensor.sqrt,
-        reference=np.sqrt,
-        samples=_over_shapes(0.3, 4.0),
-    ),
-    Op(
-        name="square",
-        covers=("square",),
-        call=tt.Tensor.square,
-        reference=np.square,
-        samples=_over_shapes(),
-        refusals=_NO_MASK,
-        takes_integers=True,
-    ),
-    Op(
-        name="abs",
-        covers=("abs",),
-        call=tt.Tensor.abs,
-        reference=lambda x: np.where(np.real(x) >= 0, x, -x),
+    named("exp", np.exp, samples=_over_shapes()),
+    named("log", np.log, samples=_over_shapes(0.3, 4.0)),
+    named("sqrt", np.sqrt, samples=_over_shapes(0.3, 4.0)),
+    named("square", np.square, samples=_over_shapes(), refusals=_NO_MASK, takes_integers=True),
+    named(
+        "abs",
+        lambda x: np.where(np.real(x) >= 0, x, -x),
         samples=_over_shapes(),
         takes_integers=True,
     ),
@@ -105,43 +87,21 @@ ELEMENTWISE = (
         samples=(given(_X),),
         takes_integers=True,
     ),
-    Op(name="sin", covers=("sin",), call=tt.Tensor.sin, reference=np.sin, samples=_over_shapes()),
-    Op(name="cos", covers=("cos",), call=tt.Tensor.cos, reference=np.cos, samples=_over_shapes()),
-    Op(
-        name="tanh",
-        covers=("tanh",),
-        call=tt.Tensor.tanh,
-        reference=np.tanh,
-        samples=_over_shapes(),
-    ),
-    Op(
-        name="sigmoid",
-        covers=("sigmoid",),
-        call=tt.Tensor.sigmoid,
-        reference=_sigmoid,
-        samples=_over_shapes(),
-    ),
-    Op(
-        name="relu",
-        covers=("relu",),
-        call=tt.Tensor.relu,
-        reference=lambda x: np.maximum(x, 0),
+    named("sin", np.sin, samples=_over_shapes()),
+    named("cos", np.cos, samples=_over_shapes()),
+    named("tanh", np.tanh, samples=_over_shapes()),
+    named("sigmoid", _sigmoid, samples=_over_shapes()),
+    named(
+        "relu",
+        lambda x: np.maximum(x, 0),
         samples=_over_shapes(),
         refusals=_NO_MASK,
         takes_integers=True,
     ),
-    Op(
-        name="silu",
-        covers=("silu",),
-        call=tt.Tensor.silu,
-        reference=lambda x: x * _sigmoid(x),
-        samples=_over_shapes(),
-    ),
-    Op(
-        name="gelu",
-        covers=("gelu",),
-        call=tt.Tensor.gelu,
-        reference=lambda x: x * _normal_cdf(x),
+    named("silu", lambda x: x * _sigmoid(x), samples=_over_shapes()),
+    named(
+        "gelu",
+        lambda x: x * _normal_cdf(x),
         # Out to where each of the three ranges of the error function is used.
         samples=(*_over_shapes(), *_over_shapes(-9.3, 9.1)),
         refusals=(
@@ -160,18 +120,10 @@ ELEMENTWISE = (
         reference=_gelu_tanh,
         samples=_over_shapes(approximate="tanh"),
     ),
-    Op(
-        name="softplus",
-        covers=("softplus",),
-        call=tt.Tensor.softplus,
-        reference=lambda x: np.log1p(np.exp(x)),
-        samples=_over_shapes(),
-    ),
-    Op(
-        name="clip",
-        covers=("clip",),
-        call=tt.Tensor.clip,
-        reference=_clip,
+    named("softplus", lambda x: np.log1p(np.exp(x)), samples=_over_shapes()),
+    named(
+        "clip",
+        _clip,
         samples=(
             *_over_shapes(low=-0.71, high=1.13),
             given(spaced(5), low=-0.71),
@@ -198,11 +150,9 @@ ELEMENTWISE = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="leaky_relu",
-        covers=("leaky_relu",),
-        call=tt.Tensor.leaky_relu,
-        reference=lambda x, negative_slope=0.01: _leaky(x, negative_slope),
+    named(
+        "leaky_relu",
+        lambda x, negative_slope=0.01: _leaky(x, negative_slope),
         samples=(
             *_over_shapes(),
             given(spaced(5), negative_slope=-0.5),
@@ -210,11 +160,9 @@ ELEMENTWISE = (
         ),
         refusals=(*refuses(_X, negative_slope=SMALL),),
     ),
-    Op(
-        name="prelu",
-        covers=("prelu",),
-        call=tt.Tensor.prelu,
-        reference=_leaky,
+    named(
+        "prelu",
+        _leaky,
         samples=(
             given(spaced(3, 4), spaced(3, 4, seed=1)),
             given(spaced(3, 4), spaced(seed=1)),
@@ -229,19 +177,15 @@ ELEMENTWISE = (
             refused(tt.ShapeError, r"\(2, 3\) do not broadcast", _X, spaced(2, 3)),
         ),
     ),
-    Op(
-        name="elu",
-        covers=("elu",),
-        call=tt.Tensor.elu,
-        reference=lambda x, alpha=1.0: np.where(np.real(x) > 0, x, alpha * (np.exp(x) - 1.0)),
+    named(
+        "elu",
+        lambda x, alpha=1.0: np.where(np.real(x) > 0, x, alpha * (np.exp(x) - 1.0)),
         samples=(*_over_shapes(), given(spaced(5), alpha=0.3)),
         refusals=(*refuses(_X, alpha=SMALL),),
     ),
-    Op(
-        name="nans_to",
-        covers=("nans_to",),
-        call=tt.Tensor.nans_to,
-        reference=lambda x, number: np.where(np.isnan(x), number, x),
+    named(
+        "nans_to",
+        lambda x, number: np.where(np.isnan(x), number, x),
         samples=(*_over_shapes(number=7.0), given(_X, number=7)),
         refusals=(
             *refuses(_X, number=NUMBER),
@@ -269,11 +213,67 @@ ELEMENTWISE = (
             ),
         ),
     ),
-    Op(
-        name="reciprocal",
-        covers=("reciprocal",),
-        call=tt.Tensor.reciprocal,
-        reference=lambda x: 1.0 / x,
+    named(
+        "reciprocal",
+        lambda x: 1.0 / x,
         samples=(*_over_shapes(0.3, 4.0), *_over_shapes(-4.0, -0.3)),
     ),
+)
+
+
+def _smooth(name: str, reference: Any, low: float = -2.03, high: float = 2.11) -> Op:
+    return named(name, reference, _over_shapes(low, high))
+
+
+_INTEGERS = np.arange(3)
+_NO_INTEGERS = (refused(tt.DTypeError, "not defined for dtype int64", _INTEGERS),)
+
+TRANSCENDENTAL = (
+    _smooth("tan", np.tan, -1.3, 1.4),
+    _smooth("asin", np.arcsin, -0.83, 0.91),
+    _smooth("acos", np.arccos, -0.83, 0.91),
+    _smooth("atan", np.arctan),
+    _smooth("sinh", np.sinh),
+    _smooth("cosh", np.cosh),
+    _smooth("asinh", np.arcsinh),
+    _smooth("acosh", np.arccosh, 1.2, 4.1),
+    _smooth("atanh", np.arctanh, -0.83, 0.91),
+    _smooth("expm1", np.expm1),
+    _smooth("log1p", np.log1p, -0.7, 3.1),
+    _smooth("log2", np.log2, 0.3, 4.1),
+    _smooth("log10", np.log10, 0.3, 4.1),
+    _smooth("rsqrt", lambda x: 1.0 / np.sqrt(x), 0.3, 4.1),
+    # Out to where each of the three ranges of the error function is used.
+    _smooth("erf", _erf, -6.3, 6.1),
+)
+STEPS = tuple(
+    named(
+        name,
+        lambda x, function=function: function(np.real(x)),
+        _over_shapes(),
+        refusals=_NO_MASK if name == "sign" else _NO_INTEGERS,
+        takes_integers=name == "sign",
+    )
+    for name, function in (
+        ("floor", np.floor),
+        ("ceil", np.ceil),
+        ("round", np.rint),
+        ("trunc", np.trunc),
+        ("sign", np.sign),
+    )
+)
+PREDICATES = tuple(
+    named(
+        name,
+        getattr(np, name),
+        samples=(
+            given(np.array([[math.nan, 1.0], [-math.inf, math.inf]])),
+            given(np.array(math.nan)),
+            given(np.zeros((0, 2))),
+        ),
+        result_dtype=np.bool_,
+        is_differentiable=False,
+        refusals=_NO_INTEGERS,
+    )
+    for name in ("isnan", "isinf", "isfinite")
 )

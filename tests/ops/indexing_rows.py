@@ -7,7 +7,7 @@ import numpy as np
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tests.ops.kinds import ARRAY, AXIS, FLAG, HUGE, NAN, TOO_LARGE, refuses
-from tests.ops.rows import Op, Refusal, each, given, refused, spaced
+from tests.ops.rows import Op, Refusal, each, given, named, refused, spaced
 
 _X = spaced(2, 3)
 _CUBE = spaced(2, 3, 4)
@@ -48,11 +48,9 @@ def _put_along_axis(
 
 
 INDEXING = (
-    Op(
-        name="segment_sum",
-        covers=("segment_sum",),
-        call=tt.segment_sum,
-        reference=_segment_sum,
+    named(
+        "segment_sum",
+        _segment_sum,
         samples=(
             given(spaced(4, 3), _SEGMENTS, count=5),
             given(spaced(4, 2, 3), _SEGMENTS.astype(np.uint8), count=4),
@@ -174,11 +172,9 @@ INDEXING = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="take",
-        covers=("take",),
-        call=tt.Tensor.take,
-        reference=np.take,
+    named(
+        "take",
+        np.take,
         samples=(
             given(_CUBE, _INDICES, axis=0),
             given(_CUBE, np.array([2, 0, 2, -1]), axis=1),
@@ -204,11 +200,9 @@ INDEXING = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="take_along_axis",
-        covers=("take_along_axis",),
-        call=tt.Tensor.take_along_axis,
-        reference=np.take_along_axis,
+    named(
+        "take_along_axis",
+        np.take_along_axis,
         samples=(
             given(_X, np.array([[2, 0], [-1, -1]]), axis=-1),
             given(_X, np.array([[1, 0, 1]]), axis=0),
@@ -250,11 +244,7 @@ INDEXING = (
             *refuses(_X, spaced(2, 1), _COLUMN, accumulate=FLAG),
             refused(tt.AxisError, "from 3 to 3", _X, spaced(2, 1), np.array([[3], [3]])),
             refused(
-                tt.ShapeError,
-                r"for axis 1; got \(2,\) and \(2,\)",
-                _X,
-                spaced(2),
-                np.array([0, 0]),
+                tt.ShapeError, r"for axis 1; got \(2,\) and \(2,\)", _X, spaced(2), np.array([0, 0])
             ),
             refused(tt.ShapeError, r"and \(1, 1\)", _X, spaced(1, 1), _COLUMN),
             refused(tt.ShapeError, r"got \(1, 1\)", _X, spaced(1, 1), np.array([[0]])),
@@ -272,11 +262,9 @@ INDEXING = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="where",
-        covers=("where",),
-        call=tt.where,
-        reference=np.where,
+    named(
+        "where",
+        np.where,
         samples=(
             given(_MASK, _X, spaced(2, 3, seed=1)),
             given(_MASK, spaced(4, 2, 3), spaced(3)),

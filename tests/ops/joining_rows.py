@@ -124,6 +124,7 @@ JOINING = (
                 subscripts="ij,jk->ik",
             ),
             refused(tt.DTypeError, "dtypes differ", _X, tt.ones((3, 2)), subscripts="ij,jk"),
+            refused(tt.DTypeError, "bool.*astype", _X > 0, _X > 0, subscripts="ij,ij->"),
             refused(tt.ArgumentTypeError, "one tensor or more", subscripts=""),
         ),
         takes_integers=True,

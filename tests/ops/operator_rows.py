@@ -11,7 +11,7 @@ import numpy as np
 
 import tapetensor as tt
 from tests.ops.kinds import ARRAY, HUGE, NAN, NUMBER_OR_TENSOR, TENSOR, refuses
-from tests.ops.rows import Op, Refusal, Sample, each, given, refused, spaced
+from tests.ops.rows import Op, Refusal, Sample, each, given, named, refused, spaced
 
 # Pairs of shapes that broadcast: equal, a row, both ways at once, 0-d, without elements.
 _BROADCASTING = (
@@ -115,29 +115,6 @@ def _arithmetic(
     )
 
 
-def _extreme(name: str, call: Callable[..., Any], reference: Callable[..., Any]) -> Op:
-    x = spaced(3, 4)
-    return Op(
-        name=name,
-        covers=(name,),
-        call=call,
-        reference=reference,
-        samples=(
-            *_pairs(_BROADCASTING),
-            given(x, 0.37),
-            given(x, 1),
-            given(x, np.float64(0.37)),
-            given(spaced(), 0.37),
-        ),
-        refusals=(
-            *_NO_PARTNER,
-            *_NO_HUGE,
-            refused(tt.ArgumentTypeError, "the left operand", each(None, 1.0, ARRAY), _X),
-        ),
-        takes_integers=True,
-    )
-
-
 def _comparison(name: str, symbol: str, call: Callable[..., Any]) -> Op:
     x = spaced(3, 4)
     return Op(
@@ -153,10 +130,7 @@ def _comparison(name: str, symbol: str, call: Callable[..., Any]) -> Op:
             given(x, np.float64(0.5)),
             given(np.float64(0.5), x),
         ),
-        refusals=(
-            *_NO_PARTNER,
-            refused(tt.ArgumentValueError, "range of dtype float64", _X, HUGE),
-        ),
+        refusals=(*_NO_PARTNER, refused(tt.ArgumentValueError, "range of dtype float64", _X, HUGE)),
         takes_integers=True,
         result_dtype=np.bool_,
         is_differentiable=False,
@@ -204,18 +178,6 @@ def _atan2(lhs: Any, rhs: Any) -> Any:
     return angle + (np.arctan(lhs / rhs) - np.arctan(np.real(lhs) / np.real(rhs)))
 
 
-def _function(name: str, reference: Callable[..., Any], call: Callable[..., Any]) -> Op:
-    x = spaced(3, 4)
-    return Op(
-        name=name,
-        covers=(name,),
-        call=call,
-        reference=reference,
-        samples=(*_pairs(_BROADCASTING), given(x, 0.37), given(x, 1), given(spaced(), -0.37)),
-        refusals=(*_NO_PARTNER, *_NO_HUGE, refused(tt.DTypeError, "dtype int64", _INTEGERS, 2)),
-    )
-
-
 OPERATORS = (
     _arithmetic(
         "floor_divide",
@@ -226,12 +188,7 @@ OPERATORS = (
         reference=_floor_divide,
     ),
     _arithmetic(
-        "remainder",
-        "mod",
-        operator.mod,
-        low=1.1,
-        reflected="rremainder",
-        reference=_remainder,
+        "remainder", "mod", operator.mod, low=1.1, reflected="rremainder", reference=_remainder
     ),
     Op(
         name="remainder",
@@ -247,8 +204,22 @@ OPERATORS = (
         ),
         takes_integers=True,
     ),
-    _function("logaddexp", lambda x, y: np.log(np.exp(x) + np.exp(y)), lambda x, y: x.logaddexp(y)),
-    _function("atan2", _atan2, lambda x, y: x.atan2(y)),
+    *(
+        named(
+            name,
+            reference,
+            samples=(
+                *_pairs(_BROADCASTING),
+                *(given(spaced(3, 4), one) for one in (0.37, 1)),
+                given(spaced(), -0.37),
+            ),
+            refusals=(*_NO_PARTNER, *_NO_HUGE, refused(tt.DTypeError, "int64", _INTEGERS, 2)),
+        )
+        for name, reference in (
+            ("logaddexp", lambda x, y: np.log(np.exp(x) + np.exp(y))),
+            ("atan2", _atan2),
+        )
+    ),
     _arithmetic("add", "add", operator.add),
     _arithmetic("subtract", "sub", operator.sub, reflected="rsubtract"),
     _arithmetic("multiply", "mul", operator.mul),
@@ -292,8 +263,24 @@ OPERATORS = (
         refusals=(refused(tt.DTypeError, "not defined for dtype bool", _MASK),),
         takes_integers=True,
     ),
-    _extreme("maximum", tt.maximum, np.maximum),
-    _extreme("minimum", tt.minimum, np.minimum),
+    *(
+        named(
+            name,
+            getattr(np, name),
+            samples=(
+                *_pairs(_BROADCASTING),
+                *(given(spaced(3, 4), one) for one in (0.37, 1, np.float64(0.37))),
+                given(spaced(), 0.37),
+            ),
+            refusals=(
+                *_NO_PARTNER,
+                *_NO_HUGE,
+                refused(tt.ArgumentTypeError, "the left operand", each(None, 1.0, ARRAY), _X),
+            ),
+            takes_integers=True,
+        )
+        for name in ("maximum", "minimum")
+    ),
     Op(
         name="matmul",
         covers=("__matmul__",),

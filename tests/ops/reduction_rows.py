@@ -21,7 +21,7 @@ from tests.ops.kinds import (
     ONE_OR_ALL_AXES,
     refuses,
 )
-from tests.ops.rows import Op, Refusal, Sample, each, given, refused, spaced
+from tests.ops.rows import Op, Refusal, Sample, each, given, named, refused, spaced
 
 _AXES: tuple[dict[str, Any], ...] = (
     {},
@@ -52,22 +52,14 @@ def _over_axes(**options: Any) -> tuple[Sample, ...]:
 
 def _reduction(
     name: str,
-    call: Callable[..., Any],
     reference: Callable[..., Any],
     *,
-    samples: tuple[Sample, ...] = (),
+    samples: tuple[Sample, ...],
     refusals: tuple[Refusal, ...] = (),
     takes_integers: bool = False,
 ) -> Op:
-    return Op(
-        name=name,
-        covers=(name,),
-        call=call,
-        reference=reference,
-        samples=(*_over_axes(), *samples),
-        refusals=(*_NO_AXES, *refusals),
-        takes_integers=takes_integers,
-    )
+    samples, refusals = (*_over_axes(), *samples), (*_NO_AXES, *refusals)
+    return named(name, reference, samples, refusals=refusals, takes_integers=takes_integers)
 
 
 def _var(x: Array, axis: Any = None, keepdims: bool = False, correction: float = 0) -> Array:
@@ -162,12 +154,10 @@ _NO_AXIS = (*refuses(_X, axis=AXIS), refused(tt.AxisError, "0-d", spaced()))
 _MASK = spaced(2, 3, 4) > 0.3
 
 
-def _mask_reduction(name: str, call: Callable[..., Any], reference: Callable[..., Any]) -> Op:
-    return Op(
-        name=name,
-        covers=(name,),
-        call=call,
-        reference=reference,
+MASK_REDUCTIONS = tuple(
+    named(
+        name,
+        getattr(np, name),
         samples=(
             *(given(_MASK, **axes) for axes in _AXES),
             given(np.array(True)),
@@ -182,18 +172,12 @@ def _mask_reduction(name: str, call: Callable[..., Any], reference: Callable[...
         result_dtype=np.bool_,
         is_differentiable=False,
     )
-
-
-MASK_REDUCTIONS = (
-    _mask_reduction("any", tt.Tensor.any, np.any),
-    _mask_reduction("all", tt.Tensor.all, np.all),
+    for name in ("any", "all")
 )
 REDUCTIONS = (
-    Op(
-        name="norm",
-        covers=("norm",),
-        call=tt.Tensor.norm,
-        reference=lambda x, **axes: np.sqrt(np.sum(x * x, **axes)),
+    named(
+        "norm",
+        lambda x, **axes: np.sqrt(np.sum(x * x, **axes)),
         # Not over single elements: a length of 0 is a kink, and so is the sign of one.
         samples=(
             *(given(spaced(2, 3, 4), **axes) for axes in _AXES if axes.get("axis") != ()),
@@ -204,7 +188,6 @@ REDUCTIONS = (
     ),
     _reduction(
         "prod",
-        tt.Tensor.prod,
         np.prod,
         # None, one and two zeros in a row.
         samples=(*_EMPTY, given(spaced(3, 3) * (1 - np.tri(3, k=-1)), axis=-1)),
@@ -217,7 +200,6 @@ REDUCTIONS = (
     ),
     _reduction(
         "sum",
-        tt.Tensor.sum,
         np.sum,
         samples=_EMPTY,
         refusals=(
@@ -228,35 +210,26 @@ REDUCTIONS = (
         ),
         takes_integers=True,
     ),
-    _reduction("mean", tt.Tensor.mean, np.mean, samples=_NO_ROWS),
-    _reduction(
-        "max",
-        lambda x, **options: x.max(**options),
-        np.max,
-        samples=_NO_ROWS,
-        refusals=_NOTHING_TO_CHOOSE,
-        takes_integers=True,
-    ),
-    _reduction(
-        "min",
-        lambda x, **options: x.min(**options),
-        np.min,
-        samples=_NO_ROWS,
-        refusals=_NOTHING_TO_CHOOSE,
-        takes_integers=True,
+    _reduction("mean", np.mean, samples=_NO_ROWS),
+    *(
+        _reduction(
+            name,
+            getattr(np, name),
+            samples=_NO_ROWS,
+            refusals=_NOTHING_TO_CHOOSE,
+            takes_integers=True,
+        )
+        for name in ("max", "min")
     ),
     _reduction(
         "median",
-        tt.Tensor.median,
         lambda x, axis=None, keepdims=False: _quantile(x, 0.5, axis, keepdims),
         samples=_NO_ROWS,
         refusals=_NOTHING_TO_CHOOSE,
     ),
-    Op(
-        name="quantile",
-        covers=("quantile",),
-        call=lambda x, q, axis=None, keepdims=False: x.quantile(q, axis, keepdims),
-        reference=_quantile,
+    named(
+        "quantile",
+        _quantile,
         samples=(
             *(given(spaced(2, 3, 4), 0.3, **axes) for axes in _AXES),
             given(spaced(5), 0.25),
@@ -274,14 +247,10 @@ REDUCTIONS = (
             refused(tt.ShapeError, "element of none", spaced(0), 0.5),
         ),
     ),
-    _reduction(
-        "var", tt.Tensor.var, _var, samples=(*_CORRECTED, *_NO_ROWS), refusals=_NO_CORRECTION
-    ),
-    Op(
-        name="std",
-        covers=("std",),
-        call=lambda x, **options: x.std(**options),
-        reference=lambda x, eps=0.0, **options: np.sqrt(_var(x, **options) + eps),
+    _reduction("var", _var, samples=(*_CORRECTED, *_NO_ROWS), refusals=_NO_CORRECTION),
+    named(
+        "std",
+        lambda x, eps=0.0, **options: np.sqrt(_var(x, **options) + eps),
         # Not over single elements, as for `var`: a spread of 0 is a kink.
         samples=(
             *(given(spaced(2, 3, 4), **axes) for axes in _AXES if axes.get("axis") != ()),
@@ -291,36 +260,19 @@ REDUCTIONS = (
             given(spaced(1), eps=0.1),
             *_NO_ROWS,
         ),
-        refusals=(
-            *_NO_AXES,
-            *_NO_CORRECTION,
-            *refuses(_X, eps=NOT_NEGATIVE),
-        ),
+        refusals=(*_NO_AXES, *_NO_CORRECTION, *refuses(_X, eps=NOT_NEGATIVE)),
     ),
-    _reduction(
-        "logsumexp", lambda x, **options: x.logsumexp(**options), _logsumexp, samples=_NO_ROWS
-    ),
-    Op(
-        name="softmax",
-        covers=("softmax",),
-        call=tt.Tensor.softmax,
-        reference=_softmax,
+    _reduction("logsumexp", _logsumexp, samples=_NO_ROWS),
+    named("softmax", _softmax, samples=_SOFTMAX_SAMPLES, refusals=_NO_AXIS),
+    named(
+        "log_softmax",
+        lambda x, axis=-1: np.log(_softmax(x, axis)),
         samples=_SOFTMAX_SAMPLES,
         refusals=_NO_AXIS,
     ),
-    Op(
-        name="log_softmax",
-        covers=("log_softmax",),
-        call=tt.Tensor.log_softmax,
-        reference=lambda x, axis=-1: np.log(_softmax(x, axis)),
-        samples=_SOFTMAX_SAMPLES,
-        refusals=_NO_AXIS,
-    ),
-    Op(
-        name="normalize",
-        covers=("normalize",),
-        call=tt.Tensor.normalize,
-        reference=lambda x, axis=-1, eps=1e-5: (
+    named(
+        "normalize",
+        lambda x, axis=-1, eps=1e-5: (
             (x - np.mean(x, axis, keepdims=True)) / np.sqrt(_var(x, axis, keepdims=True) + eps)
         ),
         samples=(
@@ -330,16 +282,11 @@ REDUCTIONS = (
             given(spaced(1)),
             given(spaced(0, 3)),
         ),
-        refusals=(
-            *_NO_AXIS,
-            *refuses(_X, eps=NOT_NEGATIVE),
-        ),
+        refusals=(*_NO_AXIS, *refuses(_X, eps=NOT_NEGATIVE)),
     ),
-    Op(
-        name="argsort",
-        covers=("argsort",),
-        call=tt.Tensor.argsort,
-        reference=_argsort,
+    named(
+        "argsort",
+        _argsort,
         samples=(
             given(_X, axis=0),
             given(_X),
@@ -355,11 +302,9 @@ REDUCTIONS = (
         result_dtype=np.int64,
         is_differentiable=False,
     ),
-    Op(
-        name="sort",
-        covers=("sort",),
-        call=tt.Tensor.sort,
-        reference=_sort,
+    named(
+        "sort",
+        _sort,
         samples=(
             given(spaced(2, 3, 4), axis=0),
             given(_X),
@@ -397,11 +342,9 @@ REDUCTIONS = (
         takes_integers=True,
     ),
     *(
-        Op(
-            name=name,
-            covers=(name,),
-            call=getattr(tt.Tensor, name),
-            reference=getattr(np, name),
+        named(
+            name,
+            getattr(np, name),
             samples=(
                 given(spaced(2, 3, 4)),
                 given(spaced()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from tests.ops.kinds import (
     no,
     refuses,
 )
-from tests.ops.rows import Refusal, Row, each, refused, spaced
+from tests.ops.rows import Refusal, Row, each, refused, refusing, spaced
 
 _RNG = np.random.default_rng(0)
 _X = spaced(2, 3)
@@ -39,72 +38,47 @@ _ANNOTATION += no(_VALUE, "must not be negative", (2, -1))
 _ANNOTATION += no(tt.ShapeError, r"\(2, 3\), the annotation says", (3, 2), (6,))
 
 
-def _counted(name: str, most: str) -> Row:
-    call: Callable[..., Any] = getattr(tt, name)
-    return Row(
-        name=name,
-        call=call,
-        refusals=(
-            refused(_TYPE, "size must be an int, got", each(None, 2.0, "3", (3,), (3, 3), True)),
-            refused(_VALUE, "size must not be negative, got -1", -1),
-            refused(_VALUE, most, TOO_LARGE),
-            *refuses(3, SOME_DTYPE),
-        ),
-    )
-
-
 def _drawn(name: str, *refusals: Refusal) -> Row:
     only = no(tt.DTypeError, "samples are float32 or float64, not", np.int64, np.bool_)
-    return Row(
-        name=name,
-        call=getattr(tt, name),
-        refusals=(
-            *refuses(NEW_DIMS, rng=_RNG),
-            *refuses((2,), SOME_DTYPE + only, rng=_RNG),
-            *refuses((2,), rng=GENERATOR),
-            *refusals,
-        ),
+    return refusing(
+        name,
+        *refuses(NEW_DIMS, rng=_RNG),
+        *refuses((2,), SOME_DTYPE + only, rng=_RNG),
+        *refuses((2,), rng=GENERATOR),
+        *refusals,
     )
 
 
 def _method(name: str, kind: Kind) -> Row:
     """Return the row of a method of one argument."""
-    return Row(name=name, call=getattr(tt.Tensor, name), refusals=refuses(_X, kind))
+    return refusing(name, *refuses(_X, kind))
 
 
 CREATION = (
+    *(refusing(name, *refuses(NEW_DIMS), *refuses((2,), SOME_DTYPE)) for name in ("zeros", "ones")),
+    refusing(
+        "full",
+        *refuses(NEW_DIMS, 1.0),
+        *refuses((2,), NUMBER),
+        *refuses((2,), 1.0, SOME_DTYPE),
+        refused(_VALUE, "too large to convert to float", (2,), HUGE),
+        refused(_VALUE, "too large to convert to C long", (2,), HUGE, np.uint8),
+        refused(_VALUE, "out of bounds", (2,), each(300, 300.0, -1), np.uint8),
+        refused(_VALUE, "not an integer", (2,), each(0.5, NAN, INF), np.uint8),
+    ),
     *(
-        Row(
-            name=name,
-            call=getattr(tt, name),
-            refusals=(*refuses(NEW_DIMS), *refuses((2,), SOME_DTYPE)),
+        refusing(
+            name,
+            refused(_TYPE, "size must be an int, got", each(None, 2.0, "3", (3,), (3, 3), True)),
+            refused(_VALUE, "size must not be negative, got -1", -1),
+            refused(_VALUE, "is more than an array can hold", TOO_LARGE),
+            *refuses(3, SOME_DTYPE),
         )
-        for name in ("zeros", "ones")
+        for name in ("arange", "eye")
     ),
-    Row(
-        name="full",
-        call=tt.full,
-        refusals=(
-            *refuses(NEW_DIMS, 1.0),
-            *refuses((2,), NUMBER),
-            *refuses((2,), 1.0, SOME_DTYPE),
-            refused(_VALUE, "too large to convert to float", (2,), HUGE),
-            refused(_VALUE, "too large to convert to C long", (2,), HUGE, np.uint8),
-            refused(_VALUE, "out of bounds", (2,), each(300, 300.0, -1), np.uint8),
-            refused(_VALUE, "not an integer", (2,), each(0.5, NAN, INF), np.uint8),
-        ),
-    ),
-    _counted("arange", "is more than an array can hold"),
-    Row(
-        name="arange",
-        call=tt.arange,
-        refusals=(refused(_VALUE, "uint8 cannot count to 256", 257, np.uint8),),
-    ),
-    _counted("eye", "is more than an array can hold"),
+    refusing("arange", refused(_VALUE, "uint8 cannot count to 256", 257, np.uint8)),
     _drawn(
-        "normal",
-        *refuses((2,), rng=_RNG, mean=SMALL),
-        *refuses((2,), rng=_RNG, std=NOT_NEGATIVE),
+        "normal", *refuses((2,), rng=_RNG, mean=SMALL), *refuses((2,), rng=_RNG, std=NOT_NEGATIVE)
     ),
     _drawn(
         "uniform",
@@ -115,60 +89,48 @@ CREATION = (
         refused(_VALUE, "float32 cannot span", (2,), rng=_RNG, low=-3e38, high=3e38),
         refused(_VALUE, "span", (2,), np.float64, rng=_RNG, low=-1.7e308, high=1.7e308),
     ),
-    Row(
-        name="from_array",
-        call=tt.from_array,
-        refusals=(
-            refused(_TYPE, "expected an array .* got", each(None, 1.0, [1.0], tt.ones((2,)))),
-            refused(tt.DTypeError, "complex128", each(np.ones(2, complex))),
-        ),
+    refusing(
+        "from_array",
+        refused(_TYPE, "expected an array .* got", each(None, 1.0, [1.0], tt.ones((2,)))),
+        refused(tt.DTypeError, "complex128", each(np.ones(2, complex))),
     ),
-    Row(
-        name="from_memmap",
-        call=tt.from_memmap,
-        refusals=(
-            refused(_TYPE, "expected a numpy.memmap, got", each(None, 1.0, [1.0], np.ones(2))),
-        ),
+    refusing(
+        "from_memmap",
+        refused(_TYPE, "expected a numpy.memmap, got", each(None, 1.0, [1.0], np.ones(2))),
     ),
-    Row(
-        name="from_numpy",
-        call=tt.from_numpy,
-        refusals=(
-            refused(
-                _TYPE,
-                "expected a numpy array or nested lists, got",
-                each(None, 1.0, "1", {1.0}, range(3), tt.ones((2,))),
+    refusing(
+        "from_numpy",
+        refused(
+            _TYPE,
+            "expected a numpy array or nested lists, got",
+            each(None, 1.0, "1", {1.0}, range(3), tt.ones((2,))),
+        ),
+        refused(
+            _VALUE,
+            "not an array of numbers",
+            each(*[[[1.0], [1.0, 2.0]], ["a"], [1j], [None], [HUGE]]),
+        ),
+        refused(
+            tt.ArgumentTypeError,
+            "gradients would be lost",
+            each([tt.ones(())], [[1.0, tt.ones(())]], (tt.ones((2,)),)),
+        ),
+        refused(
+            tt.DTypeError,
+            "a tensor cannot have dtype",
+            each(
+                *[np.ones(2, np.float16), np.ones(2, complex)],
+                *[np.array(["a"]), np.array([None]), np.ones(2, "M8[s]")],
             ),
-            refused(
-                _VALUE,
-                "not an array of numbers",
-                each(*[[[1.0], [1.0, 2.0]], ["a"], [1j], [None], [HUGE]]),
-            ),
-            refused(
-                tt.ArgumentTypeError,
-                "gradients would be lost",
-                each([tt.ones(())], [[1.0, tt.ones(())]], (tt.ones((2,)),)),
-            ),
-            refused(
-                tt.DTypeError,
-                "a tensor cannot have dtype",
-                each(
-                    *[np.ones(2, np.float16), np.ones(2, complex)],
-                    *[np.array(["a"]), np.array([None]), np.ones(2, "M8[s]")],
-                ),
-            ),
-            refused(
-                _VALUE,
-                "not an array of numbers",
-                each([NAN], ["a"], [1e30], [2.0**63]),
-                dtype=np.int64,
-            ),
-            refused(
-                _VALUE,
-                "uint8 does not hold all numbers from",
-                each([300], [-1], [255.5, 256.0]),
-                dtype=np.uint8,
-            ),
+        ),
+        refused(
+            _VALUE, "not an array of numbers", each([NAN], ["a"], [1e30], [2.0**63]), dtype=np.int64
+        ),
+        refused(
+            _VALUE,
+            "uint8 does not hold all numbers from",
+            each([300], [-1], [255.5, 256.0]),
+            dtype=np.uint8,
         ),
     ),
     Row(
@@ -244,25 +206,18 @@ TAPES = (
 
 # Ops whose rows give their arguments in another way.
 OTHER_FORMS = (
-    Row(
-        name="item",
-        call=tt.Tensor.item,
-        refusals=tuple(
+    refusing(
+        "item",
+        *tuple(
             refused(tt.ShapeError, f"{count} elements, not one", spaced(*shape))
             for shape, count in (((2, 3), 6), ((3,), 3), ((0, 3), 0))
         ),
     ),
     Row(
-        name="dropout",
-        call=lambda x, rng: x.dropout(0.5, rng=rng),
-        refusals=refuses(_X, GENERATOR),
+        name="dropout", call=lambda x, rng: x.dropout(0.5, rng=rng), refusals=refuses(_X, GENERATOR)
     ),
     *(
-        Row(
-            name=name,
-            call=getattr(tt, name),
-            refusals=(refused(_TYPE, "one tensor or more in a", each(*_NO_TENSORS)),),
-        )
+        refusing(name, refused(_TYPE, "one tensor or more in a", each(*_NO_TENSORS)))
         for name in ("concat", "stack")
     ),
     Row(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tapetensor.errors import TapeTensorError
 
@@ -89,6 +90,25 @@ class Op(Row):
     result_dtype: type[np.generic] | None = None
     is_differentiable: bool = True
     has_complex_step: bool = True
+
+
+def named(
+    name: str, reference: Callable[..., Any], samples: tuple[Sample, ...], **others: Any
+) -> Op:
+    """Return the row of the public method or function of that name."""
+    call = public(name)
+    return Op(name=name, covers=(name,), call=call, reference=reference, samples=samples, **others)
+
+
+def refusing(name: str, *refusals: Refusal) -> Row:
+    """Return the row of a public method or function of which nothing but refusals is tried."""
+    return Row(name=name, call=public(name), refusals=refusals)
+
+
+def public(name: str) -> Callable[..., Any]:
+    """Return the public method or function of that name."""
+    found: Callable[..., Any] = getattr(tt.Tensor, name, None) or getattr(tt, name)
+    return found
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.ops.attention_rows import ATTENTION
 from tests.ops.custom_rows import CUSTOM
-from tests.ops.elementwise_rows import ELEMENTWISE
+from tests.ops.elementwise_rows import ELEMENTWISE, PREDICATES, STEPS, TRANSCENDENTAL
 from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
@@ -18,7 +18,6 @@ from tests.ops.rows import Case, Op, Row
 from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
 from tests.ops.solving_rows import SOLVING
-from tests.ops.transcendental_rows import PREDICATES, STEPS, TRANSCENDENTAL
 from tests.ops.window_rows import WINDOWS
 
 OPS: tuple[Op, ...] = (

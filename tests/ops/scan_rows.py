@@ -9,7 +9,7 @@ import numpy as np
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tests.ops.kinds import ARRAY, AXIS, TENSOR, refuses
-from tests.ops.rows import Op, each, given, refused, spaced
+from tests.ops.rows import each, given, named, refused, spaced
 
 _X = spaced(2, 5, 3)
 _A = spaced(2, 5, 3, low=-0.9, high=1.1, seed=1)
@@ -29,61 +29,20 @@ def _ssm_scan(x: Any, a: Any, b: Any) -> Array:
 
 _BYTES = np.array([100, 100, -100], np.int8)
 
+# What only sums and products are given, and refuse.
+_NO_SUM = (
+    refused(tt.ArgumentValueError, "int8 does not hold 200", _BYTES, axis=0),
+    refused(tt.ArgumentValueError, "int64 does not hold 9.2", np.array([2**63 - 1, 1]), axis=0),
+)
+_NO_PRODUCT = (refused(tt.ArgumentValueError, "int8 does not hold 10000", _BYTES, axis=0),)
+# None, one and two zeros in a row.
+_ZEROS = (given(spaced(3, 3) * (1 - np.tri(3, k=-1)), axis=-1),)
+
 SCANS = (
-    Op(
-        name="cumulative_sum",
-        covers=("cumulative_sum",),
-        call=tt.Tensor.cumulative_sum,
-        reference=lambda x, axis: np.cumsum(x, axis, dtype=x.dtype),
-        samples=(
-            given(_X, axis=0),
-            given(_X, axis=1),
-            given(_X, axis=-1),
-            given(spaced(7), axis=0),
-            given(spaced(1), axis=-1),
-            given(spaced(2, 0), axis=1),
-            given(spaced(2, 0), axis=0),
-        ),
-        refusals=(
-            *refuses(_X[:, 0], axis=AXIS),
-            refused(tt.AxisError, r"axis 3 .* \(2, 5, 3\)", _X, axis=3),
-            refused(tt.AxisError, "0-d", spaced(), axis=0),
-            refused(tt.ArgumentValueError, "int8 does not hold 200", _BYTES, axis=0),
-            refused(
-                tt.ArgumentValueError, "int64 does not hold 9.2", np.array([2**63 - 1, 1]), axis=0
-            ),
-        ),
-        takes_integers=True,
-    ),
-    Op(
-        name="cumulative_prod",
-        covers=("cumulative_prod",),
-        call=tt.Tensor.cumulative_prod,
-        reference=lambda x, axis: np.cumprod(x, axis, dtype=x.dtype),
-        samples=(
-            given(_X, axis=0),
-            given(_X, axis=1),
-            given(_X, axis=-1),
-            given(spaced(7), axis=0),
-            # None, one and two zeros in a row.
-            given(spaced(3, 3) * (1 - np.tri(3, k=-1)), axis=-1),
-            given(spaced(1), axis=-1),
-            given(spaced(2, 0), axis=1),
-            given(spaced(2, 0), axis=0),
-        ),
-        refusals=(
-            *refuses(_X[:, 0], axis=AXIS),
-            refused(tt.AxisError, "0-d", spaced(), axis=0),
-            refused(tt.ArgumentValueError, "int8 does not hold 10000", _BYTES, axis=0),
-        ),
-        takes_integers=True,
-    ),
     *[
-        Op(
-            name=name,
-            covers=(name,),
-            call=call,
-            reference=accumulate,
+        named(
+            name,
+            accumulate,
             samples=(
                 given(_X, axis=0),
                 given(_X, axis=1),
@@ -92,28 +51,31 @@ SCANS = (
                 given(spaced(1), axis=-1),
                 given(spaced(2, 0), axis=1),
                 given(spaced(2, 0), axis=0),
+                *samples,
             ),
             refusals=(
                 *refuses(_X[:, 0], axis=AXIS),
                 refused(tt.AxisError, "0-d", spaced(), axis=0),
+                *refusals,
             ),
             takes_integers=name != "cumulative_logsumexp",
         )
-        for name, call, accumulate in (
-            ("cumulative_max", tt.Tensor.cumulative_max, np.maximum.accumulate),
-            ("cumulative_min", tt.Tensor.cumulative_min, np.minimum.accumulate),
+        for name, accumulate, samples, refusals in (
+            ("cumulative_sum", lambda x, axis: np.cumsum(x, axis, dtype=x.dtype), (), _NO_SUM),
             (
-                "cumulative_logsumexp",
-                tt.Tensor.cumulative_logsumexp,
-                lambda x, axis: np.log(np.cumsum(np.exp(x), axis)),
+                "cumulative_prod",
+                lambda x, axis: np.cumprod(x, axis, dtype=x.dtype),
+                _ZEROS,
+                _NO_PRODUCT,
             ),
+            ("cumulative_max", np.maximum.accumulate, (), ()),
+            ("cumulative_min", np.minimum.accumulate, (), ()),
+            ("cumulative_logsumexp", lambda x, axis: np.log(np.cumsum(np.exp(x), axis)), (), ()),
         )
     ],
-    Op(
-        name="diff",
-        covers=("diff",),
-        call=tt.Tensor.diff,
-        reference=lambda x, axis=-1: np.diff(x, axis=axis),
+    named(
+        "diff",
+        lambda x, axis=-1: np.diff(x, axis=axis),
         samples=(
             given(_X),
             given(_X, axis=0),
@@ -122,17 +84,12 @@ SCANS = (
             given(spaced(2, 0), axis=0),
             given(spaced(2, 0), axis=1),
         ),
-        refusals=(
-            *refuses(_X[:, 0], axis=AXIS),
-            refused(tt.AxisError, "0-d", spaced()),
-        ),
+        refusals=(*refuses(_X[:, 0], axis=AXIS), refused(tt.AxisError, "0-d", spaced())),
         takes_integers=True,
     ),
-    Op(
-        name="ssm_scan",
-        covers=("ssm_scan",),
-        call=tt.ssm_scan,
-        reference=_ssm_scan,
+    named(
+        "ssm_scan",
+        _ssm_scan,
         samples=(
             given(_X, _A, _B),
             # Without a batch, and with two axes of it.

@@ -20,7 +20,7 @@ from tests.ops.kinds import (
     TOO_LARGE,
     refuses,
 )
-from tests.ops.rows import Op, each, given, refused, spaced
+from tests.ops.rows import Op, each, given, named, refused, spaced
 
 _X = spaced(2, 3)
 _CUBE = spaced(2, 3, 4)
@@ -48,11 +48,9 @@ def _pad(x: Array, widths: Any, mode: str = "constant", value: float = 0) -> Arr
 
 
 SHAPES = (
-    Op(
-        name="pad",
-        covers=("pad",),
-        call=tt.Tensor.pad,
-        reference=_pad,
+    named(
+        "pad",
+        _pad,
         samples=(
             given(_CUBE, widths=((0, 0), (1, 2), (3, 0))),
             given(_X, widths=((1, 0), (0, 2)), value=2),
@@ -99,11 +97,9 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="reshape",
-        covers=("reshape",),
-        call=tt.Tensor.reshape,
-        reference=np.reshape,
+    named(
+        "reshape",
+        np.reshape,
         samples=(
             given(_CUBE, shape=(4, 6)),
             given(_CUBE, shape=(-1,)),
@@ -119,19 +115,15 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="flatten",
-        covers=("flatten",),
-        call=tt.Tensor.flatten,
-        reference=np.ravel,
+    named(
+        "flatten",
+        np.ravel,
         samples=tuple(given(spaced(*shape)) for shape in ((2, 3, 4), (3,), (), (2, 0))),
         takes_integers=True,
     ),
-    Op(
-        name="permute_dims",
-        covers=("permute_dims",),
-        call=tt.Tensor.permute_dims,
-        reference=np.transpose,
+    named(
+        "permute_dims",
+        np.transpose,
         samples=(
             given(_CUBE, axes=(2, 0, 1)),
             given(_CUBE, axes=(-1, 0, -2)),
@@ -152,11 +144,9 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="transpose",
-        covers=("transpose",),
-        call=tt.Tensor.transpose,
-        reference=lambda x: np.swapaxes(x, -1, -2),
+    named(
+        "transpose",
+        lambda x: np.swapaxes(x, -1, -2),
         samples=tuple(
             given(spaced(*shape)) for shape in ((2, 3), (2, 3, 4), (0, 3), (2, 1, 3, 0), (1, 1))
         ),
@@ -166,11 +156,9 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="broadcast_to",
-        covers=("broadcast_to",),
-        call=tt.Tensor.broadcast_to,
-        reference=np.broadcast_to,
+    named(
+        "broadcast_to",
+        np.broadcast_to,
         samples=(
             given(_X, shape=(4, 2, 3)),
             given(spaced(2, 1), shape=(2, 5)),
@@ -195,11 +183,9 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="squeeze",
-        covers=("squeeze",),
-        call=tt.Tensor.squeeze,
-        reference=np.squeeze,
+    named(
+        "squeeze",
+        np.squeeze,
         samples=(
             given(spaced(1, 3), axis=0),
             given(spaced(2, 3, 1), axis=-1),
@@ -214,11 +200,9 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="expand_dims",
-        covers=("expand_dims",),
-        call=tt.Tensor.expand_dims,
-        reference=np.expand_dims,
+    named(
+        "expand_dims",
+        np.expand_dims,
         samples=(
             *(given(_X, axis=axis) for axis in (0, 1, 2, -1, -3)),
             given(spaced(), axis=0),
@@ -271,11 +255,9 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="roll",
-        covers=("roll",),
-        call=tt.Tensor.roll,
-        reference=np.roll,
+    named(
+        "roll",
+        np.roll,
         samples=(
             given(_CUBE, shift=1, axis=0),
             given(_CUBE, shift=-2, axis=1),
@@ -291,11 +273,9 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="to",
-        covers=("to",),
-        call=tt.Tensor.to,
-        reference=lambda x, library: x,
+    named(
+        "to",
+        lambda x, library: x,
         samples=(given(_X, np), given(spaced(0, 3), np), given(spaced(), np)),
         refusals=(
             refused(
@@ -307,11 +287,9 @@ SHAPES = (
         ),
         takes_integers=True,
     ),
-    Op(
-        name="realize",
-        covers=("realize",),
-        call=tt.Tensor.realize,
-        reference=lambda x, shape: x,
+    named(
+        "realize",
+        lambda x, shape: x,
         samples=tuple(given(spaced(*shape), shape=shape) for shape in ((2, 3), (), (1,), (0, 2))),
         refusals=(
             *refuses(_X, shape=DIMS),
@@ -322,11 +300,9 @@ SHAPES = (
         takes_integers=True,
     ),
     *(
-        Op(
-            name=name,
-            covers=(name,),
-            call=getattr(tt.Tensor, name),
-            reference=getattr(np, name),
+        named(
+            name,
+            getattr(np, name),
             samples=(
                 given(spaced(3, 3)),
                 given(spaced(2, 3, 4), k=1),
@@ -344,11 +320,9 @@ SHAPES = (
         )
         for name in ("tril", "triu")
     ),
-    Op(
-        name="astype",
-        covers=("astype",),
-        call=tt.Tensor.astype,
-        reference=lambda x, dtype: x.astype(dtype),
+    named(
+        "astype",
+        lambda x, dtype: x.astype(dtype),
         samples=tuple(given(x, dtype=np.float64) for x in (_X, spaced(), spaced(0, 2))),
         refusals=refuses(_X, dtype=SOME_DTYPE),
         result_dtype=np.float64,

@@ -9,7 +9,7 @@ import numpy as np
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tests.ops.kinds import TENSOR, refuses
-from tests.ops.rows import Op, Refusal, Sample, given, refused, spaced
+from tests.ops.rows import Op, Refusal, Sample, given, named, refused, spaced
 
 
 def _square(*shape: int, seed: int = 0) -> Array:
@@ -64,38 +64,20 @@ _TALL = tuple(_full_rank(*shape) for shape in _SIDES)
 _SINGULAR = refused(tt.ArgumentValueError, r"no answer for \(2, 2\) \(Sing", np.ones((2, 2)))
 
 SOLVING = (
-    Op(
-        name="inv",
-        covers=("inv",),
-        call=tt.Tensor.inv,
-        reference=np.linalg.inv,
-        samples=_SAMPLES,
-        refusals=(*_NOT_SQUARE, _SINGULAR),
-    ),
-    Op(
-        name="det",
-        covers=("det",),
-        call=tt.Tensor.det,
-        reference=np.linalg.det,
-        samples=_SAMPLES,
-        refusals=_NOT_SQUARE,
-    ),
-    Op(
-        name="cholesky",
-        covers=("cholesky",),
-        call=tt.Tensor.cholesky,
-        reference=_cholesky,
+    named("inv", np.linalg.inv, samples=_SAMPLES, refusals=(*_NOT_SQUARE, _SINGULAR)),
+    named("det", np.linalg.det, samples=_SAMPLES, refusals=_NOT_SQUARE),
+    named(
+        "cholesky",
+        _cholesky,
         samples=_SAMPLES,
         refusals=(
             *_NOT_SQUARE,
             refused(tt.ArgumentValueError, "no answer .* not positive definite", -np.eye(2)),
         ),
     ),
-    Op(
-        name="solve",
-        covers=("solve",),
-        call=lambda a, b: a.solve(b),
-        reference=np.linalg.solve,
+    named(
+        "solve",
+        np.linalg.solve,
         samples=(
             given(_square(3, 3), spaced(3, seed=1)),
             given(_square(3, 3), spaced(3, 2, seed=1)),
@@ -117,11 +99,9 @@ SOLVING = (
             refused(tt.ArgumentValueError, "Singular", np.ones((2, 2)), spaced(2)),
         ),
     ),
-    Op(
-        name="pinv",
-        covers=("pinv",),
-        call=tt.Tensor.pinv,
-        reference=np.linalg.pinv,
+    named(
+        "pinv",
+        np.linalg.pinv,
         samples=tuple(map(given, _TALL)),
         refusals=_NO_MATRICES,
         has_complex_step=False,

@@ -212,18 +212,8 @@ def test_a_function_that_hides_an_operand_from_the_tape_is_found() -> None:
             tt.UntracedTensorError,
             "input 0 must be a plain value",
         ),
-        (
-            (lambda x: x.detach().numpy(), _MATRIX),
-            {},
-            tt.ArgumentTypeError,
-            "the result of f",
-        ),
-        (
-            (lambda x: x.astype(np.float32), _MATRIX),
-            {},
-            tt.DTypeError,
-            "the result of f has dtype",
-        ),
+        ((lambda x: x.detach().numpy(), _MATRIX), {}, tt.ArgumentTypeError, "the result of f"),
+        ((lambda x: x.astype(np.float32), _MATRIX), {}, tt.DTypeError, "the result of f has dtype"),
         (
             (lambda x: x.detach(), _MATRIX),
             {},
@@ -235,12 +225,7 @@ def test_a_function_that_hides_an_operand_from_the_tape_is_found() -> None:
         ((lambda x: x, _MATRIX), {"rtol": -1.0}, tt.ArgumentValueError, "rtol"),
         ((lambda x: x, _MATRIX), {"atol": np.inf}, tt.ArgumentValueError, "atol"),
         ((lambda x: x, _MATRIX), {"atol": "0"}, tt.ArgumentTypeError, "got '0'"),
-        (
-            (lambda x: x, _MATRIX),
-            {"rng": 0},
-            tt.ArgumentTypeError,
-            "rng must be a numpy Generator",
-        ),
+        ((lambda x: x, _MATRIX), {"rng": 0}, tt.ArgumentTypeError, "rng must be a numpy Generator"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(

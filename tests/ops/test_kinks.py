@@ -18,11 +18,7 @@ _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "nans_to at NaN": (lambda x: x.nans_to(7.0), [np.nan, 1.0], [0.0, 1.0]),
     "std with eps where flat": (lambda x: x.std(eps=0.1), [2.0, 2.0], [0.0, 0.0]),
     "relu at NaN": (lambda x: x.relu(), [np.nan, -1.0], [1.0, 0.0]),
-    "relu at NaN of a long array": (
-        lambda x: x.relu(),
-        [np.nan, -1.0] * 4096,
-        [1.0, 0.0] * 4096,
-    ),
+    "relu at NaN of a long array": (lambda x: x.relu(), [np.nan, -1.0] * 4096, [1.0, 0.0] * 4096),
     "leaky_relu at NaN": (lambda x: x.leaky_relu(0.1), [np.nan, -1.0], [1.0, 0.1]),
     "elu at NaN": (lambda x: x.elu(), [np.nan, 1.0], [1.0, 1.0]),
     "clip at NaN": (lambda x: x.clip(-1.0, 1.0), [np.nan, 2.0], [1.0, 0.0]),
@@ -45,11 +41,7 @@ _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
         [1.0, 3.0, 3.0, 2.0],
         [1.0, 1.0, 2.0, 0.0],
     ),
-    "cumulative_min at NaN": (
-        lambda x: x.cumulative_min(0),
-        [1.0, np.nan, 0.0],
-        [1.0, 2.0, 0.0],
-    ),
+    "cumulative_min at NaN": (lambda x: x.cumulative_min(0), [1.0, np.nan, 0.0], [1.0, 2.0, 0.0]),
     "cumulative_logsumexp at an infinity": (
         lambda x: x.cumulative_logsumexp(0),
         [0.0, -np.inf, 1000.0],

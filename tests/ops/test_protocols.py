@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import (
-    ArgumentTypeError,
-    Tensor,
-    UntracedTensorError,
-)
+from tapetensor import ArgumentTypeError, Tensor, UntracedTensorError
 
 
 def test_a_scalar_does_not_iterate_as_numpys_do_not() -> None:

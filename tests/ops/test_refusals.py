@@ -21,23 +21,10 @@ from tests.ops.samples import CASES, OPS, ROWS
 
 # What reads a tensor or its tape, and ops with no argument that could be bad, for any tensor.
 _REFUSES_NOTHING = {
-    *[
-        "id",
-        "array",
-        "tape",
-        "shape",
-        "dtype",
-        "ndim",
-        "size",
-        "owns_tape",
-        "tape_type",
-        "history",
-        "numpy",
-        "tolist",
-        "wrap_gradient",
-    ],
-    *["abs", "__abs__", "flatten", "detach", "split_tape", "with_empty_tape"],
-}
+    "id", "array", "tape", "shape", "dtype", "ndim", "size", "owns_tape", "tape_type", "history",
+    "numpy", "tolist", "wrap_gradient",
+    "abs", "__abs__", "flatten", "detach", "split_tape", "with_empty_tape",
+}  # fmt: skip
 _FLOAT_ONLY = [
     case
     for case in CASES
@@ -143,22 +130,9 @@ def test_float_dtypes_do_not_mix(case: Case) -> None:
         assert all(operands[position].owns_tape for position in case.sample.float_positions)
 
 
-@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "var", "std", "logsumexp"])
-def test_a_reduction_of_a_bool_tensor_says_what_to_write(name: str) -> None:
-    mask = tt.from_numpy(np.array([True, False]))
-    if name in {"max", "min"}:
-        assert getattr(mask, name)().dtype == np.bool_
-        return
-
-    with pytest.raises(tt.DTypeError, match=rf"{name}:.*bool.*astype"):
-        getattr(mask, name)()
-
-
-def test_einsum_does_no_logic_with_masks() -> None:
-    mask: Any = tt.ones((2,), np.bool_)
-
-    with pytest.raises(tt.DTypeError, match=r"einsum:.*bool.*astype"):
-        tt.einsum("i,i->", mask, mask)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_the_largest_and_the_smallest_of_a_mask_are_masks(name: str) -> None:
+    assert getattr(tt.from_numpy(np.array([True, False])), name)().dtype == np.bool_
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,6 @@ def test_logaddexp_of_large_numbers_shares_the_gradient_between_them(large: floa
 
 
 CHANNELS = 2
-# With float64 rows of one sequence of two channels.
-BLOCK = recurrence._BLOCK_BYTES // (CHANNELS * 8)
 
 
 def by_steps(x: Array, a: Array, b: Array, g: Array) -> tuple[Array, Array, Array, Array]:
@@ -107,17 +105,6 @@ def test_every_length_around_that_of_a_block(
         np.testing.assert_array_equal(value, wanted)
 
 
-def test_a_sequence_longer_than_a_block_of_the_real_size(rng: np.random.Generator) -> None:
-    x, b, g = (rng.standard_normal((BLOCK + 2, CHANNELS)) for _ in range(3))
-    a = rng.uniform(0.0, 1.0, (BLOCK + 2, CHANNELS))
-
-    h, pullbacks = scan.ssm_scan(x, a, b)
-    found = [pullback(g) for pullback in pullbacks if pullback is not None]
-
-    for value, wanted in zip([h, *found], by_steps(x, a, b, g), strict=True):
-        np.testing.assert_array_equal(value, wanted)
-
-
 def test_the_pullbacks_share_one_backward_scan_but_not_between_cotangents(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,38 +125,6 @@ def test_the_pullbacks_share_one_backward_scan_but_not_between_cotangents(
         assert len(runs) == before + 1
         for value, wanted in zip(found, by_steps(x, a, b, cotangent)[1:], strict=True):
             np.testing.assert_array_equal(value, wanted)
-
-
-def _plain(query: Any, key: Any, value: Any, mask: Any) -> Any:
-    scores = query @ key.transpose() * (1.0 / np.sqrt(query.shape[-1]))
-    if mask is not None:
-        scores = tt.where(mask, scores, -1e9)
-    return scores.softmax() @ value
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("causal", [False, True])
-def test_values_and_gradients_are_those_of_the_plain_form(
-    dtype: Any, causal: bool, rng: np.random.Generator
-) -> None:
-    shape = (3, 2, 16, 8)
-    query, key, value = (tt.normal(shape, dtype, rng=rng) for _ in range(3))
-    cotangent = tt.normal(shape, dtype, rng=rng)
-    mask = tt.from_numpy(np.tri(16, dtype=np.bool_)) if causal else None
-
-    fused = tt.scaled_dot_product_attention(query.trace(), key.trace(), value, causal=causal)
-    plain = _plain(query.trace(), key.trace(), value, mask)
-
-    tolerance = 1e-5 if dtype is np.float32 else 1e-13
-    np.testing.assert_allclose(
-        fused.detach().numpy(), plain.detach().numpy(), rtol=tolerance, atol=tolerance
-    )
-    found, wanted = fused.backward(cotangent), plain.backward(cotangent)
-    for tensor in (query, key, value):
-        assert found[tensor].dtype == dtype
-        np.testing.assert_allclose(
-            found[tensor].numpy(), wanted[tensor].numpy(), rtol=tolerance, atol=tolerance
-        )
 
 
 @pytest.mark.parametrize("size", [1e3, 1e18])

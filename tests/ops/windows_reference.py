@@ -183,11 +183,7 @@ def _weight(mode: str, distance: Fraction) -> Fraction:
 
 
 def unfold(
-    x: Array,
-    kernel_size: Numbers,
-    stride: Numbers = 1,
-    padding: Numbers = 0,
-    dilation: Numbers = 1,
+    x: Array, kernel_size: Numbers, stride: Numbers = 1, padding: Numbers = 0, dilation: Numbers = 1
 ) -> Array:
     leading = x.shape[:-3]
     images = x.reshape(math.prod(leading), *x.shape[-3:])

@@ -2,10 +2,10 @@
 
 A program is drawn step by step: ops on any values so far, however often they were used before, ways
 to hand tapes on, and backward passes in between, some of which leave the history as it is. The book
-knows nothing of pullbacks: the derivative is that of the same program on arrays, by PyTorch or by a
-tiny imaginary part in one element of a leaf, which is exact to the last digits (the complex-step
-method: Squire & Trapp, 1998). It notes how values hang together: what was recorded or kept, what is
-a gap, and what a pass has used up, and so which gradients must arrive, and which must be refused.
+knows nothing of pullbacks: the derivative is that of the same program on arrays, by a tiny
+imaginary part in one element of a leaf, which is exact to the last digits (the complex-step method:
+Squire & Trapp, 1998). It notes how values hang together: what was recorded or kept, what is a gap,
+and what a pass has used up, and so which gradients must arrive, and which must be refused.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from tests.properties.vocabulary import TANH, UNARY, Op, joining_ops, single_ops
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Kind: TypeAlias = Literal["recorded", "kept", "gap"]
-# Of a program on arrays by one library or another: the gradient of each leaf.
-Derivative: TypeAlias = Callable[["Program", int, Array], list[Array]]
 
 LEAF_SHAPES = [(2, 3), (3,), (3, 2), ()]
 # The first are data, the others belong to a model.
@@ -66,9 +64,8 @@ class Value:
 class Program:
     """A random program as it is being drawn and run."""
 
-    def __init__(self, seed: int, derivative: Derivative | None = None) -> None:
+    def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.derivative = derivative
         self.leafs: list[Array] = [self.rng.uniform(-1.5, 1.5, shape) for shape in LEAF_SHAPES]
         # The program on arrays: functions, and the places that they read.
         self.functions: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
@@ -103,11 +100,11 @@ class Program:
             tensors.append(function(*[tensors[position] for position in positions]))
         return tensors
 
-    def arrays(self, xp: Any, leafs: list[Any]) -> list[Any]:
+    def arrays(self, leafs: list[Any]) -> list[Any]:
         """Return the values of the program on arrays."""
         arrays = [*leafs]
         for function, places in self.functions:
-            arrays.append(function(xp, *[arrays[place] for place in places]))
+            arrays.append(function(*[arrays[place] for place in places]))
         return arrays
 
     def _run_op(self) -> None:
@@ -126,7 +123,7 @@ class Program:
         op = options[self.rng.integers(len(options))]
         with np.errstate(all="ignore"):
             arrays = [one.tensor.detach().numpy() for one in operands]
-            array = np.asarray(op.on_arrays(np, *arrays))
+            array = np.asarray(op.on_arrays(*arrays))
         is_tame = 0 < array.size <= _LARGEST_SIZE and array.ndim <= 4
         if not is_tame or not (np.abs(array) < _LARGEST_VALUE).all():
             op, operands = TANH, [x]
@@ -200,8 +197,7 @@ class Program:
             self.refused += 1
             return
         self._check(not (is_lost and wrt) and (wrt is not None or not book.ends_at_used), "lost")
-        assert self.derivative is not None
-        expected = self.derivative(self, y.place, cotangent)
+        expected = by_complex_steps(self, y.place, cotangent)
         for place in leafs if wrt is None else asked:
             leaf = self.values[place].tensor
             try:
@@ -259,8 +255,8 @@ def tensors_of(leafs: list[Array]) -> list[Any]:
     return tensors
 
 
-def _real_part(xp: Any, x: Any) -> Any:
-    return x.real.astype(np.complex128) if xp is np else x.detach()
+def _real_part(x: Any) -> Any:
+    return x.real.astype(np.complex128)
 
 
 class Book:
@@ -322,6 +318,6 @@ def by_complex_steps(program: Program, place: int, cotangent: Array) -> list[Arr
         for index in np.ndindex(leaf.shape):
             leafs = [one.astype(np.complex128) for one in program.leafs]
             leafs[number][index] += 1j * _STEP_SIZE
-            result = program.arrays(np, leafs)[place]
+            result = program.arrays(leafs)[place]
             gradients[number][index] = (cotangent * result).sum().imag / _STEP_SIZE
     return gradients

@@ -1,8 +1,4 @@
-"""The ops that random programs are made of, each spelled for tensors and for arrays.
-
-The second spelling serves complex arrays of numpy's and tensors of PyTorch's: it is given the
-module whose functions to call.
-"""
+"""The ops that random programs are made of, each spelled for tensors and for complex arrays."""
 
 from __future__ import annotations
 
@@ -32,64 +28,69 @@ class Op:
         return self.name
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
-    return 1 / (1 + xp.exp(-x))
+def _same(name: str, function: Callable[..., Any]) -> Op:
+    """Return an op that is spelled alike for both."""
+    return Op(name, function, function)
 
 
-def _maximum(xp: Any, lhs: Any, rhs: Any) -> Any:
-    larger = xp.where(lhs.real > rhs.real, lhs, rhs)
-    return xp.where(lhs.real == rhs.real, (lhs + rhs) / 2, larger)
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
 
 
-def _max(xp: Any, x: Any, axis: Any, sign: int = 1) -> Any:
-    ties = x.real == sign * xp.amax(sign * x.real, axis, keepdims=True)
-    return xp.sum(x * ties, axis) / xp.sum(ties, axis)
+def _maximum(lhs: Any, rhs: Any) -> Any:
+    larger = np.where(lhs.real > rhs.real, lhs, rhs)
+    return np.where(lhs.real == rhs.real, (lhs + rhs) / 2, larger)
 
 
-def _softmax(xp: Any, x: Any, axis: int) -> Any:
-    return xp.exp(x) / xp.sum(xp.exp(x), axis, keepdims=True)
+def _max(x: Any, axis: Any, sign: int = 1) -> Any:
+    ties = x.real == sign * np.max(sign * x.real, axis, keepdims=True)
+    return np.sum(x * ties, axis) / np.sum(ties, axis)
 
 
-def _var(xp: Any, x: Any, axis: Any) -> Any:
-    return xp.mean((x - xp.mean(x, axis, keepdims=True)) ** 2, axis)
+def _softmax(x: Any, axis: int) -> Any:
+    return np.exp(x) / np.sum(np.exp(x), axis, keepdims=True)
+
+
+def _var(x: Any, axis: Any) -> Any:
+    return np.mean((x - np.mean(x, axis, keepdims=True)) ** 2, axis)
 
 
 UNARY = [
-    Op("exp", lambda x: x.exp(), lambda xp, x: xp.exp(x)),
-    Op("sin", lambda x: x.sin(), lambda xp, x: xp.sin(x)),
-    Op("cos", lambda x: x.cos(), lambda xp, x: xp.cos(x)),
-    Op("tanh", lambda x: x.tanh(), lambda xp, x: xp.tanh(x)),
+    Op("exp", lambda x: x.exp(), np.exp),
+    Op("sin", lambda x: x.sin(), np.sin),
+    Op("cos", lambda x: x.cos(), np.cos),
+    Op("tanh", lambda x: x.tanh(), np.tanh),
     Op("sigmoid", lambda x: x.sigmoid(), _sigmoid),
-    Op("silu", lambda x: x.silu(), lambda xp, x: x * _sigmoid(xp, x)),
-    Op("softplus", lambda x: x.softplus(), lambda xp, x: xp.log(1 + xp.exp(x))),
-    Op("square", lambda x: x.square(), lambda xp, x: x * x),
-    Op("relu", lambda x: x.relu(), lambda xp, x: x * (x.real > 0)),
-    Op("abs", lambda x: x.abs(), lambda xp, x: xp.sign(x.real) * x),
-    Op("negative", lambda x: -x, lambda xp, x: -x),
-    Op("add 1.5", lambda x: x + 1.5, lambda xp, x: x + 1.5),
-    Op("subtract from 2", lambda x: 2.0 - x, lambda xp, x: 2 - x),
-    Op("multiply by -0.5", lambda x: -0.5 * x, lambda xp, x: -0.5 * x),
-    Op("cube", lambda x: x**3, lambda xp, x: x**3),
+    Op("silu", lambda x: x.silu(), lambda x: x * _sigmoid(x)),
+    Op("softplus", lambda x: x.softplus(), lambda x: np.log(1 + np.exp(x))),
+    Op("square", lambda x: x.square(), np.square),
+    Op("relu", lambda x: x.relu(), lambda x: x * (x.real > 0)),
+    Op("abs", lambda x: x.abs(), lambda x: np.sign(x.real) * x),
+    _same("negative", lambda x: -x),
+    _same("add 1.5", lambda x: x + 1.5),
+    _same("subtract from 2", lambda x: 2.0 - x),
+    _same("multiply by -0.5", lambda x: -0.5 * x),
+    _same("cube", lambda x: x**3),
 ]
 # Tame: its result is small whatever it is given.
 TANH = UNARY[3]
 
 BROADCASTING = [
-    Op("add", lambda x, y: x + y, lambda xp, x, y: x + y),
-    Op("subtract", lambda x, y: x - y, lambda xp, x, y: x - y),
-    Op("multiply", lambda x, y: x * y, lambda xp, x, y: x * y),
-    Op("divide", lambda x, y: x / y, lambda xp, x, y: x / y),
+    _same("add", lambda x, y: x + y),
+    _same("subtract", lambda x, y: x - y),
+    _same("multiply", lambda x, y: x * y),
+    _same("divide", lambda x, y: x / y),
     Op("maximum", tt.maximum, _maximum),
     Op(
         "where",
         lambda x, y: tt.where(x > 0.5, x, y),
-        lambda xp, x, y: xp.where(x.real > 0.5, x, y),
+        lambda x, y: np.where(x.real > 0.5, x, y),
         has_data=True,
     ),
 ]
-MATMUL = Op("matmul", lambda x, y: x @ y, lambda xp, x, y: xp.matmul(x, y))
-CONCAT = Op("concat", lambda x, y: tt.concat((x, y)), lambda xp, x, y: xp.concatenate((x, y)))
-STACK = Op("stack", lambda x, y: tt.stack((x, y), -1), lambda xp, x, y: xp.stack((x, y), -1))
+MATMUL = _same("matmul", lambda x, y: x @ y)
+CONCAT = Op("concat", lambda x, y: tt.concat((x, y)), lambda x, y: np.concatenate((x, y)))
+STACK = Op("stack", lambda x, y: tt.stack((x, y), -1), lambda x, y: np.stack((x, y), -1))
 
 
 def single_ops(shape: tuple[int, ...]) -> list[Op]:
@@ -101,51 +102,38 @@ def single_ops(shape: tuple[int, ...]) -> list[Op]:
     axes: list[int | None] = [None, *range(-1, len(shape))]
     return [
         *[op for axis in axes for op in _reductions(axis, len(shape))],
-        Op("flatten", lambda x: x.flatten(), lambda xp, x: x.reshape(-1)),
-        Op("repeat", lambda x: x.broadcast_to((2, *shape)), lambda xp, x: xp.stack((x, x))),
-        Op("permute_dims", lambda x: x.permute_dims(backwards), _permuted),
-        Op("first", lambda x: x[0], lambda xp, x: x[0]),
-        Op("without the first", lambda x: x[:first], lambda xp, x: x[:first]),
-        Op("backwards", lambda x: x[..., ::-1], lambda xp, x: xp.flip(x, (-1,))),
-        Op("split", lambda x: x.split([1] * last, -1)[0], lambda xp, x: x[..., :1]),
-        Op("by position", lambda x: x[positions], lambda xp, x: x[positions], has_data=True),
-        Op(
-            "take",
-            lambda x: x.take(ids),
-            lambda xp, x: x[positions],
-            has_data=True,
-        ),
-        Op("cumulative_sum", lambda x: x.cumulative_sum(-1), lambda xp, x: xp.cumsum(x, -1)),
-        Op("softmax", lambda x: x.softmax(-1), lambda xp, x: _softmax(xp, x, -1)),
-        Op("log_softmax", lambda x: x.log_softmax(0), lambda xp, x: xp.log(_softmax(xp, x, 0))),
+        _same("flatten", lambda x: x.flatten()),
+        Op("repeat", lambda x: x.broadcast_to((2, *shape)), lambda x: np.stack((x, x))),
+        Op("permute_dims", lambda x: x.permute_dims(backwards), np.transpose),
+        _same("first", lambda x: x[0]),
+        _same("without the first", lambda x: x[:first]),
+        _same("backwards", lambda x: x[..., ::-1]),
+        Op("split", lambda x: x.split([1] * last, -1)[0], lambda x: x[..., :1]),
+        Op("by position", lambda x: x[positions], lambda x: x[positions], has_data=True),
+        Op("take", lambda x: x.take(ids), lambda x: x[positions], has_data=True),
+        Op("cumulative_sum", lambda x: x.cumulative_sum(-1), lambda x: np.cumsum(x, -1)),
+        Op("softmax", lambda x: x.softmax(-1), lambda x: _softmax(x, -1)),
+        Op("log_softmax", lambda x: x.log_softmax(0), lambda x: np.log(_softmax(x, 0))),
     ]
-
-
-def _permuted(xp: Any, x: Any) -> Any:
-    return (
-        xp.permute_dims(x, tuple(reversed(range(x.ndim))))
-        if xp is np
-        else x.permute(*reversed(range(x.ndim)))
-    )
 
 
 def _reductions(axis: int | None, ndim: int) -> list[Op]:
     axes = tuple(range(ndim)) if axis is None else (axis,)
     return [
-        Op(f"sum over {axis}", lambda x: x.sum(axis=axis), lambda xp, x: xp.sum(x, axes)),
-        Op(f"mean over {axis}", lambda x: x.mean(axis=axis), lambda xp, x: xp.mean(x, axes)),
-        Op(f"max over {axis}", lambda x: x.max(axis=axis), lambda xp, x: _max(xp, x, axes)),
-        Op(f"min over {axis}", lambda x: x.min(axis=axis), lambda xp, x: _max(xp, x, axes, -1)),
-        Op(f"var over {axis}", lambda x: x.var(axis=axis), lambda xp, x: _var(xp, x, axes)),
+        Op(f"sum over {axis}", lambda x: x.sum(axis=axis), lambda x: np.sum(x, axes)),
+        Op(f"mean over {axis}", lambda x: x.mean(axis=axis), lambda x: np.mean(x, axes)),
+        Op(f"max over {axis}", lambda x: x.max(axis=axis), lambda x: _max(x, axes)),
+        Op(f"min over {axis}", lambda x: x.min(axis=axis), lambda x: _max(x, axes, -1)),
+        Op(f"var over {axis}", lambda x: x.var(axis=axis), lambda x: _var(x, axes)),
         Op(
             f"logsumexp over {axis}",
             lambda x: x.logsumexp(axis=axis),
-            lambda xp, x: xp.log(xp.sum(xp.exp(x), axes)),
+            lambda x: np.log(np.sum(np.exp(x), axes)),
         ),
         Op(
             f"sum over {axis} with kept axes",
             lambda x: x.sum(axis=axis, keepdims=True),
-            lambda xp, x: xp.sum(x, axes, keepdims=True),
+            lambda x: np.sum(x, axes, keepdims=True),
         ),
     ]
 
@@ -165,12 +153,13 @@ def joining_ops(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> list[Op]:
         fitting.append(CONCAT)
     if lhs == rhs:
         letters = "ijkl"[: len(lhs)]
+        subscripts = f"{letters},{letters}->"
         fitting.append(STACK)
         fitting.append(
             Op(
                 "einsum",
-                lambda x, y: tt.einsum(f"{letters},{letters}->", x, y),
-                lambda xp, x, y: xp.sum(x * y),
+                lambda x, y: tt.einsum(subscripts, x, y),
+                lambda x, y: np.sum(x * y),
             )
         )
     return fitting

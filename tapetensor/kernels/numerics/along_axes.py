@@ -145,7 +145,8 @@ def sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
                 sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
                 x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
             else:
-                x = _captured_row_sums(x, kept)
+                captured: Any = x
+                x = captured.capture_by_rows(np.add, tuple(range(kept, x.ndim)))
             axis = tuple([one for one in axis if one < kept])
     elif axis[-1] == len(axis) - 1:
         rows = math.prod(x.shape[: len(axis)])
@@ -176,11 +177,6 @@ def sum_by_blocks(x: Array, axis: tuple[int, ...]) -> Array:
     if whole == x.shape[long]:
         return sums
     return sums + np.add.reduce(x[(*before, slice(whole, None))], axis=axis, keepdims=True)
-
-
-def _captured_row_sums(x: Any, kept: int) -> Array:
-    sums: Array = x.capture_by_rows(np.add, tuple(range(kept, x.ndim)))
-    return sums
 
 
 def _end_of(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, int]:
@@ -266,13 +262,9 @@ def mean_over(x: Array, axis: tuple[int, ...]) -> Array:
 def moved_statistics(
     running: tuple[Array, Array], batch: tuple[Array, Array], count: int, momentum: float
 ) -> tuple[Array, Array]:
-    """Return running mean and variance moved towards those of a batch.
+    """Return running mean and variance moved towards those of a batch by a share, `momentum`.
 
-    Args:
-        running: mean and variance so far.
-        batch: mean and biased variance of the batch; the variance that is added is unbiased.
-        count: how many values they are taken of.
-        momentum: the share of the batch.
+    The variance of the batch is the biased one of `count` values; the unbiased one is added.
     """
     keep = 1.0 - momentum
     unbiased = momentum * count / (count - 1)

@@ -101,12 +101,7 @@ def cotangents(
 ) -> list[Array]:
     """Return the cotangents of those of query, key, value and bias that are needed.
 
-    Args:
-        g: that of the output.
-        operands: query, key and value.
-        numbers: what `attend` gave beside the output.
-        others: its further arguments.
-        needed: of which of the operands, and of a bias, cotangents are wanted.
+    `numbers` are what `attend` gave beside the output, and `others` its further arguments.
     """
     seen = Seen(*others)
     query, key, value = operands[0], _by_rows(operands[1]), _by_rows(operands[2])

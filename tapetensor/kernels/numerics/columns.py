@@ -31,12 +31,7 @@ _MANY = 1 << 21
 def are_many(x: Array, weight: Array, window: Window, count: Sizes, channels: int) -> bool:
     """Tell whether columns are too many to keep, on arrays that the functions here can take.
 
-    Args:
-        x: ``(channels, *spatial, batch)``.
-        weight: what it is convolved by.
-        window: what is read.
-        count: how many windows there are along the spatial axes.
-        channels: of how many channels they read.
+    The windows, of which there are `count` along the spatial axes, read so many channels.
     """
     return (
         channels * window.area * math.prod(count) * x.shape[-1] >= _MANY
@@ -125,10 +120,8 @@ def summed_products(g: Array, x: Array, window: Window, groups: int) -> Array:
 def _blocks(height: int, shape: Sizes, at_least: int = 0) -> list[Block]:
     """Return blocks of windows that have about as many elements of columns each.
 
-    Args:
-        height: how many elements a column has.
-        shape: how many rows of windows there are, how many windows in a row, and how many images.
-        at_least: how many elements a block has, if there are as many.
+    A column has `height` elements, a block `at_least` so many if there are as many. The shape says
+    how many rows of windows there are, how many windows in a row, and how many images.
     """
     down, right, batch = shape
     count = max(_FEWEST, _BLOCK // height, at_least // height) // batch

@@ -51,10 +51,8 @@ MACHINE_CODE = MachineCode(lambda kernel: kernel, lambda _group, _options: None)
 def native_from(smallest: int) -> Callable[[Kernel], Kernel]:
     """Return what makes a kernel run as machine code if the environment asks for it.
 
-    Otherwise it is the kernel itself that comes back.
-
-    Args:
-        smallest: of how many elements the first operand is at least, which is as large as any.
+    That is where the first operand, which is as large as any, has so many elements. Otherwise it is
+    the kernel itself that comes back.
     """
     if not IS_CHOSEN:
         return lambda kernel: kernel
@@ -82,7 +80,6 @@ def native_from(smallest: int) -> Callable[[Kernel], Kernel]:
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-Kernel_ = TypeVar("Kernel_", bound=Callable[..., Any])
 
 
 def runs_steps(x: Any) -> bool:
@@ -101,13 +98,15 @@ def may_hide_parts(*arrays: Any) -> bool:
     )
 
 
-def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let captured arrays capture a call as one step."""
+def single_step(
+    function: Callable[Arguments, Result], *, by_machine_code: bool = False
+) -> Callable[Arguments, Result]:
+    """Let captured arrays capture a call as one step, or only if machine code may run that."""
 
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
         captured = captured_among(args)
-        if captured is not None:
+        if captured is not None and (captured.may_run_natively or not by_machine_code):
             result: Result = captured.capture_step(run, args, options)
             return result
         return function(*args, **options)
@@ -115,20 +114,25 @@ def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
     return run
 
 
+def native_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let captured arrays capture a call as one step if machine code of its own may run that.
+
+    On numpy its parts are better off alone, in groups with what is before and after them.
+    """
+    return single_step(function, by_machine_code=True)
+
+
 def whole_kernel(
     shape_of: Callable[..., tuple[int, ...]], *, for_models: bool = False
-) -> Callable[[Kernel_], Kernel_]:
+) -> Callable[[Kernel], Kernel]:
     """Return what lets captured arrays capture a kernel whole: one step, and one for its pullbacks.
 
-    That is for loops in Python, whose every turn would be steps of its own.
-
-    Args:
-        shape_of: takes the kernel's arguments and returns the shape of its output.
-        for_models: whether only where the program becomes a model in a format that has an op for
-            it; a plan runs its parts in groups with what is before and after them.
+    That is for loops in Python, whose every turn would be steps of its own. `shape_of` takes the
+    kernel's arguments. With `for_models` it is only where the program becomes a model, in a format
+    that has an op for it: a plan runs the parts in groups with what is before and after them.
     """
 
-    def decorate(kernel: Kernel_) -> Kernel_:
+    def decorate(kernel: Kernel) -> Kernel:
         @wraps(kernel)
         def run(*args: Any) -> Any:
             captured = captured_among(args)
@@ -141,27 +145,10 @@ def whole_kernel(
             return captured.capture_kernel(kernel, args, shape_of(*args))
 
         chosen: Any = run
-        result: Kernel_ = chosen
+        result: Kernel = chosen
         return result
 
     return decorate
-
-
-def native_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let captured arrays capture a call as one step if machine code of its own may run that.
-
-    On numpy its parts are better off alone, in groups with what is before and after them.
-    """
-
-    @wraps(function)
-    def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
-        captured = captured_among(args)
-        if captured is not None and captured.may_run_natively:
-            result: Result = captured.capture_step(run, args, options)
-            return result
-        return function(*args, **options)
-
-    return run
 
 
 def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:

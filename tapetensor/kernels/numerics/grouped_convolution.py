@@ -42,17 +42,10 @@ def are_small(x: Array, weight: Array, groups: int) -> bool:
 def convolved(
     x: Array, weight: Array, window: Window, count: Sizes, groups: int
 ) -> tuple[Array, Array]:
-    """Convolve ``(channels, height, width, batch)``.
+    """Convolve ``(channels, height, width, batch)`` to ``(out, *count, batch)``.
 
-    Args:
-        x: the images.
-        weight: (out, channels / groups, kernel height, kernel width).
-        window: what is read.
-        count: how many windows there are along both axes.
-        groups: how many groups of channels are convolved apart.
-
-    Returns:
-        ``(out, *count, batch)``, and the copies that `summed_products` needs.
+    Beside it come the copies that `summed_products` needs. The weight is of shape
+    ``(out, channels / groups, *kernel)``.
     """
     lines = _lines(x, window, count, groups)
     out_channels = weight.shape[0] // groups

@@ -46,7 +46,7 @@ def _refuse_singular(determinants: Array) -> None:
 
 def _by_inverse(x: Array, determinants: Array) -> Array:
     scale = np.reshape(determinants, (*determinants.shape, 1, 1))
-    return scale * _transposed(np.linalg.inv(x))
+    return scale * transposed(np.linalg.inv(x))
 
 
 def _by_minors(x: Array) -> Array:
@@ -61,15 +61,15 @@ def _by_minors(x: Array) -> Array:
     smallest = values[..., :1] * (size * np.finfo(values.dtype).eps)
     ranks = np.sum(values > smallest, axis=-1)
     kept = min(int(ranks.min()), size - 1)
-    turned = _transposed(u) @ x @ _transposed(right)
+    turned = transposed(u) @ x @ transposed(right)
     a, b = turned[..., :kept, :kept], turned[..., :kept, kept:]
     c, d = turned[..., kept:, :kept], turned[..., kept:, kept:]
     inverse, volume = np.linalg.inv(a), np.reshape(np.linalg.det(a), (*x.shape[:-2], 1, 1))
     below, beside = c @ inverse, inverse @ b
     of_rest, rest = _adjugate(d - c @ beside)
-    of_rest = volume * _transposed(of_rest)
-    of_c, of_b = -of_rest @ _transposed(beside), -_transposed(below) @ of_rest
-    of_a = rest * (volume * _transposed(inverse)) - of_b @ _transposed(beside)
+    of_rest = volume * transposed(of_rest)
+    of_c, of_b = -of_rest @ transposed(beside), -transposed(below) @ of_rest
+    of_a = rest * (volume * transposed(inverse)) - of_b @ transposed(beside)
     rows = [np.concatenate(pair, axis=-1) for pair in ((of_a, of_b), (of_c, of_rest))]
     sign = np.reshape(np.linalg.det(u) * np.linalg.det(right), volume.shape)
     found: Array = np.rint(sign) * (u @ np.concatenate(rows, axis=-2) @ right)
@@ -96,7 +96,8 @@ def _trace(x: Array, unit: Array) -> Array:
     return total
 
 
-def _transposed(x: Array) -> Array:
+def transposed(x: Array) -> Array:
+    """Return a stack of matrices with their axes swapped."""
     return np.swapaxes(x, -1, -2)
 
 

@@ -87,19 +87,7 @@ def adam(
 
     The textbook's moments are these sums times ``1 - beta``; that factor and the bias correction
     are numbers, which `adam_scales` folds into `rate` and `floor`, four passes over memory less.
-
-    Args:
-        parameter: the values.
-        gradient: their gradient.
-        gradients: the discounted sum of earlier gradients.
-        squares: the discounted sum of their squares.
-        rate: the first of `adam_scales`.
-        floor: the second.
-        beta1: the discount of `gradients` per step.
-        beta2: the discount of `squares` per step.
-        coupled_decay: see above.
-        kept: see above.
-        largest: for `amsgrad`, the largest `squares` so far, which take their place in the step.
+    `largest` are, for `amsgrad`, the largest `squares` so far, which take their place in the step.
     """
     step, decayed = scratch
     gradient = _with_decay(parameter, gradient, coupled_decay, decayed)

@@ -75,17 +75,10 @@ def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
 def scan_cotangents(
     g: Array, x: Array, a: Array, b: Array, h: Array, needed: tuple[bool, ...]
 ) -> list[Array]:
-    """Return the cotangents of `x`, `a` and `b` in ``h_t = a_t h_(t-1) + b_t x_t``.
+    """Return the cotangents of those of `x`, `a` and `b` that are needed.
 
-    With ``G_t = g_t + a_(t+1) G_(t+1)`` they are ``b G``, ``G_t h_(t-1)`` and ``x G``.
-
-    Args:
-        g: the cotangent of `h`; all arrays have its shape, steps along the last axis but one.
-        x: what is added.
-        a: the decay.
-        b: the gain.
-        h: the states.
-        needed: which of the three are wanted; the others are left out.
+    These are ``b G``, ``G_t h_(t-1)`` and ``x G`` in ``h_t = a_t h_(t-1) + b_t x_t``, with ``G_t =
+    g_t + a_(t+1) G_(t+1)``. All arrays have one shape, steps along the last axis but one.
     """
     total = np.empty_like(g)
     decay = steps_first(a)[:0:-1]

@@ -29,13 +29,7 @@ _PAIRS: dict[Any, Any] = {
 @single_step
 @native_from(MANY_STEPS)
 def segment_sum(rows: Array, targets: Array, count: int) -> Array:
-    """Return `count` rows, each the sum of those `rows` whose target it is.
-
-    Args:
-        rows: of shape (n, width).
-        targets: n positions >= 0.
-        count: how many rows to return.
-    """
+    """Return `count` rows, each the sum of those `rows` whose target, >= 0, it is."""
     if type(rows) is not np.ndarray:
         return _of_any_library(rows, targets, count)
     if rows.shape[1] < _WIDE or rows.size < _LARGE:

@@ -11,59 +11,38 @@ from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.choice import choose
 from tapetensor.kernels.numerics.decorators import elementwise_step
 
+
+def _columns(*rows: tuple[float, float]) -> list[tuple[float, ...]]:
+    return list(zip(*rows, strict=True))
+
+
 # W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of
-# Computation 23, as tabulated in SPECFUN's CALERF; highest power first.
-_SMALL_TOP = (
-    1.85777706184603153e-1,
-    3.16112374387056560e0,
-    1.13864154151050156e2,
-    3.77485237685302021e2,
-    3.20937758913846947e3,
+# Computation 23, as tabulated in SPECFUN's CALERF: numerator and denominator, highest power first.
+_SMALL = _columns(
+    (1.85777706184603153e-1, 1.0),
+    (3.16112374387056560e0, 2.36012909523441209e1),
+    (1.13864154151050156e2, 2.44024637934444173e2),
+    (3.77485237685302021e2, 1.28261652607737228e3),
+    (3.20937758913846947e3, 2.84423683343917062e3),
 )
-_SMALL_BOTTOM = (
-    1.0,
-    2.36012909523441209e1,
-    2.44024637934444173e2,
-    1.28261652607737228e3,
-    2.84423683343917062e3,
+_MIDDLE = _columns(
+    (2.15311535474403846e-8, 1.0),
+    (5.64188496988670089e-1, 1.57449261107098347e1),
+    (8.88314979438837594e0, 1.17693950891312499e2),
+    (6.61191906371416295e1, 5.37181101862009858e2),
+    (2.98635138197400131e2, 1.62138957456669019e3),
+    (8.81952221241769090e2, 3.29079923573345963e3),
+    (1.71204761263407058e3, 4.36261909014324716e3),
+    (2.05107837782607147e3, 3.43936767414372164e3),
+    (1.23033935479799725e3, 1.23033935480374942e3),
 )
-_MIDDLE_TOP = (
-    2.15311535474403846e-8,
-    5.64188496988670089e-1,
-    8.88314979438837594e0,
-    6.61191906371416295e1,
-    2.98635138197400131e2,
-    8.81952221241769090e2,
-    1.71204761263407058e3,
-    2.05107837782607147e3,
-    1.23033935479799725e3,
-)
-_MIDDLE_BOTTOM = (
-    1.0,
-    1.57449261107098347e1,
-    1.17693950891312499e2,
-    5.37181101862009858e2,
-    1.62138957456669019e3,
-    3.29079923573345963e3,
-    4.36261909014324716e3,
-    3.43936767414372164e3,
-    1.23033935480374942e3,
-)
-_LARGE_TOP = (
-    1.63153871373020978e-2,
-    3.05326634961232344e-1,
-    3.60344899949804439e-1,
-    1.25781726111229246e-1,
-    1.60837851487422766e-2,
-    6.58749161529837803e-4,
-)
-_LARGE_BOTTOM = (
-    1.0,
-    2.56852019228982242e0,
-    1.87295284992346725e0,
-    5.27905102951428412e-1,
-    6.05183413124413191e-2,
-    2.33520497626869185e-3,
+_LARGE = _columns(
+    (1.63153871373020978e-2, 1.0),
+    (3.05326634961232344e-1, 2.56852019228982242e0),
+    (3.60344899949804439e-1, 1.87295284992346725e0),
+    (1.25781726111229246e-1, 5.27905102951428412e-1),
+    (1.60837851487422766e-2, 6.05183413124413191e-2),
+    (6.58749161529837803e-4, 2.33520497626869185e-3),
 )
 
 # Minus the logit of the normal distribution function, over x, as a function of x * x up to 5.6:
@@ -84,15 +63,15 @@ def erf(x: Array) -> Array:
     # Each range is evaluated at arguments held inside it, so that nothing overflows outside. The
     # small one is without |x|, which would lose the derivative at 0.
     small = np.clip(x, -0.46875, 0.46875)
-    near = small * _ratio(_SMALL_TOP, _SMALL_BOTTOM, small * small)
+    near = small * _ratio(_SMALL, small * small)
     size = np.absolute(x)
     middle = np.clip(size, 0.46875, 4.0)
     decay = np.exp(-middle * middle)
-    centre = 1.0 - decay * _ratio(_MIDDLE_TOP, _MIDDLE_BOTTOM, middle)
+    centre = 1.0 - decay * _ratio(_MIDDLE, middle)
     # Beyond 6 the complement is below half a unit in the last place of 1.
     large = np.clip(size, 4.0, 6.0)
     inverse = 1.0 / (large * large)
-    series = _ONE_OVER_SQRT_PI - inverse * _ratio(_LARGE_TOP, _LARGE_BOTTOM, inverse)
+    series = _ONE_OVER_SQRT_PI - inverse * _ratio(_LARGE, inverse)
     far = 1.0 - np.exp(-large * large) * series / large
     outside = np.copysign(choose(size <= 4.0, centre, far), x)
     return choose(size <= 0.46875, near, outside)
@@ -129,7 +108,8 @@ def _polynomial_of_single(coefficients: Sequence[Array], x: Array) -> Array:
     return result
 
 
-def _ratio(top: Sequence[float], bottom: Sequence[float], x: Array) -> Array:
+def _ratio(coefficients: Sequence[Sequence[float]], x: Array) -> Array:
+    top, bottom = coefficients
     return _polynomial(top, x) / _polynomial(bottom, x)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -154,15 +155,7 @@ def write_shares(
 ) -> None:
     """Write the cotangent of a padded array from that of the extremes of its windows.
 
-    The winners of a window share its own equally.
-
-    Args:
-        result: where it is written.
-        g: the cotangent of `best`.
-        full: the padded array.
-        best: the extremes.
-        is_beaten: which elements are no winners, compared with the extreme.
-        window: what was read.
+    The winners of a window share its own equally: what is not beaten by the extreme.
     """
     places = window.places(best.shape[1:-1])
     # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
@@ -173,10 +166,7 @@ def write_shares(
         sizes = cropped(full, window.padding).shape[1:-1]
         inside = padded(np.ones_like(best, shape=(1, *sizes, 1)), window.padding)
         wins = [won * inside[place] for won, place in zip(wins, places, strict=True)]
-    winners = wins[0]
-    for won in wins[1:]:
-        winners = winners + won
-    share = g / winners
+    share = g / reduce(np.add, wins)
     result[...] = 0
     for place, won in zip(places, wins, strict=True):
         if window.is_disjoint:
