@@ -12,7 +12,8 @@ from tests.typing.operands import c, m, m77, mask, q, r, s, v, v7, vmask, z, zr,
 
 # A name of its own: mypy asks again and again what an operand is that is computed in the line.
 sums = s + c.sum(axis=1)
-BAD: list[Callable[[], object]] = [
+# A tuple, for mypy checks lambdas in a list several times.
+BAD: tuple[Callable[[], object], ...] = (
     lambda: m + v7,  # E: add: shapes (2, 3) and (7,) do not broadcast, 3 != 7
     lambda: m - m77,  # E: subtract: shapes (2, 3) and (7, 7) do not broadcast, 2 != 7
     lambda: m.trace() * m77,  # E: multiply: shapes (2, 3) and (7, 7) do not broadcast, 2 != 7
@@ -41,7 +42,7 @@ BAD: list[Callable[[], object]] = [
     lambda: m + tt.zeros((4,)),  # E: add: shapes (2, 3) and (4,) do not broadcast, 3 != 4
     lambda: (m + v7) * 2.0 + v,  # E: add: shapes (2, 3) and (7,) do not broadcast, 3 != 7
     lambda: sums + v,  # E: add: shapes (2,) and (3,) do not broadcast, 2 != 3
-]
+)
 
 
 # Names are told apart.
@@ -57,8 +58,8 @@ def compared(x: Tensor2D[B, M], y: Tensor1D[B]) -> object:
     return x > y  # E: greater: shapes (B, M) and (B,) do not broadcast, M != B
 
 
-BAD += [
+BAD += (
     lambda: swapped(m, m.transpose()),
     lambda: scaled(tt.zeros((2, 3, 8)), v),
     lambda: compared(m, tt.zeros((2,))),
-]
+)

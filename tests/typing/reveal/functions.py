@@ -73,7 +73,11 @@ check(
 )
 check(assert_type(tt.concat((m, c), axis=-1), Tensor2D[L[2], Any]), (2, 4))
 check(assert_type(tt.concat((m, c.trace()), axis=-1), Tensor2D[L[2], Any, OwnedTape]), (2, 4))
+check(assert_type(tt.concat((m.trace(), c), axis=-1), Tensor2D[L[2], Any, OwnedTape]), (2, 4))
 check(assert_type(tt.concat((z, zr), axis=1), Tensor3D[L[4], Any, L[3]]), (4, 3, 3))
+check(
+    assert_type(tt.concat((z, zr.trace()), axis=1), Tensor3D[L[4], Any, L[3], OwnedTape]), (4, 3, 3)
+)
 check(
     assert_type(tt.concat((z.trace(), zr), axis=1), Tensor3D[L[4], Any, L[3], OwnedTape]), (4, 3, 3)
 )
@@ -98,6 +102,9 @@ check(
 )
 check(
     assert_type(tt.stack((m, m.trace()), axis=-1), Tensor3D[L[2], L[3], L[2], OwnedTape]), (2, 3, 2)
+)
+check(
+    assert_type(tt.stack((m.trace(), m), axis=-1), Tensor3D[L[2], L[3], L[2], OwnedTape]), (2, 3, 2)
 )
 check(assert_type(tt.stack((s, s)), Tensor1D[L[2]]), (2,))
 check(assert_type(tt.stack((v, v, v)), Tensor2D[L[3], L[3]]), (3, 3))
@@ -128,6 +135,7 @@ check(assert_type(tt.einsum("ij,jk", md, wd), Tensor[Any, NoneTape, np.float64])
 
 # `ssm_scan`: coefficients for every step, or one for all.
 check(assert_type(tt.ssm_scan(z, z, z), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z, z, z.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.ssm_scan(z, z.trace(), z), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.ssm_scan(z.trace(), z, z), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(

@@ -28,6 +28,10 @@ channel: Tensor4D[L[5], L[1], L[2], L[3]] = tt.ones((5, 1, 2, 3))
 # `concat`: a cache of keys and values grows along the last axis but one.
 check(assert_type(tt.concat((q, row), axis=2), Tensor4D[L[5], L[4], Any, L[3]]), (5, 4, 3, 3))
 check(
+    assert_type(tt.concat((q.trace(), row), axis=-2), Tensor4D[L[5], L[4], Any, L[3], OwnedTape]),
+    (5, 4, 3, 3),
+)
+check(
     assert_type(tt.concat((q, row.trace()), axis=-2), Tensor4D[L[5], L[4], Any, L[3], OwnedTape]),
     (5, 4, 3, 3),
 )
@@ -46,6 +50,7 @@ check(
     (5, 5, 2, 3),
 )
 check(assert_type(tt.concat([q, q], axis=2), Tensor4D[L[5], L[4], Any, L[3]]), (5, 4, 4, 3))
+check(assert_type(tt.concat([q, q], axis=-2), Tensor4D[L[5], L[4], Any, L[3]]), (5, 4, 4, 3))
 check(assert_type(tt.concat([q, q], axis=3), Tensor4D[L[5], L[4], L[2], Any]), (5, 4, 2, 6))
 check(assert_type(tt.concat([q, q], axis=-3), Tensor4D[L[5], Any, L[2], L[3]]), (5, 8, 2, 3))
 
@@ -61,6 +66,7 @@ check(
 )
 check(assert_type(tt.stack((m, m), axis=2), Tensor3D[L[2], L[3], L[2]]), (2, 3, 2))
 check(assert_type(tt.stack([z, z], axis=2), Tensor4D[L[4], L[2], Any, L[3]]), (4, 2, 2, 3))
+check(assert_type(tt.stack([z, z], axis=-2), Tensor4D[L[4], L[2], Any, L[3]]), (4, 2, 2, 3))
 
 # `split`
 for along_two in z.trace().split(3, axis=2):
