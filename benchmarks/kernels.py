@@ -61,15 +61,20 @@ def _start(command: list[str], kernel: str, stdout: int | None = None) -> subpro
 def main(arguments: list[str] | None = None) -> int:
     """Run a command under every kernel; return 0 if it does so every time, else 1."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=__doc__)
+    parser.add_argument("--others", action="store_true", help="not under the kernel taken anyway")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="what to run, and its arguments")
-    command = parser.parse_args(arguments).command
+    options = parser.parse_args(arguments)
+    command = options.command
     if not command:
         parser.error("there must be a command to run")
     kernels = kernels_of_this_machine()
+    if options.others:
+        taken = kernels_of_this_machine([os.environ.get(KERNEL_VARIABLE, "")]).values()
+        kernels = {name: kernel for name, kernel in kernels.items() if kernel not in taken}
     names = [f"{name} ({kernel})" for name, kernel in kernels.items()]
     print("kernels of this machine's OpenBLAS:", ", ".join(names) or "none, another BLAS")
     failed = []
-    for name in kernels or [""]:
+    for name in kernels or ([] if options.others else [""]):
         print(f"\n-- {KERNEL_VARIABLE}={name}", flush=True)
         start = time.perf_counter()
         if _start(command, name).wait() != 0:

@@ -38,17 +38,20 @@ for more in [], ["--compile"]:
     runpy.run_path(sys.argv[0], run_name="__main__")
     print("next")
 """
-# The runs that read the images of scikit-learn, which takes longer than to train on them.
+# The runs that read the images of scikit-learn, which takes longer than to train on them: those
+# that show what they reach, and those that are compared, under every kernel of a BLAS in CI.
 # All 20 epochs of the convolutional one reach 98.5 % and more, which takes too long for a test.
 ON_IMAGES = {
     "digits": ["examples/digits.py"],
     "convolutional digits": ["examples/cnn_digits.py", "--epochs=3"],
+    "saliency": ["examples/saliency.py"],
+    "fine-tuning": ["examples/fine_tuning.py"],
+}
+COMPARED = {
     "digits, eager": ["examples/digits.py", "--epochs=2"],
     "digits, compiled": ["examples/digits.py", "--epochs=2", "--compile"],
     "convolutional digits, eager": ["examples/cnn_digits.py", "--epochs=1"],
     "convolutional digits, compiled": ["examples/cnn_digits.py", "--epochs=1", "--compile"],
-    "saliency": ["examples/saliency.py"],
-    "fine-tuning": ["examples/fine_tuning.py"],
 }
 PNG = repr(b"\x89PNG")
 NUMBERS = re.compile(r"(?:loss|accuracy) [\d.>\- ]+")
@@ -69,11 +72,12 @@ def run(*arguments: str) -> str:
     return finished.stdout
 
 
-def printed_on_images(name: str) -> str:
-    """Return what one of the runs on images prints, all of which are made in one process."""
-    several = json.dumps([*ON_IMAGES.values()])
-    said = once_a_session("images", lambda: run("-c", SEVERAL, several)).split("next\n")
-    return dict(zip(ON_IMAGES, said, strict=False))[name]
+def printed(name: str, runs: dict[str, list[str]]) -> str:
+    """Return what one of the runs prints, all of which are made in one process."""
+    several = json.dumps([*runs.values()])
+    which = "compared" if runs is COMPARED else "images"
+    said = once_a_session(which, lambda: run("-c", SEVERAL, several)).split("next\n")
+    return dict(zip(runs, said, strict=False))[name]
 
 
 @needs("sklearn", "matplotlib", "tqdm")
@@ -81,7 +85,7 @@ def printed_on_images(name: str) -> str:
     ("name", "least"), [("digits", 97.0), ("convolutional digits", 96.5)], ids=["mlp", "cnn"]
 )
 def test_an_example_on_images_learns_and_draws_its_learning_curve(name: str, least: float) -> None:
-    output = printed_on_images(name)
+    output = printed(name, ON_IMAGES)
 
     reached = float(output.rsplit("held-out accuracy ", 1)[1].split("%")[0])
     assert reached >= least
@@ -91,7 +95,7 @@ def test_an_example_on_images_learns_and_draws_its_learning_curve(name: str, lea
 @needs("sklearn", "matplotlib", "tqdm")
 @pytest.mark.parametrize("name", ["digits", "convolutional digits"])
 def test_a_compiled_example_on_images_learns_the_same(name: str) -> None:
-    eager, compiled = [printed_on_images(f"{name}, {how}") for how in ("eager", "compiled")]
+    eager, compiled = [printed(f"{name}, {how}", COMPARED) for how in ("eager", "compiled")]
 
     assert NUMBERS.findall(eager)
     assert NUMBERS.findall(compiled) == NUMBERS.findall(eager)
@@ -128,7 +132,7 @@ def test_the_gan_reaches_every_corner() -> None:
 
 @needs("sklearn", "matplotlib", "tqdm")
 def test_a_classifier_misses_the_pixels_that_its_gradient_names() -> None:
-    output = printed_on_images("saliency")
+    output = printed("saliency", ON_IMAGES)
 
     (least,) = numbers_after("count least #%", output)
     (most,) = numbers_after("count most #%", output)
@@ -138,7 +142,7 @@ def test_a_classifier_misses_the_pixels_that_its_gradient_names() -> None:
 
 @needs("sklearn", "matplotlib", "tqdm")
 def test_a_body_that_knows_digits_needs_fewer_answers() -> None:
-    output = printed_on_images("fine-tuning")
+    output = printed("fine-tuning", ON_IMAGES)
 
     reached, fresh = numbers_after("fine-tuned: #%", output), numbers_after("nothing: #%", output)
     assert "taken: 6 of 8" in output

@@ -61,6 +61,12 @@ def imported(node: ast.AST) -> list[str]:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """The code of a file."""
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports() -> dict[str, set[str]]:
     """What each file of the library imports of it, under TYPE_CHECKING and inside functions too."""
     files = {
@@ -69,7 +75,7 @@ def imports() -> dict[str, set[str]]:
     }
     found: dict[str, set[str]] = {}
     for name, path in files.items():
-        full = [one for node in ast.walk(ast.parse(path.read_text())) for one in imported(node)]
+        full = [one for node in ast.walk(parsed(path)) for one in imported(node)]
         found[name] = {one if one in files else one.rpartition(".")[0] for one in full}
         found[name] &= files.keys() - {name}
     return found
@@ -164,7 +170,7 @@ def imports_at_the_top(name: str) -> set[str]:
     """What a file imports of the library when it is imported, or for types alone."""
     base = ROOT.joinpath(*name.split("."))
     path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-    body = [*ast.parse(path.read_text()).body]
+    body = [*parsed(path).body]
     for statement in body:
         # A type checker leaves out what is for the run time alone.
         is_read = "not TYPE_CHECKING" not in ast.unparse(statement)[:40]

@@ -39,7 +39,6 @@ MODULES, SHAPES = (
 )
 PARITY = sorted(path for path in (ROOT / "tests/parity/programs").glob("*.py"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-LAYERS = sorted((ROOT / "tapetensor" / "nn").glob("*.py"))
 _IGNORE = re.compile(r"  # type: ignore.*")
 # Programs that between them have every kind of mistake listed below.
 SLICE = ("gradient_accumulation", "mlp_classifier", "self_attention", "concat_features")
@@ -71,7 +70,7 @@ def said() -> str:
 
 
 def _run() -> str:
-    files = [*MODULES, *SHAPES, *REVEAL, *PASS, *EXAMPLES, *LAYERS]
+    files = [*MODULES, *SHAPES, *REVEAL, *PASS, *EXAMPLES]
     files += [*bare_files().values(), *snippet_files().values(), expressions_file()]
     files += [*tutorial_files(), *catalogue_files().values(), own_names_file(), ten_mistakes_file()]
     files += [*PROGRAMS, *PARITY, *mutant_files().values(), refused_file()]

@@ -194,4 +194,4 @@ class Writer:
 
 
 _WRITER = Writer(20260)
-EXPRESSIONS = [_WRITER.expression() for _ in range(400)]
+EXPRESSIONS = [_WRITER.expression() for _ in range(250)]

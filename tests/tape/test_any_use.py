@@ -68,28 +68,9 @@ def exceptions(x: Any) -> Any:
         x.exp()
 
 
-def recursion(x: Any, depth: int = 4) -> Any:
-    return x if depth == 0 else x * recursion(x.sin(), depth - 1)
-
-
 def parted(x: Any) -> Any:
     first, second = x.exp().split([1, 1])
     return tt.concat((second, first)) * x
-
-
-class Kept:
-    """Keeps a traced tensor from call to call."""
-
-    h: Any = None
-
-    def __call__(self, x: Any) -> Any:
-        self.h = x if self.h is None else self.h * x
-        return self.h
-
-
-def kept_by_an_object(x: Any) -> Any:
-    kept = Kept()
-    return kept(x) + kept(x) + kept(x)
 
 
 Function = Callable[[Any], Any]
@@ -119,21 +100,10 @@ PROGRAMS: dict[str, tuple[Function, Function]] = {
             * np.tanh(np.tanh(np.tanh(2 * v) + v) + v)
         ),
     ),
-    "a comprehension": (
-        lambda x: tt.stack([x * k for k in (1.0, 2.0)]),
-        lambda v: np.stack((v, 2 * v)),
-    ),
     "containers": (containers, lambda v: v * np.exp(v) + v),
     "a generator": (lambda x: sum(generated(x), start=x), lambda v: v + v + v**2 + v**3),
     "exceptions": (exceptions, np.square),
-    "recursion": (
-        recursion,
-        lambda v: (
-            v * np.sin(v) * np.sin(np.sin(v)) * np.sin(s := np.sin(np.sin(v))) * np.sin(np.sin(s))
-        ),
-    ),
     "parts": (parted, lambda v: np.exp(v[::-1]) * v),
-    "an attribute": (kept_by_an_object, lambda v: v + v**2 + v**3),
     "a second handle": (lambda x: x.with_empty_tape() * x, lambda v: v * v),
     "a split tape": (lambda x: x.split_tape()[0] * x, lambda v: v * v),
 }

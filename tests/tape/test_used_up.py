@@ -1,4 +1,4 @@
-"""What a backward pass uses up, when it leaves it, and what is said of it afterwards."""
+"""What a backward pass uses up, and when; what is said of it afterwards; what lives how long."""
 
 from __future__ import annotations
 
@@ -244,3 +244,68 @@ def test_a_pass_that_would_arrive_at_what_was_used_up_leaves_the_rest_as_it_is()
         (trunk.square().sum() + rest).backward()
 
     np.testing.assert_array_equal(gradient(rest, Y), np.full((2, 2), 3.0))
+
+
+# What lives as long as what: reference counting alone frees everything.
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+def test_a_history_dies_with_the_tensor() -> None:
+    watched = Watched()
+    result = watched.double(watched.double(tt.ones((3,)).trace()))
+    del result
+
+    assert not any(watched.alive())
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+def test_a_branch_that_was_dropped_costs_nothing() -> None:
+    watched = Watched()
+    trunk = watched.double(tt.ones((3,)).trace())
+    branch = watched.double(trunk)
+    joined = trunk + watched.double(trunk)
+    del branch
+    assert sum(watched.alive()) == 2
+    del joined
+
+    assert sum(watched.alive()) == 1
+    assert trunk.owns_tape
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+def test_a_value_and_its_tape_each_keep_what_was_recorded() -> None:
+    watched = Watched()
+    value, tape = watched.double(tt.ones((3,)).trace()).split_tape()
+    del tape
+    assert sum(watched.alive()) == 1
+    del value
+
+    assert not any(watched.alive())
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+def test_dropping_a_traced_tensor_frees_every_array_of_its_computation() -> None:
+    x = tt.ones((8, 8)).traced()
+    arrays = [weakref.ref(x._array)]
+    for _ in range(3):
+        x = (x @ x).tanh() * 0.5
+        arrays.append(weakref.ref(x._array))
+    assert all(array() is not None for array in arrays)
+    del x
+
+    assert [array() for array in arrays] == [None] * 4
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+def test_a_carried_store_is_kept_alive_by_the_tape_that_carries_it() -> None:
+    """Stores are told apart by identity, which a dead store would pass on to another."""
+    x = tt.ones((1,))
+    branches = []
+    for _ in range(20):
+        store = tt.Gradients()
+        store.insert(x, np.ones((1,), np.float32))
+        branches.append(x.trace(store))
+        del store
+    loss = tt.concat(branches).sum()
+
+    assert loss.backward()[x].item() == 40.0

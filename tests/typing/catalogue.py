@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
-PAGE = (Path(__file__).parents[2] / "docs" / "error_catalogue.md").read_text()
+from tests.typing.pages import DOCS, fenced
+
+PAGE = (DOCS / "error_catalogue.md").read_text()
 
 
 class Entry(NamedTuple):
@@ -18,22 +19,18 @@ class Entry(NamedTuple):
     cure: str
 
 
-def _blocks(language: str, text: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
 def _entries(chapter: str) -> dict[str, Entry]:
     _, text = PAGE.split(f"## {chapter}\n")
     introduction, *parts = re.split(
         r"^### ", re.split(r"^## ", text, flags=re.MULTILINE)[0], flags=re.MULTILINE
     )
-    (preamble,) = _blocks("python", introduction)
+    (preamble,) = fenced("python", introduction)
     entries = {}
     for part in parts:
         name = part.partition("\n")[0]
-        program = "".join(f"{preamble}\n{block}" for block in _blocks("python", part))
+        program = "".join(f"{preamble}\n{block}" for block in fenced("python", part))
         cure = part.partition("*Cure.* ")[2]
-        entries[name] = Entry(name, program, "".join(_blocks("text", part)).rstrip("\n"), cure)
+        entries[name] = Entry(name, program, "".join(fenced("text", part)).rstrip("\n"), cure)
     return entries
 
 

@@ -21,7 +21,7 @@ import pytest
 from tests.typing.catalogue import CODES
 from tests.typing.error_page import SECTIONS
 from tests.typing.own_names import own_names_file
-from tests.typing.pages import DOCS, PAGES, blocks, changed, program
+from tests.typing.pages import DOCS, PAGES, blocks, changed, fenced, program
 from tests.typing.runs import (
     CACHES,
     ROOT,
@@ -132,7 +132,7 @@ def tutorial_files() -> list[Path]:
 @cache
 def readme_files() -> list[Path]:
     """Write the story of the README to files: as it is, and with the mistake that it tells of."""
-    (story,) = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+    (story,) = fenced("python", README)
     mistaken = story.replace("nn.Linear[L[512], L[10]]", "nn.Linear[L[511], L[10]]")
     assert mistaken != story
     return [written("story", story), written("story_mistaken", mistaken)]

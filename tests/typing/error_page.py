@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
-PAGE = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+from tests.typing.pages import DOCS, fenced
+
+PAGE = (DOCS / "errors.md").read_text()
 ROWS = re.findall(r"^\| (\d+) \| (.+) \| (static|run time) \| (.+) \|$", PAGE, re.MULTILINE)
 
 
@@ -20,16 +21,12 @@ class Section(NamedTuple):
     messages: list[str]
 
 
-def _blocks(language: str, text: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
 def _sections() -> list[Section]:
     introduction, *parts = re.split(r"^## (?=\d)", PAGE, flags=re.MULTILINE)
-    (preamble,) = _blocks("python", introduction)
+    (preamble,) = fenced("python", introduction)
     sections = []
     for part in parts:
-        (snippet,), (messages,) = _blocks("python", part), _blocks("text", part)
+        (snippet,), (messages,) = fenced("python", part), fenced("text", part)
         heading = re.match(r"(\d+)\. (.+)\n\n\*(Static|Run time)\.\*", part)
         assert heading is not None, part
         number, title, found = heading.groups()

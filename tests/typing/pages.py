@@ -35,10 +35,14 @@ def program(page: str) -> str:
     return "\n".join(lines)
 
 
-def blocks(page: str, language: str) -> list[str]:
+def fenced(language: str, text: str) -> list[str]:
     """Return the fenced blocks of one language."""
-    text = (DOCS / f"{page}.md").read_text()
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the fenced blocks of one language of a page."""
+    return fenced(language, (DOCS / f"{page}.md").read_text())
 
 
 def titled(page: str, title: str) -> str:

@@ -6,7 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -27,11 +27,12 @@ LISTED = {
 
 # Each prints a line for an error: where it is, and its code.
 COMMANDS = {
-    "pyrefly": ["check", "--output-format=min-text"],
-    "ty": ["check", "--output-format=concise"],
+    "pyrefly": ["check", "--output-format=min-text", f"--python-interpreter-path={sys.executable}"],
+    "ty": [
+        *["check", "--output-format=concise", f"--python={sys.executable}", "--project=."],
+        *[f"--extra-search-path={ROOT}", f"--extra-search-path={ROOT / 'stubs'}"],
+    ],
 }
-STUBS = {"pyrefly": "--search-path=stubs", "ty": "--extra-search-path=stubs"}
-INTERPRETER = {"pyrefly": "--python-interpreter-path", "ty": "--python"}
 _ERROR = re.compile(
     r"^(?:ERROR )?(?P<file>[\w/]+\.pyi?):(?P<line>\d+):.*?"
     r"(?:error\[(?P<ty>[\w-]+)\]|\[(?P<pyrefly>[\w-]+)\]$)",
@@ -49,23 +50,33 @@ def _marked(files: Iterable[Path]) -> set[tuple[str, int]]:
     }
 
 
-def _reported(
-    checker: str, what: str, arguments: Iterable[str], root: Path = ROOT
-) -> Iterator[tuple[str, int, str]]:
-    """Return file, line and code of what a checker reports of what is named."""
+def _reported(checker: str, folder: Path) -> set[tuple[str, int, str]]:
+    """Return file, line and code of what a checker reports where nothing is ignored."""
     if importlib.util.find_spec(checker) is None:
         pytest.skip(f"needs {checker}: pip install 'tapetensor[dev]'")
-    command = [sys.executable, "-m", checker, *COMMANDS[checker]]
-    command += [f"{INTERPRETER[checker]}={sys.executable}", *arguments]
 
     def run() -> str:
-        finished = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        for path in [*HERE.glob("*.py"), *CASES, *EXAMPLES]:
+            copy = folder / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(re.sub(r"  # type: ignore\[.*", "", path.read_text()))
+        # With `strict = True` in mypy.ini, as here, pyrefly reports these, too.
+        (folder / "pyrefly.toml").write_text(
+            "errors.implicit-any-type-argument = true\n"
+            "disable-search-path-heuristics = true\n"
+            f'search-path = [".", "{ROOT}", "{ROOT / "stubs"}"]\n'
+        )
+        files = [path.relative_to(ROOT).as_posix() for path in [*CASES, *EXAMPLES]]
+        command = [sys.executable, "-m", checker, *COMMANDS[checker], *files]
+        finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert finished.returncode in (0, 1), finished.stderr
         return finished.stdout
 
-    said = once_a_session(f"{checker}_{what}", run, session=what_checkers_read())
-    for found in _ERROR.finditer(said):
-        yield found["file"], int(found["line"]), found["ty"] or found["pyrefly"]
+    said = once_a_session(checker, run, session=what_checkers_read())
+    return {
+        (found["file"], int(found["line"]), found["ty"] or found["pyrefly"])
+        for found in _ERROR.finditer(said)
+    }
 
 
 def test_pyright_passes_the_examples() -> None:
@@ -80,11 +91,12 @@ def test_pyright_passes_the_examples() -> None:
 
 
 @pytest.mark.parametrize("checker", COMMANDS)
-def test_other_checkers_differ_on_the_examples_as_listed(checker: str) -> None:
+def test_other_checkers_differ_on_the_examples_as_listed(checker: str, tmp_path: Path) -> None:
+    examples = {path.relative_to(ROOT).as_posix(): path.read_text() for path in EXAMPLES}
     differing = {
-        (checker, file, (ROOT / file).read_text().splitlines()[line - 1].strip(), code)
-        for file, line, code in _reported(checker, "examples", [STUBS[checker], "examples"])
-        if (file, line) not in _marked(EXAMPLES)
+        (checker, file, examples[file].splitlines()[line - 1].strip(), code)
+        for file, line, code in _reported(checker, tmp_path)
+        if file in examples and (file, line) not in _marked(EXAMPLES)
     }
 
     assert differing == {row for row in LISTED if row[0] == checker}
@@ -94,20 +106,8 @@ def test_other_checkers_differ_on_the_examples_as_listed(checker: str) -> None:
 def test_other_checkers_agree_with_the_static_tests_as_the_page_says(
     checker: str, tmp_path: Path
 ) -> None:
-    # A copy in which nothing is ignored.
-    for path in [*HERE.glob("*.py"), *CASES]:
-        copy = tmp_path / path.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        text = re.sub(r"  # type: ignore\[.*", "", path.read_text())
-        copy.write_text(text)
-    (tmp_path / "pyrefly.toml").write_text(
-        f'disable-search-path-heuristics = true\nsearch-path = [".", "{ROOT}"]\n'
-    )
-    files = [path.relative_to(ROOT).as_posix() for path in CASES]
-    where = [f"--project={tmp_path}", f"--extra-search-path={ROOT}"] if checker == "ty" else []
-    found = {
-        (file, line) for file, line, _ in _reported(checker, "cases", [*where, *files], tmp_path)
-    }
+    cases = {path.relative_to(ROOT).as_posix() for path in CASES}
+    found = {(file, line) for file, line, _ in _reported(checker, tmp_path) if file in cases}
 
     missed, false = _marked(CASES) - found, found - _marked(CASES)
 

@@ -106,7 +106,7 @@ def by_both_halves(x: Tensor2D[B, L[3]]) -> object:
     return left + right
 
 
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: tt.losses.mse(column(m, nn.Linear(3, 1, rng=np.random.default_rng(0))), tt.ones((2,))),
     lambda: by_function(m, m77),
     lambda: by_method(m, m77),
@@ -121,4 +121,4 @@ BAD: list[Callable[[], object]] = [
     lambda: by_both_halves(m),
     lambda: by_rank(tt.build(Image, rng=np.random.default_rng(0)), m),
     lambda: whole(paired(m, tt.ones((2, 7)))),  # E: Argument 2 to "paired" has incompatible type
-]
+)

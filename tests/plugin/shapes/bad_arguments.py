@@ -53,7 +53,7 @@ def remembered(x: Tensor3D[B, N, L[4], T]) -> Tensor3D[B, N, L[5], T]:
     return lstm.forward(x)[0]  # E: LSTM: the last axis of the input must have size 3
 
 
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: tt.zeros(3),  # E: zeros: shape must be a tuple or a list, got 3; write (5, 3), say
     lambda: tt.full((2,)),  # E: full: the argument value is missing
     lambda: tt.arange(3.5),  # E: arange: size must be an int, got a float
@@ -121,4 +121,4 @@ BAD: list[Callable[[], object]] = [
     lambda: turned(m),
     lambda: joined(m),
     lambda: remembered(tt.zeros((2, 3, 4))),
-]
+)

@@ -23,7 +23,7 @@ model = tt.build(nn.Transformer[L[8], L[2], L[16], L[1], L[1]], rng=np.random.de
 see, pad = tt.ones((5, 6), np.bool_), tt.ones((2, 1, 5), np.bool_)
 p, row2 = tt.ones((2, 2, 5, 8)), tt.ones((2, 5), np.bool_)
 
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: attention(q, k9, v),  # E: do not fit: the features of queries and keys differ, 8 != 9
     lambda: attention(q.trace(), k9, v),  # E: the features of queries and keys differ, 8 != 9
     lambda: attention(q, k, v6),  # E: query (2, 5, 8), key (2, 7, 8) and value (2, 6, 6) do not fit
@@ -53,7 +53,7 @@ BAD: list[Callable[[], object]] = [
     lambda: layer(q, k, k, keys_mask=row2),  # E: whether it is there, (2, 7), got shape (2, 5)
     lambda: encoder(q, keys_mask=pad),  # E: EncoderBlock: a keys_mask says of each key whether it i
     lambda: attention(q, k, v, mask=see),  # E: a mask of shape (5, 6) does not broadcast to the sco
-]
+)
 
 
 def swapped(x: Tensor3D[B, M, K], y: Tensor3D[B, N, K]) -> object:
@@ -81,10 +81,10 @@ def by_heads(
 
 
 seen, unseen = [tt.ones((2, 1, 1, size), np.bool_) for size in (5, 7)]
-BAD += [
+BAD += (
     lambda: by_heads(q, k, seen, seen),
     lambda: by_heads(q, q, seen, unseen),
     lambda: swapped(q, k),
     lambda: one_wide(k9, k),
     lambda: masked(q, k, tt.ones((5, 5), np.bool_)),
-]
+)

@@ -50,7 +50,7 @@ def grid(x: Tensor1D[Mul[M, N]], rows: M, columns: N) -> Tensor2D[M, N]:
 
 
 v, six, seven = tt.zeros((3,)), tt.zeros((6,)), tt.zeros((7,))
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: doubled(v) + seven,  # E: add: shapes (6,) and (7,) do not broadcast, 6 != 7
     lambda: rows_of_two(seven),  # E: Argument 1 ... tuple[Literal[7]] ... Mul[N, Literal[2]]],
     lambda: grid(six, 2, 4),  # E: Argument 1 ... tuple[Literal[6]] ... tuple[Literal[8]],
@@ -61,4 +61,4 @@ BAD: list[Callable[[], object]] = [
     lambda: added(tt.zeros((3, 4)), seven),
     lambda: contracted(tt.zeros((1, 2, 4)), tt.zeros((2, 3))),
     lambda: squeezed(tt.zeros((2, 3))),
-]
+)

@@ -10,7 +10,10 @@ from tapetensor import Tensor1D, Tensor2D, Tensor3D
 from tapetensor.typing import B, M, N, T
 from tests.typing.operands import c, m, m77, mask, q, r, s, v, v7, vmask, z, zr, zw
 
-BAD: list[Callable[[], object]] = [
+# A name of its own: mypy asks again and again what an operand is that is computed in the line.
+sums = s + c.sum(axis=1)
+# A tuple, for mypy checks lambdas in a list several times.
+BAD: tuple[Callable[[], object], ...] = (
     lambda: m + v7,  # E: add: shapes (2, 3) and (7,) do not broadcast, 3 != 7
     lambda: m - m77,  # E: subtract: shapes (2, 3) and (7, 7) do not broadcast, 2 != 7
     lambda: m.trace() * m77,  # E: multiply: shapes (2, 3) and (7, 7) do not broadcast, 2 != 7
@@ -35,11 +38,11 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.ssm_scan(m, z, m),  # E: a of shape (4, 2, 3) does not broadcast to the shape (2, 3)
     lambda: tt.ssm_scan(zr, v, z),  # E: b of shape (4, 2, 3) does not broadcast to the shape (4, 1
     lambda: tt.ssm_scan(v, v, v),  # E: x must have shape (..., length, channels), got (3,)
-    lambda: m + (v + v7),  # E: add: shapes (3,) and (7,) do not broadcast, 3 != 7
+    lambda: 2.0 * (v + v7),  # E: add: shapes (3,) and (7,) do not broadcast, 3 != 7
     lambda: m + tt.zeros((4,)),  # E: add: shapes (2, 3) and (4,) do not broadcast, 3 != 4
     lambda: (m + v7) * 2.0 + v,  # E: add: shapes (2, 3) and (7,) do not broadcast, 3 != 7
-    lambda: s + c.sum(axis=1) + v,  # E: add: shapes (2,) and (3,) do not broadcast, 2 != 3
-]
+    lambda: sums + v,  # E: add: shapes (2,) and (3,) do not broadcast, 2 != 3
+)
 
 
 # Names are told apart.
@@ -55,8 +58,8 @@ def compared(x: Tensor2D[B, M], y: Tensor1D[B]) -> object:
     return x > y  # E: greater: shapes (B, M) and (B,) do not broadcast, M != B
 
 
-BAD += [
+BAD += (
     lambda: swapped(m, m.transpose()),
     lambda: scaled(tt.zeros((2, 3, 8)), v),
     lambda: compared(m, tt.zeros((2,))),
-]
+)

@@ -30,7 +30,7 @@ def taken(x: Tensor1D[L[3]]) -> object:
     return narrow.forward(x)
 
 
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: x @ x,  # E: matmul: inner dims differ: (5, 3) @ (5, 3), 3 != 5
     lambda: x @ weight + bias,  # E: add: shapes (5, 4) and (6,) do not broadcast, 4 != 6
     lambda: x @ identity,  # E: matmul: inner dims differ: (5, 3) @ (2, 2), 3 != 2
@@ -48,7 +48,7 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.from_numpy(np.array([0, 1, 2]), (2,)),  # E: has shape (3,), the annotation says (2,)
     lambda: f"{x:.2f}",  # E: format: a tensor of shape (5, 3) has 15 elements, not one; reduce it
     lambda: norm.forward(x),  # E: LayerNorm: the last axis of the input must have size 6
-]
+)
 
 
 def pixels() -> object:
@@ -58,7 +58,7 @@ def pixels() -> object:
     return tt.from_numpy(squares, (2, 4, 4))  # E: has shape (2, 1, 4, 4), the annotation says (2,
 
 
-BAD += [pixels]
+BAD += (pixels,)
 
 
 def by_name() -> object:
@@ -86,8 +86,8 @@ def unpacked() -> object:
     return layers.forward(x)  # E: Sequential: layers 1 and 2 do not fit: ReLU gives (5, 8), Linear
 
 
-BAD += [by_name, with_fractions, fractions_first, of_one, unpacked]
-BAD += [
+BAD += (by_name, with_fractions, fractions_first, of_one, unpacked)
+BAD += (
     lambda: tt.stack([]),  # E: stack: expected one tensor or more in a tuple or list
     lambda: tt.concat([]),  # E: concat: expected one tensor or more in a tuple or list
-]
+)

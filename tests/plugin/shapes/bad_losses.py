@@ -19,7 +19,7 @@ eight_labels: Labels[L[8]] = tt.from_numpy(np.zeros(8, np.int64), (8,))
 two_labels, two = tt.zeros((2,), np.int64), tt.ones((2,))
 m24 = tt.ones((2, 4))
 
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: losses.mse(m, m77),  # E: mse: prediction of shape (2, 3) and target of shape (7, 7) dif
     lambda: losses.mae(v.trace(), v7),  # E: mae: prediction of shape (3,) and target of shape (7,)
     lambda: losses.cross_entropy(m, eight_labels),  # E: logits of shape (2, 3) need labels of shape
@@ -51,7 +51,7 @@ BAD: list[Callable[[], object]] = [
     lambda: losses.nll(m, two),  # E: nll: labels must be integers, got float32; for targets that
     lambda: losses.cosine_embedding(m, m, two),  # E: cosine_embedding: signs must be signed
     lambda: losses.cosine_embedding(m, md, two_labels),  # E: cosine_embedding: dtypes differ
-]
+)
 
 
 def other_classes(x: Tensor2D[B, N], y: Tensor2D[B, L[3]]) -> object:
@@ -78,14 +78,14 @@ def of_an_int(x: Tensor2D[B, int], y: Tensor2D[B, N]) -> object:
     return losses.mse(x, y)  # E: mse: prediction of shape (B, int) and target of shape (B, N) diff
 
 
-BAD += [
+BAD += (
     lambda: of_any_rank(m, tt.ones((3,))),
     lambda: of_an_int(m, tt.ones((2, 7))),
     lambda: other_classes(tt.ones((2, 4)), m),
     lambda: other_names(m, tt.ones((2, 4))),
     lambda: other_probabilities(m, tt.ones((2, 7))),
     lambda: other_batch(m, eight_labels),
-]
+)
 
 
 class Trainer:
@@ -101,9 +101,9 @@ huber = partial(losses.huber, delta=2.0)
 of_each = partial(losses.mse, reduction="none")
 assert_type(huber(v.trace(), v), Tensor0D[OwnedTape])
 assert_type(of_each(m, m), Tensor2D[L[2], L[3]])
-BAD += [
+BAD += (
     lambda: huber(v, v7),  # E: huber: prediction of shape (3,) and target of shape (7,) differ
     lambda: of_each(m, md),  # E: mse: dtypes differ: float32 and float64
     lambda: Trainer().step(m, tt.ones((2, 7))),
     lambda: partial(losses.mae, m)(m77),  # E: mae: prediction of shape (2, 3) and target of shape
-]
+)

@@ -9,7 +9,7 @@ from tapetensor import Tensor1D, Tensor2D
 from tapetensor.typing import B, K, M, N, T
 from tests.typing.operands import grid, m, m77, positions, q, s, v, v7, w, z, zw
 
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: m @ m,  # E: matmul: inner dims differ: (2, 3) @ (2, 3), 3 != 2
     lambda: m.trace() @ m77,  # E: matmul: inner dims differ: (2, 3) @ (7, 7), 3 != 7
     lambda: m @ v7,  # E: matmul: inner dims differ: (2, 3) @ (7,), 3 != 7
@@ -64,7 +64,7 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.einsum("ij->ii", m),  # E: the output of 'ij->ii' must name letters of the operands
     lambda: tt.einsum("i-j", m),  # E: einsum: cannot read 'i-j'; write groups of letters
     lambda: tt.einsum("...i,...i->i...", z, m77),  # E: einsum: '...' in '...i,...i->i...' has
-]
+)
 
 
 def projected(x: Tensor2D[B, N, T], weight: Tensor2D[K, N]) -> object:
@@ -75,7 +75,7 @@ def contracted(x: Tensor2D[M, N], y: Tensor1D[M]) -> object:
     return tt.einsum("ij,j->i", x, y)  # E: einsum: 'j' in 'ij,j->i' has sizes N and M in shapes
 
 
-BAD += [
+BAD += (
     lambda: projected(m, tt.zeros((7, 3))),
     lambda: contracted(m, tt.zeros((2,))),
-]
+)

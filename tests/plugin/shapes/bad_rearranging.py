@@ -10,7 +10,7 @@ from tapetensor import Tensor1D, Tensor2D, Tensor3D
 from tapetensor.typing import B, N
 from tests.typing.operands import c, grid, m, m77, mi, positions, q, r, s, uu, v, v7, z
 
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: m.reshape((4, 2)),  # E: reshape: (2, 3) holds 6 elements, which do not fill (4, 2)
     lambda: m.reshape((4, -1)),  # E: reshape: (2, 3) holds 6 elements, which do not fill (4, -1)
     lambda: z.reshape((-1, -1)),  # E: reshape: (4, 2, 3) holds 24 elements, which do not fill
@@ -70,7 +70,7 @@ BAD: list[Callable[[], object]] = [
     lambda: m.take_along_axis(mi, 2),  # E: take_along_axis: axis 2 is outside the shape (2, 3)
     lambda: m.flatten() + v7,  # E: add: shapes (6,) and (7,) do not broadcast, 6 != 7
     lambda: tt.concat((v, v)) + v7,  # E: add: shapes (6,) and (7,) do not broadcast, 6 != 7
-]
+)
 
 
 def halves(x: Tensor2D[B, L[6]]) -> object:
@@ -93,10 +93,10 @@ def widened(x: Tensor2D[L[6], L[4]]) -> object:
     return x.pad(((0, 0), (5, 5)), "reflect")  # E: pad: widths (5, 5) are too large for an axis of
 
 
-BAD += [
+BAD += (
     lambda: widened(tt.ones((6, 4))),
     lambda: halves(tt.zeros((5, 6))),
     lambda: joined(m, m.transpose()),
     lambda: spread(v7, m),
     lambda: named_axis(z),
-]
+)

@@ -161,7 +161,7 @@ def right(
 x: Row = tt.ones((3,))
 twice: Tensor2D[L[2], L[3]] = tt.ones((2, 3))
 right(x.sum(), tt.ones((1, 1)), tt.ones(()), x, [x])
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: clipped(x, 0.5),
     lambda: as_number(x),
     lambda: as_int(twice),
@@ -184,4 +184,4 @@ BAD: list[Callable[[], object]] = [
     lambda: ordered(x, x + 1.0),
     lambda: equal(x, x + 1.0),
     lambda: equal_pairs(x, x + 1.0),
-]
+)

@@ -24,7 +24,7 @@ k1 = tt.ones((6, 4, 3))
 k533 = tt.ones((6, 5, 3, 3))
 high = tt.ones((6, 4, 10, 3))
 
-BAD: list[Callable[[], object]] = [
+BAD: tuple[Callable[[], object], ...] = (
     lambda: tt.conv2d(x, k533),  # E: channels differ: the input of shape (2, 4, 9, 8) has 4, the we
     lambda: tt.conv2d(x, k, groups=2),  # E: the weight of shape (6, 4, 3, 3) takes 4 in each of 2 g
     lambda: tt.conv2d(x, k, groups=4),  # E: conv2d: 4 groups do not divide the 4 channels that go i
@@ -74,14 +74,14 @@ BAD: list[Callable[[], object]] = [
     lambda: nn.AvgPool2d(2)(m),  # E: avg_pool2d: the input must have shape (..., C, H, W), got (9,
     lambda: nn.Upscale2d(4, 4)(x),  # E: an input of shape (2, 4, 9, 8) cannot be stretched to (4, 4
     lambda: nn.MaxPool2d(2)(nn.MaxPool2d(5)(x)),  # E: a kernel of (2, 2) is larger than the padded
-]
+)
 
 
 def named(x: Tensor4D[B, M, N, N], weight: Tensor4D[L[6], N, L[3], L[3]]) -> object:
     return tt.conv2d(x, weight)  # E: has M, the weight of shape (6, N, 3, 3) takes N
 
 
-BAD += [lambda: named(tt.ones((2, 4, 5, 5)), tt.ones((6, 5, 3, 3)))]
+BAD += (lambda: named(tt.ones((2, 4, 5, 5)), tt.ones((6, 5, 3, 3))),)
 
 
 class Residual(nn.Module, Generic[M, N]):
@@ -93,4 +93,4 @@ class Residual(nn.Module, Generic[M, N]):
         return y + self.short.forward(x)  # E: add: shapes (B, N, K / 2, P / 2) and (B, N, K, P) do
 
 
-BAD += [lambda: tt.build(Residual[L[4], L[6]], rng=rng).forward(x)]
+BAD += (lambda: tt.build(Residual[L[4], L[6]], rng=rng).forward(x),)

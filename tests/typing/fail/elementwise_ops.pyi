@@ -16,16 +16,11 @@ m + v7  # type: ignore[operator]  # the last axes differ, 3 and 7
 m + m77  # type: ignore[operator]  # both axes differ
 v + v7  # type: ignore[operator]  # two vectors of different sizes
 m + zw  # type: ignore[operator]  # nothing lines up
-m.trace() + v7  # type: ignore[operator]  # the same with a tape on the left
-m + v7.trace()  # type: ignore[operator]  # and on the right
 m.trace() + v7.trace()  # type: ignore[operator]  # and on both
 v7 + m  # type: ignore[operator]  # a row of the wrong size on the left
 c + v7.expand_dims(-1)  # type: ignore[operator]  # two columns of different lengths
 m - v7  # type: ignore[operator]  # `-` as `+`
-m - m77.trace()  # type: ignore[operator]  # `-` as `+`, with a tape
 m * v7  # type: ignore[operator]  # `*` as `+`
-m.trace() * m77  # type: ignore[operator]  # `*` as `+`, with a tape
-m / v7  # type: ignore[operator]  # the last axes differ, 3 and 7
 m / m77  # type: ignore[operator]  # both axes differ
 v7 / m.trace()  # type: ignore[operator]  # a row of the wrong size on the left
 z / zw  # type: ignore[operator]  # the last two axes differ
@@ -67,7 +62,6 @@ mi.leaky_relu()  # type: ignore[misc]  # integers
 mi.elu()  # type: ignore[misc]  # integers
 m.prelu(0.1)  # type: ignore[call-overload]  # a slope that is trained is a tensor
 m.prelu(v7)  # type: ignore[arg-type]  # the last axis has 3 places
-m.prelu(v7.trace())  # type: ignore[arg-type]  # the same with a tape
 m.prelu(vd)  # type: ignore[arg-type]  # another dtype
 m.nans_to()  # type: ignore[call-arg]  # to what?
 mask.nans_to(0.0)  # type: ignore[misc]  # a mask has no NaN

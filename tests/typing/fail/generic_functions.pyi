@@ -30,7 +30,6 @@ mse(m.trace(), m) + m.trace().backward()  # type: ignore[call-arg, operator]  # 
 mse(m, m).backward()  # type: ignore[call-arg]  # nothing was traced
 residual(md)  # type: ignore[arg-type]  # float32 unless it is said
 residual(m.numpy())  # type: ignore[arg-type]  # an array is no tensor
-gram(z)  # type: ignore[arg-type]  # a stack is no matrix
 wants_plain(residual(m.trace()))  # type: ignore[arg-type]  # the tape goes through
 wants_plain(gram(m))  # type: ignore[arg-type]  # (2, 2) is not (2, 3)
 images(z)  # type: ignore[arg-type]  # no channel axis

@@ -40,11 +40,9 @@ nn.PReLU("0.1")  # type: ignore[call-overload]  # no dtype
 nn.LeakyReLU("0.1")  # type: ignore[arg-type]  # no number
 nn.DropoutOneIn(5)  # type: ignore[call-arg]  # masks need an rng
 nn.SELU().forward(mi)  # type: ignore[type-var]  # integers
-nn.Mish().forward(mi)  # type: ignore[type-var]  # integers
 nn.Threshold(0.1)  # type: ignore[call-arg]  # the value is missing
 nn.InstanceNorm2d().forward(m)  # type: ignore[arg-type]  # no images
 nn.CELU("1")  # type: ignore[arg-type]  # no number
-nn.ELU().forward(mi)  # type: ignore[type-var]  # integers
 nn.ResidualAdd(m)  # type: ignore[type-var]  # a tensor is no module
 nn.ResidualAdd(nn.Tanh()).forward(mi)  # type: ignore[type-var]  # integers
 wants_rows(nn.ResidualAdd(unbiased).forward(rows))  # type: ignore[arg-type]  # a residual keeps the shape
@@ -58,7 +56,6 @@ attention.forward(tokens, mask=m)  # type: ignore[arg-type]  # a mask is bool
 attention.forward(tokens, mask=padding)  # type: ignore[arg-type]  # a batch would meet the heads
 attention.forward(tokens, keys_mask=there)  # type: ignore[misc]  # six keys, not five
 attention.forward(tokens, keys_mask=rows)  # type: ignore[arg-type]  # a mask is bool
-encoder.forward(tokens, mask=padding)  # type: ignore[arg-type]  # a batch would meet the heads
 encoder.forward(tokens, keys_mask=there)  # type: ignore[misc]  # six keys, not five
 attention.forward(v)  # type: ignore[arg-type]  # a vector is no sequence
 encoder.forward(z)  # type: ignore[arg-type]  # 3 features, not 8

@@ -10,13 +10,10 @@ from tests.typing.operands import m, m77, mi, q, s, v, v7, w, z, zw
 m @ m  # type: ignore[operator]  # inner sizes 3 and 2 differ
 m @ m77  # type: ignore[operator]  # inner sizes 3 and 7 differ
 w @ m  # type: ignore[operator]  # inner sizes 6 and 2 differ
-m.trace() @ m  # type: ignore[operator]  # the same with a tape on the left
-m @ m.trace()  # type: ignore[operator]  # and on the right
 m.trace() @ m77.trace()  # type: ignore[operator]  # and on both
 m @ v7  # type: ignore[operator]  # a vector of the wrong size
 v7 @ v  # type: ignore[operator]  # two vectors of different sizes
 v @ m  # type: ignore[operator]  # a vector on the left has the rows' size, not the columns'
-v7 @ w.trace()  # type: ignore[operator]  # a vector on the left with the wrong size
 zw @ zw  # type: ignore[operator]  # the inner sizes of two stacks differ
 q @ zw  # type: ignore[operator]  # stacks of different rank do not pair up
 z @ m  # type: ignore[operator]  # a stack with a matrix whose rows are too few

@@ -11,7 +11,6 @@ from tapetensor.losses import (
     mse,
     nll,
     quantile,
-    smooth_l1,
     soft_margin,
     triplet_margin,
 )
@@ -41,7 +40,6 @@ wants_layer(Linear(8, 3, rng=rng))  # type: ignore[arg-type]  # the wrong way ro
 # Losses.
 mse(m.trace(), v)  # type: ignore[arg-type]  # prediction and target differ in shape
 mse(m, md)  # type: ignore[arg-type]  # prediction and target differ in dtype
-smooth_l1(m.trace(), v)  # type: ignore[arg-type]  # prediction and target differ in shape
 quantile(m.trace(), v, 0.5)  # type: ignore[arg-type]  # prediction and target differ in shape
 binary_cross_entropy(m, md)  # type: ignore[arg-type]  # prediction and target differ in dtype
 nll(m, v)  # type: ignore[misc, type-var]  # labels are integers
@@ -70,7 +68,6 @@ RMSprop(m)  # type: ignore[arg-type]  # a tensor is no model
 exponential_moving_average(m, m, decay=0.9)  # type: ignore[type-var]  # a tensor is no model
 io.save("model.npz", m)  # type: ignore[arg-type]  # a tensor is no model
 io.load_checkpoint("run.npz", model=grads)  # type: ignore[arg-type]  # gradients have no names
-Sgd(m, lr=0.1)  # type: ignore[arg-type]  # a tensor is no model
 Mlp(hidden=hidden, out=out)  # type: ignore[arg-type]  # the output layer has other sizes
 Mlp(hidden=hidden)  # type: ignore[call-arg]  # a field is missing
 model.hidden.forward(m77)  # type: ignore[arg-type]  # an input of 7 features

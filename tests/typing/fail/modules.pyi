@@ -37,7 +37,6 @@ def wants_block(x: Block[L[64]]) -> None: ...
 Mlp(hidden=nn.Linear(784, 512, rng=rng), out=nn.Linear(511, 10, rng=rng))  # type: ignore[arg-type]  # 511
 Mlp(hidden=hidden, out=hidden)  # type: ignore[arg-type]  # a layer of other sizes
 Mlp(hidden=hidden, out=nn.ReLU())  # type: ignore[arg-type]  # another kind of layer
-Mlp(hidden=hidden)  # type: ignore[call-arg]  # a field is missing
 Mlp(hidden=hidden, out=model.out, drop=0.1)  # type: ignore[call-arg]  # no such field
 Mlp(hidden=hidden, out=model.out, eps="small")  # type: ignore[arg-type]  # no number
 Mlp(hidden, model.out)  # type: ignore[call-arg]  # fields go by keyword
@@ -60,7 +59,6 @@ wants_block(block)  # type: ignore[arg-type]  # another size
 model.forward(m)  # type: ignore[arg-type]  # 3 features, not 784
 model.forward(v)  # type: ignore[arg-type]  # a vector is no batch
 model.forward(z)  # type: ignore[arg-type]  # nor is a stack of matrices
-model.forward(m.trace())  # type: ignore[arg-type]  # the same with a tape
 block.forward(md)  # type: ignore[arg-type]  # float64 into float32 weights
 block.forward(mi)  # type: ignore[arg-type]  # integers into float32 weights
 wants_scores(model.forward(images.trace()))  # type: ignore[arg-type]  # the output owns a tape
@@ -81,7 +79,6 @@ nn.Dropout(0.5)  # type: ignore[call-arg]  # masks need an rng
 nn.Dropout("0.5", rng=rng)  # type: ignore[arg-type]  # no number
 nn.GELU("exact")  # type: ignore[arg-type]  # "none" or "tanh"
 nn.LayerNorm(3, 1e-5)  # type: ignore[call-overload]  # eps goes by keyword
-nn.RMSNorm(3, 1e-5)  # type: ignore[call-overload]  # eps goes by keyword
 nn.GroupNorm(3)  # type: ignore[call-overload]  # groups, and channels
 nn.ReLU().forward(mask)  # type: ignore[type-var]  # a mask has no positive part
 nn.Tanh().forward(mi)  # type: ignore[type-var]  # integers have no tanh

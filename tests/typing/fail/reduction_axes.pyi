@@ -9,19 +9,14 @@ v.sum(axis=1)  # type: ignore[call-overload]  # a vector has one axis
 v.sum(axis=-2)  # type: ignore[call-overload]  # a vector has one axis
 m.sum(axis=2)  # type: ignore[call-overload]  # a matrix has two axes
 m.sum(axis=-3)  # type: ignore[call-overload]  # a matrix has two axes
-m.sum(axis=2, keepdims=True)  # type: ignore[call-overload]  # the same with keepdims
 z.sum(axis=3)  # type: ignore[call-overload]  # a stack has three axes
 s.sum(axis=0)  # type: ignore[call-overload]  # a scalar has none
-s.sum(axis=-1)  # type: ignore[call-overload]  # a scalar has none
-m.trace().sum(axis=2)  # type: ignore[call-overload]  # the same with a tape
 m.max(axis=2)  # type: ignore[call-overload]  # `max` as `sum`
 v.min(axis=1)  # type: ignore[call-overload]  # `min` as `sum`
 m.mean(axis=2)  # type: ignore[call-overload]  # a matrix has two axes
 v.mean(axis=-2, keepdims=True)  # type: ignore[call-overload]  # a vector has one axis
 s.mean(axis=0)  # type: ignore[call-overload]  # a scalar has none
-m.logsumexp(axis=-3)  # type: ignore[call-overload]  # `logsumexp` as `mean`
 m.var(axis=2)  # type: ignore[call-overload]  # a matrix has two axes
-s.var(axis=-1)  # type: ignore[call-overload]  # a scalar has none
 v.std(axis=1)  # type: ignore[call-overload]  # `std` as `var`
 v.median(axis=1)  # type: ignore[call-overload]  # `median` as `mean`
 mi.median()  # type: ignore[misc]  # there is nothing between integers
@@ -41,7 +36,6 @@ m.topk(1, 0, False)  # type: ignore[call-overload]  # the direction goes by keyw
 
 # An axis is an int, never a shape to reduce to.
 m.sum(axis="rows")  # type: ignore[call-overload]  # no axis
-m.sum(axis=0.0)  # type: ignore[call-overload]  # no axis
 m.mean(axis=[0, 1])  # type: ignore[call-overload]  # several axes are a tuple
 m.sum(v)  # type: ignore[call-overload]  # a tensor is no axis
 m.sum(keepdims=1)  # type: ignore[call-overload]  # keepdims is a bool

@@ -47,8 +47,6 @@ v.roll(1)  # type: ignore[call-overload]  # the axis has to be named
 s.diff()  # type: ignore[call-arg]  # there is no axis
 v.cumulative_sum()  # type: ignore[call-arg]  # the axis has to be named
 v.cumulative_prod()  # type: ignore[call-arg]  # the axis has to be named
-v.cumulative_max()  # type: ignore[call-arg]  # the axis has to be named
-v.cumulative_min()  # type: ignore[call-arg]  # the axis has to be named
 m.pad(1)  # type: ignore[arg-type]  # a pair of widths for each axis
 m.pad(((1, 1),))  # type: ignore[arg-type]  # one pair for two axes
 m.pad(((1, 1), (1, 1)), "same")  # type: ignore[arg-type]  # none of the four modes
@@ -64,7 +62,6 @@ v.trace().item()  # type: ignore[call-arg]  # three elements
 z.argmax(-1).item()  # type: ignore[call-arg]  # eight integers
 mask.item()  # type: ignore[call-arg]  # six bools
 tt.from_numpy(m, (2, 3))  # type: ignore[call-overload]  # a tensor, not an array
-tt.from_numpy(m, (2, 3), np.float32)  # type: ignore[call-overload]  # nor with a dtype
 m["a"]  # type: ignore[call-overload]  # no index
 m[0.5]  # type: ignore[call-overload]  # no index
 wants_vector(m[0:1])  # type: ignore[arg-type]  # a slice keeps the axis

@@ -24,8 +24,6 @@ si.trace().backward()  # type: ignore[misc]  # integers have no gradient
 
 # A tape is put on a plain tensor.
 m.trace().trace()  # type: ignore[misc]  # it has a tape already
-m.trace().traced()  # type: ignore[misc]  # it has a tape already
-(m + m.trace()).trace()  # type: ignore[misc]  # so does what was computed from a traced one
 m.trace().put_tape(m.trace().split_tape()[1])  # type: ignore[misc]  # it has a tape already
 m.put_tape(m)  # type: ignore[type-var]  # a tensor is no tape
 m.trace(m)  # type: ignore[arg-type]  # carried gradients are Gradients

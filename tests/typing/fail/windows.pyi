@@ -36,7 +36,6 @@ tt.conv2d(images, weight, stride=(1, 2, 3))  # type: ignore[arg-type]  # two axe
 tt.conv2d(images, weight, None, 2)  # type: ignore[call-overload]  # the stride goes by name
 wants_plain(tt.conv2d(traced, weight))  # type: ignore[arg-type]  # it owns a tape
 wants_4(tt.conv2d(images, weight))  # type: ignore[arg-type]  # 6 channels come out
-tt.conv1d(flat, weight)  # type: ignore[arg-type]  # a weight has three axes
 tt.conv_transpose1d(flat, weight)  # type: ignore[arg-type]  # a weight has three axes
 tt.conv_transpose2d(images, weight)  # type: ignore[misc]  # 4 channels, it takes 6
 tt.max_pool2d(ints, 2)  # type: ignore[type-var]  # integers
@@ -50,7 +49,6 @@ tt.unfold(ints, 2)  # type: ignore[type-var]  # integers
 tt.unfold(images)  # type: ignore[call-arg]  # how large is a window?
 tt.fold(images, 16, 2)  # type: ignore[arg-type]  # two sizes
 tt.pixel_shuffle(images, 2.0)  # type: ignore[arg-type]  # a number of pixels
-wants_plain(tt.pixel_shuffle(traced, 2))  # type: ignore[arg-type]  # it owns a tape
 wants_plain(conv.forward(traced))  # type: ignore[arg-type]  # it owns a tape
 five.forward(images)  # type: ignore[arg-type]  # 4 channels, the layer takes 5
 conv.forward(doubles)  # type: ignore[arg-type]  # float32 weights

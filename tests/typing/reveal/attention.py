@@ -59,25 +59,11 @@ check(
     ),
     (2, 6),
 )
-check(
-    assert_type(
-        scaled_dot_product_attention(m.trace(), keys.trace(), values.trace()),
-        Tensor2D[L[2], L[6], OwnedTape],
-    ),
-    (2, 6),
-)
 
 # A bias, which may be what is traced.
 bias: Tensor2D[L[2], L[5]] = tt.ones((2, 5))
 check(
     assert_type(scaled_dot_product_attention(m, keys, values, bias=bias), Tensor2D[L[2], L[6]]),
-    (2, 6),
-)
-check(
-    assert_type(
-        scaled_dot_product_attention(m.trace(), keys, values, bias=bias),
-        Tensor2D[L[2], L[6], OwnedTape],
-    ),
     (2, 6),
 )
 check(

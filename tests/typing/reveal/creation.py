@@ -25,12 +25,6 @@ zeros_bool_: Tensor1D[L[4], NoneTape, np.bool_] = tt.zeros((4,), np.bool_)
 check(assert_type(zeros_bool_, Tensor1D[L[4], NoneTape, np.bool_]), (4,))
 ones_m: Tensor2D[L[2], L[3]] = tt.ones((2, 3))
 check(assert_type(ones_m, Tensor2D[L[2], L[3]]), (2, 3))
-ones_float64: Tensor1D[L[4], NoneTape, np.float64] = tt.ones((4,), np.float64)
-check(assert_type(ones_float64, Tensor1D[L[4], NoneTape, np.float64]), (4,))
-ones_int64: Tensor1D[L[4], NoneTape, np.int64] = tt.ones((4,), np.int64)
-check(assert_type(ones_int64, Tensor1D[L[4], NoneTape, np.int64]), (4,))
-ones_bool_: Tensor1D[L[4], NoneTape, np.bool_] = tt.ones((4,), np.bool_)
-check(assert_type(ones_bool_, Tensor1D[L[4], NoneTape, np.bool_]), (4,))
 full_m: Tensor2D[L[2], L[3]] = tt.full((2, 3), 2.0)
 check(assert_type(full_m, Tensor2D[L[2], L[3]]), (2, 3))
 full_float64: Tensor1D[L[4], NoneTape, np.float64] = tt.full((4,), 2.0, np.float64)
@@ -41,8 +35,6 @@ normal_float64: Tensor1D[L[4], NoneTape, np.float64] = tt.normal((4,), np.float6
 check(assert_type(normal_float64, Tensor1D[L[4], NoneTape, np.float64]), (4,))
 uniform_m: Tensor2D[L[2], L[3]] = tt.uniform((2, 3), rng=rng)
 check(assert_type(uniform_m, Tensor2D[L[2], L[3]]), (2, 3))
-uniform_float64: Tensor1D[L[4], NoneTape, np.float64] = tt.uniform((4,), np.float64, rng=rng)
-check(assert_type(uniform_float64, Tensor1D[L[4], NoneTape, np.float64]), (4,))
 
 # Dims that are declared once keep their size.
 FEATURES: L[3] = 3

@@ -17,17 +17,14 @@ check(assert_type(tt.maximum(m, m), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.maximum(m, m.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(tt.maximum(m.trace(), m), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(tt.maximum(m.trace(), m.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(tt.maximum(m, s), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.maximum(m, s.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(tt.maximum(m.trace(), s), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(tt.maximum(m.trace(), s.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(tt.maximum(z, v), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.maximum(z, v.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.maximum(z.trace(), v), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(
     assert_type(tt.maximum(z.trace(), v.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3)
 )
-check(assert_type(tt.maximum(z, zc), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.maximum(z, zc.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.maximum(z.trace(), zc), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(
@@ -41,29 +38,12 @@ check(assert_type(tt.maximum(md.trace(), md), Tensor2D[L[2], L[3], OwnedTape, np
 # `minimum`.
 check(assert_type(tt.minimum(m, m), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.minimum(m, m.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(tt.minimum(m.trace(), m), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(tt.minimum(m.trace(), m.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(tt.minimum(m, s), Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(tt.minimum(m, s.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(tt.minimum(m.trace(), s), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(tt.minimum(m.trace(), s.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(tt.minimum(z, v), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.minimum(z, v.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.minimum(z.trace(), v), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(
-    assert_type(tt.minimum(z.trace(), v.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3)
-)
-check(assert_type(tt.minimum(z, zc), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
-check(assert_type(tt.minimum(z, zc.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.minimum(z.trace(), zc), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(
-    assert_type(tt.minimum(z.trace(), zc.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3)
-)
 check(assert_type(tt.minimum(z, 0.0), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
-check(assert_type(tt.minimum(z.trace(), 0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.minimum(mi, 1), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
-check(assert_type(tt.minimum(mi, mi), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
-check(assert_type(tt.minimum(md.trace(), md), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
 
 # `where`: the mask is plain.
 check(assert_type(tt.where(mask, m, m), Tensor2D[L[2], L[3]]), (2, 3))
@@ -74,13 +54,10 @@ check(assert_type(tt.where(mask, m, 0.0), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.where(mask, m.trace(), 0.0), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(tt.where(mask, 0.0, m), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.where(mask, 1, m.trace()), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-check(assert_type(tt.where(mask, z, 0.0), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.where(mask, z.trace(), 0.0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(assert_type(tt.where(mask, mi, 0), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(assert_type(tt.where(mask, 0, mi), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 zi: Tensor3D[L[4], L[2], L[3], NoneTape, np.int64] = tt.zeros((4, 2, 3), np.int64)
 check(assert_type(tt.where(mask, zi, 0), Tensor3D[L[4], L[2], L[3], NoneTape, np.int64]), (4, 2, 3))
-check(assert_type(tt.where(mask, mi, mi), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(
     assert_type(tt.where(mask, md, md.trace()), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3)
 )
@@ -94,19 +71,9 @@ check(assert_type(tt.concat((z, z1), axis=0), Tensor3D[Any, L[2], L[3]]), (5, 2,
 check(
     assert_type(tt.concat((z, z1.trace()), axis=0), Tensor3D[Any, L[2], L[3], OwnedTape]), (5, 2, 3)
 )
-check(
-    assert_type(tt.concat((z.trace(), z1), axis=0), Tensor3D[Any, L[2], L[3], OwnedTape]), (5, 2, 3)
-)
-check(
-    assert_type(tt.concat((z.trace(), z1.trace()), axis=0), Tensor3D[Any, L[2], L[3], OwnedTape]),
-    (5, 2, 3),
-)
 check(assert_type(tt.concat((m, c), axis=-1), Tensor2D[L[2], Any]), (2, 4))
 check(assert_type(tt.concat((m, c.trace()), axis=-1), Tensor2D[L[2], Any, OwnedTape]), (2, 4))
 check(assert_type(tt.concat((m.trace(), c), axis=-1), Tensor2D[L[2], Any, OwnedTape]), (2, 4))
-check(
-    assert_type(tt.concat((m.trace(), c.trace()), axis=-1), Tensor2D[L[2], Any, OwnedTape]), (2, 4)
-)
 check(assert_type(tt.concat((z, zr), axis=1), Tensor3D[L[4], Any, L[3]]), (4, 3, 3))
 check(
     assert_type(tt.concat((z, zr.trace()), axis=1), Tensor3D[L[4], Any, L[3], OwnedTape]), (4, 3, 3)
@@ -114,21 +81,13 @@ check(
 check(
     assert_type(tt.concat((z.trace(), zr), axis=1), Tensor3D[L[4], Any, L[3], OwnedTape]), (4, 3, 3)
 )
-check(
-    assert_type(tt.concat((z.trace(), zr.trace()), axis=1), Tensor3D[L[4], Any, L[3], OwnedTape]),
-    (4, 3, 3),
-)
 check(assert_type(tt.concat((v, u)), Tensor1D[Any]), (4,))
-check(assert_type(tt.concat((v, u.trace())), Tensor1D[Any, OwnedTape]), (4,))
 check(assert_type(tt.concat((v.trace(), u)), Tensor1D[Any, OwnedTape]), (4,))
-check(assert_type(tt.concat((v.trace(), u.trace())), Tensor1D[Any, OwnedTape]), (4,))
 check(assert_type(tt.concat((m, r, m)), Tensor2D[Any, L[3]]), (5, 3))
 check(
     assert_type(tt.concat((m.trace(), r.trace(), m.trace())), Tensor2D[Any, L[3], OwnedTape]),
     (5, 3),
 )
-check(assert_type(tt.concat((m, c, m), axis=-1), Tensor2D[L[2], Any]), (2, 7))
-check(assert_type(tt.concat((m, r, m, r)), Tensor2D[Any, L[3]]), (6, 3))
 check(assert_type(tt.concat([m, m, m, m]), Tensor2D[Any, L[3]]), (8, 3))
 check(assert_type(tt.concat([m, m], axis=-1), Tensor2D[L[2], Any]), (2, 6))
 check(assert_type(tt.concat([z, z], axis=1), Tensor3D[L[4], Any, L[3]]), (4, 4, 3))
@@ -141,21 +100,13 @@ check(assert_type(tt.stack((m.trace(), m)), Tensor3D[L[2], L[2], L[3], OwnedTape
 check(
     assert_type(tt.stack((m.trace(), m.trace())), Tensor3D[L[2], L[2], L[3], OwnedTape]), (2, 2, 3)
 )
-check(assert_type(tt.stack((m, m), axis=-1), Tensor3D[L[2], L[3], L[2]]), (2, 3, 2))
 check(
     assert_type(tt.stack((m, m.trace()), axis=-1), Tensor3D[L[2], L[3], L[2], OwnedTape]), (2, 3, 2)
 )
 check(
     assert_type(tt.stack((m.trace(), m), axis=-1), Tensor3D[L[2], L[3], L[2], OwnedTape]), (2, 3, 2)
 )
-check(
-    assert_type(tt.stack((m.trace(), m.trace()), axis=-1), Tensor3D[L[2], L[3], L[2], OwnedTape]),
-    (2, 3, 2),
-)
 check(assert_type(tt.stack((s, s)), Tensor1D[L[2]]), (2,))
-check(assert_type(tt.stack((s, s.trace())), Tensor1D[L[2], OwnedTape]), (2,))
-check(assert_type(tt.stack((s.trace(), s)), Tensor1D[L[2], OwnedTape]), (2,))
-check(assert_type(tt.stack((s.trace(), s.trace())), Tensor1D[L[2], OwnedTape]), (2,))
 check(assert_type(tt.stack((v, v, v)), Tensor2D[L[3], L[3]]), (3, 3))
 check(
     assert_type(tt.stack((v.trace(), v.trace(), v.trace())), Tensor2D[L[3], L[3], OwnedTape]),
@@ -173,7 +124,6 @@ check(
 check(assert_type(tt.einsum("ij,jk->ik", m, w), Tensor[Any, NoneTape]), (2, 6))
 check(assert_type(tt.einsum("ij,jk->ik", m, w.trace()), Tensor[Any, OwnedTape]), (2, 6))
 check(assert_type(tt.einsum("ij,jk->ik", m.trace(), w), Tensor[Any, OwnedTape]), (2, 6))
-check(assert_type(tt.einsum("ij,jk->ik", m.trace(), w.trace()), Tensor[Any, OwnedTape]), (2, 6))
 check(assert_type(tt.einsum("ij->ji", m), Tensor[Any, NoneTape]), (3, 2))
 check(assert_type(tt.einsum("ij->", m.trace()), Tensor[Any, OwnedTape]), ())
 check(assert_type(tt.einsum("i,i,i->", v, v, v), Tensor[Any, NoneTape]), ())
@@ -206,7 +156,6 @@ check(
     ),
     (4, 2, 3),
 )
-check(assert_type(tt.ssm_scan(z, v, v), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.ssm_scan(z, v, v.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.ssm_scan(z, v.trace(), v), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.ssm_scan(z.trace(), v, z), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))

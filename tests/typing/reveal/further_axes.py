@@ -19,7 +19,7 @@ from tapetensor import (
 )
 from tapetensor.typing import B, K, N, T
 from tests.typing.check import assert_type, check
-from tests.typing.operands import grid, m, positions, q, z, zc, zr
+from tests.typing.operands import grid, m, positions, q, z, zc
 
 row: Tensor4D[L[5], L[4], L[1], L[3]] = tt.ones((5, 4, 1, 3))
 column: Tensor4D[L[5], L[4], L[2], L[1]] = tt.ones((5, 4, 2, 1))
@@ -35,7 +35,6 @@ check(
     assert_type(tt.concat((q, row.trace()), axis=-2), Tensor4D[L[5], L[4], Any, L[3], OwnedTape]),
     (5, 4, 3, 3),
 )
-check(assert_type(tt.concat((z, zr), axis=-2), Tensor3D[L[4], Any, L[3]]), (4, 3, 3))
 check(
     assert_type(tt.concat((z, zc.trace()), axis=2), Tensor3D[L[4], L[2], Any, OwnedTape]), (4, 2, 4)
 )
@@ -54,7 +53,6 @@ check(assert_type(tt.concat([q, q], axis=2), Tensor4D[L[5], L[4], Any, L[3]]), (
 check(assert_type(tt.concat([q, q], axis=-2), Tensor4D[L[5], L[4], Any, L[3]]), (5, 4, 4, 3))
 check(assert_type(tt.concat([q, q], axis=3), Tensor4D[L[5], L[4], L[2], Any]), (5, 4, 2, 6))
 check(assert_type(tt.concat([q, q], axis=-3), Tensor4D[L[5], Any, L[2], L[3]]), (5, 8, 2, 3))
-check(assert_type(tt.concat((z, zr, z), axis=1), Tensor3D[L[4], Any, L[3]]), (4, 5, 3))
 
 # `stack`
 check(assert_type(tt.stack((m, m), axis=1), Tensor3D[L[2], L[2], L[3]]), (2, 2, 3))
