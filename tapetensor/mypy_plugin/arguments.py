@@ -123,11 +123,7 @@ class _Given(NamedTuple):
 def _checked(
     context: Context, owner: object, called: str, items: list[CallableType]
 ) -> FunctionLike:
-    """Report the argument that is wrong for every overload; then the call takes anything.
-
-    Args:
-        owner: whose function or method the overloads are of.
-    """
+    """Report the argument that is wrong for every overload; then the call takes anything."""
     item = context.default_signature
     is_operator = called.startswith("__")
     given = None if is_refused(item) or not items else _given(context, is_operator)

@@ -27,7 +27,7 @@ from tapetensor.mypy_plugin.reading import (
 )
 from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 from tapetensor.mypy_plugin.shapes.sizes import size_of
-from tapetensor.mypy_plugin.statements import is_displayed
+from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import INT, Size
 
 
@@ -76,7 +76,7 @@ def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
     assert isinstance(context.api, TypeChecker)
     wanted = context.api.expr_checker.type_context[-1]
     wants_ints = wanted is not None and _says_int(wanted)
-    if not sizes or wants_ints or is_displayed(context.context, context.api):
+    if not sizes or wants_ints or context.context in displayed_in(context.api.tree):
         return item
     # A size that other arguments speak of too is found by mypy, from all of them.
     for variable_id in list(sizes):
@@ -94,7 +94,7 @@ def keep_sizes(context: FunctionContext) -> types.Type:
     if not isinstance(result, types.Instance) or not has_dims(result):
         return context.default_return_type
     assert isinstance(context.api, TypeChecker)
-    if is_displayed(context.context, context.api):
+    if context.context in displayed_in(context.api.tree):
         return context.default_return_type
     return result.copy_modified(args=[_with_ints(one, _remembered) for one in result.args])
 

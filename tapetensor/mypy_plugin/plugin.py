@@ -58,11 +58,6 @@ def _question(of_mypy: Callable[[Any, str], Any], question: str, answer: str) ->
 
     It gives one hook that runs those of the rooms; None if there is none, or mypy has its own. Of
     what a method returns mypy is asked first, and the rooms after that (a call of a partial).
-
-    Args:
-        of_mypy: what mypy asks of its own plugin.
-        question: the function of the rooms to ask.
-        answer: the field of the context that holds the answer so far.
     """
 
     def get_hook(self: TapeTensorPlugin, fullname: str) -> Callable[[Any], Any] | None:

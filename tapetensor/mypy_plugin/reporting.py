@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, Final, TypeVar
 
 from mypy.binder import CurrentType
+from mypy.checker import TypeChecker
 from mypy.errorcodes import CALL_OVERLOAD, MISC, OPERATOR, ErrorCode
 from mypy.literals import literal_hash
 from mypy.nodes import Context, Expression, FuncItem, MypyFile, NameExpr, Var
@@ -53,6 +54,17 @@ def is_heard(checker: Any) -> bool:
     """Tell whether mypy shows what it finds in this file: not of installed packages, for one."""
     errors = getattr(getattr(checker, "msg", None), "errors", None)
     return getattr(errors, "file", None) not in getattr(errors, "ignored_files", ())
+
+
+def checker_of(context: Any) -> TypeChecker:
+    """Return the type checker that asks a plugin."""
+    assert isinstance(context.api, TypeChecker)
+    return context.api
+
+
+def wanted_by(checker: TypeChecker) -> Type | None:
+    """Return the type that the place of the expression wants that is being checked."""
+    return checker.expr_checker.type_context[-1]
 
 
 def unit(checker: Any) -> FuncItem | MypyFile:
@@ -206,12 +218,7 @@ RAISE = "TAPETENSOR_PLUGIN_RAISE"
 def guarded(
     hook: Callable[[ContextT], ResultT], default: Callable[[ContextT], ResultT]
 ) -> Callable[[ContextT], ResultT]:
-    """Return `hook` with its exceptions turned into one note, and the default answer.
-
-    Args:
-        hook: what the plugin does at a call, a class, ...
-        default: what mypy would have done without the plugin.
-    """
+    """Return `hook` with its exceptions turned into one note, and the default answer."""
 
     def safe(context: ContextT) -> ResultT:
         try:

@@ -21,7 +21,7 @@ from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR
 from tapetensor.mypy_plugin.reading import is_endless, members, read_tensor
 from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH
-from tapetensor.mypy_plugin.statements import assignments_of, function_of, statements
+from tapetensor.mypy_plugin.statements import assignments_of, function_of, once_a_file, statements
 from tapetensor.rules.dims import Dims
 from tapetensor.rules.indexing import check_single, check_truth, has_several
 
@@ -151,7 +151,6 @@ class _Conditions:
     """The conditions of a file, by what is asked or assigned to the name that is asked."""
 
     def __init__(self, tree: nodes.MypyFile) -> None:
-        self.statements = tree.defs
         known = assignments_of(tree)
         self._values: dict[nodes.Context, list[_Condition]] = {}
         self._parameters: dict[nodes.Node, list[_Condition]] = {}
@@ -183,14 +182,7 @@ class _Conditions:
         return self._parameters.get(unit, [])
 
 
-_last: list[_Conditions] = []
-
-
-def _conditions_of(tree: nodes.MypyFile) -> _Conditions:
-    # The file may be an old one: the daemon puts new statements into it.
-    if not _last or _last[0].statements is not tree.defs:
-        _last[:] = [_Conditions(tree)]
-    return _last[0]
+_conditions_of = once_a_file(_Conditions)
 
 
 def _functions(body: Sequence[nodes.Statement]) -> Iterator[nodes.FuncDef]:

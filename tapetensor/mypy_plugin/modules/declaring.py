@@ -39,7 +39,7 @@ from tapetensor.mypy_plugin.names import MODULE, TENSOR, member_of
 from tapetensor.mypy_plugin.reading import is_module, members, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS
 from tapetensor.mypy_plugin.shapes.computed import respelled
-from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of
+from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of, statements
 
 # Options that are a share of something.
 _SHARES: Final = ("p", "dropout", "momentum")
@@ -271,13 +271,7 @@ def _set_on_self(function: nodes.FuncDef) -> Iterator[tuple[str, nodes.Expressio
     if not function.arguments:
         return
     own = function.arguments[0].variable
-    pending: list[nodes.Statement] = [*function.body.body]
-    while pending:
-        statement = pending.pop()
-        for part in ("body", "else_body"):
-            block = getattr(statement, part, None)
-            for one in block if isinstance(block, list) else [block]:
-                pending += getattr(one, "body", [])
+    for statement in statements(function.body.body):
         if isinstance(statement, nodes.AssignmentStmt):
             for target in statement.lvalues:
                 match target:

@@ -166,12 +166,7 @@ def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
 
 
 def _window_misfits(owner: TypeInfo, found: Mapping[str, types.Type]) -> Iterator[str]:
-    """Yield what does not go together among the numbers of a window, along one axis or the other.
-
-    Args:
-        owner: the layer.
-        found: the types of its numbers, each of one or of a pair, by argument.
-    """
+    """Yield what does not go together among the numbers of a window, along one of its axes."""
     if not owner.name.endswith(("1d", "2d")) or not {"stride", "dilation"} <= found.keys():
         return
     axes = 1 if owner.name.endswith("1d") else 2
@@ -247,13 +242,7 @@ def check_fields(context: ClassDefContext) -> None:
 
 
 def impossible(files: Files, annotation: types.Type, path: str) -> Iterator[str]:
-    """Yield why nothing can be of a type; nothing if something may be.
-
-    Args:
-        files: whose classes are looked into.
-        annotation: the type.
-        path: how to call it.
-    """
+    """Yield why nothing can be of a type; nothing if something may be."""
     found = types.get_proper_type(annotation)
     if isinstance(found, types.TupleType):
         for index, one in enumerate(found.items):

@@ -17,7 +17,6 @@ from tapetensor.mypy_plugin.shapes import (
     axes,
     computed,
     creation,
-    handed_on,
     joining,
     layers,
     linear_algebra,
@@ -34,7 +33,7 @@ from tapetensor.mypy_plugin.shapes.elementwise import (
     ssm_scan,
     where,
 )
-from tapetensor.mypy_plugin.shapes.signatures import agreeing, compute_dims
+from tapetensor.mypy_plugin.shapes.signatures import agreeing, called_partial, compute_dims
 from tapetensor.mypy_plugin.statements import WALKING
 from tapetensor.rules import layers as rules
 
@@ -60,14 +59,7 @@ _EXACT: Final[dict[str, Rule]] = (
 # Plain typing leaves dims of these methods open.
 _OPEN: Final[dict[str, Rule]] = {
     "__getitem__": joining.getitem,
-    "inv": linear_algebra.inverse,
-    "cholesky": linear_algebra.inverse,
-    "det": linear_algebra.det,
-    "eigh": linear_algebra.eigh,
-    "pinv": linear_algebra.pinv,
-    "qr": linear_algebra.qr,
-    "slogdet": linear_algebra.slogdet,
-    "svd": linear_algebra.svd,
+    **dict.fromkeys(linear_algebra.MADE, linear_algebra.of_matrices),
     "take": joining.take,
     "take_along_axis": joining.take_along_axis,
     "argmax": axes.position,
@@ -256,7 +248,7 @@ def method_signature(fullname: str) -> Hook | None:
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
     if fullname == "builtins.map":
-        return handed_on.mapped
+        return compute_dims
     if fullname.startswith(TENSOR_ROOMS):
         return _FUNCTIONS.get(fullname) or agreeing
     rule = _FUNCTIONS.get(fullname)
@@ -280,7 +272,7 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
     if fullname == "functools.partial.__call__":
-        return handed_on.called_partial
+        return called_partial
     if fullname == f"{TENSOR}.astype":
         return _untyped
     if fullname in _GROWING:

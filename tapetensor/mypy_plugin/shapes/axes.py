@@ -28,23 +28,14 @@ from tapetensor.rules.indexing import check_count, check_single
 
 
 def given_axes(call: Call, shape: Dims) -> tuple[int, ...]:
-    """Return the axis, or the axes, that the argument `axis` names, counted from the front.
-
-    Raises:
-        AxisError: if one lies outside the shape or is named twice.
-        UndecidedError: if they are not known.
-    """
+    """Return the axis, or the axes, that the argument `axis` names, counted from the front."""
     axis = known(call.argument("axis"))
     one = read_int(axis)
     return normalize_axes(call.op, known(read_ints(axis)) if one is None else one, shape)
 
 
 def given_axis(call: Call, default: int | None) -> int:
-    """Return the argument `axis` as it is given.
-
-    Raises:
-        UndecidedError: if it is not known, or not given and has no default.
-    """
+    """Return the argument `axis` as it is given."""
     axis = call.argument("axis")
     return known(default if axis is None else read_int(axis))
 

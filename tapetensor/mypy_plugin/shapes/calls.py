@@ -53,7 +53,7 @@ from tapetensor.mypy_plugin.reporting import (
     DTYPE_MISMATCH,
     SHAPE_MISMATCH,
 )
-from tapetensor.mypy_plugin.statements import is_displayed
+from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import Dims
 
 _REFUSED: Final = AnyType(TypeOfAny.from_error)
@@ -379,7 +379,7 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
             return call.refused(error)
         if isinstance(result, Unknown):
             return call.opened()
-        if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
+        if result is None or (opens_in_displays and context.context in displayed_in(call.api.tree)):
             return item
         return call.returning(result)
 

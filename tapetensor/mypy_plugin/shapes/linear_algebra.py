@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tapetensor.mypy_plugin.reading import known, merged, read_literal, read_tensor
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening
 from tapetensor.rules import products
-from tapetensor.rules.dims import ANY, Dim, Dims, Size
+from tapetensor.rules.dims import ANY, Dim, Size
 from tapetensor.rules.products import check_matrices
 
 
@@ -44,81 +46,43 @@ def einsum(call: Call) -> Answer:
 
 
 @of_all_shapes
-def inverse(call: Call) -> Answer:
-    """Return the result of `inv` and `cholesky`, whose matrices are square."""
-    shape, size = call.receiver.dims, side_of(call)
-    return call.like(call.receiver, (*shape[:-2], size, size))
-
-
-@of_all_shapes
-def det(call: Call) -> Answer:
-    """Return the result of `det`: a number for each matrix."""
-    side_of(call)
-    return call.like(call.receiver, call.receiver.dims[:-2])
-
-
-@of_all_shapes
 def solve(call: Call) -> Answer:
     """Refuse matrices that are not square, and right-hand sides that do not fit them."""
     products.solve(call.op, call.receiver.dims, call.operand(0).dims)
     return None
 
 
-def side_of(call: Call) -> Dim:
-    """Return the size of square matrices."""
-    return products.side_of_squares(call.op, call.receiver.dims)
+# The axes of what each op makes of matrices (*Ds, M, N), where K is the smaller of M and N.
+MADE: Final = {
+    "inv": ("NN",),
+    "cholesky": ("NN",),
+    "det": ("",),
+    "slogdet": ("", ""),
+    "eigh": ("N", "NN"),
+    "qr": ("MK", "KN"),
+    "svd": ("MK", "K", "KN"),
+    "pinv": ("NM",),
+}
+_OF_ANY_MATRIX: Final = ("qr", "svd", "pinv")
 
 
 @of_all_shapes
-def slogdet(call: Call) -> Answer:
-    """Return the results of `slogdet`: two numbers for each matrix."""
-    side_of(call)
-    leading = call.receiver.dims[:-2]
-    return _results(call, leading, leading)
-
-
-@of_all_shapes
-def eigh(call: Call) -> Answer:
-    """Return the results of `eigh`: as many values and vectors as rows."""
-    size, leading = side_of(call), call.receiver.dims[:-2]
-    return _results(call, (*leading, size), (*leading, size, size))
-
-
-@of_all_shapes
-def qr(call: Call) -> Answer:
-    """Return the results of `qr`."""
-    leading, rows, columns = _matrices(call)
-    size = _smaller(rows, columns)
-    return _results(call, (*leading, rows, size), (*leading, size, columns))
-
-
-@of_all_shapes
-def svd(call: Call) -> Answer:
-    """Return the results of `svd`."""
-    leading, rows, columns = _matrices(call)
-    size = _smaller(rows, columns)
-    return _results(call, (*leading, rows, size), (*leading, size), (*leading, size, columns))
-
-
-@of_all_shapes
-def pinv(call: Call) -> Answer:
-    """Return the result of `pinv`, whose matrices lie."""
-    leading, rows, columns = _matrices(call)
-    return call.like(call.receiver, (*leading, columns, rows))
-
-
-def _matrices(call: Call) -> tuple[Dims, Dim, Dim]:
+def of_matrices(call: Call) -> Answer:
+    """Return what an op makes of matrices, which mostly have to be square."""
     shape = call.receiver.dims
-    check_matrices(call.op, shape)
-    return shape[:-2], shape[-2], shape[-1]
+    if call.op in _OF_ANY_MATRIX:
+        check_matrices(call.op, shape)
+        rows, columns = shape[-2:]
+    else:
+        rows = columns = products.side_of_squares(call.op, shape)
+    sides = {"M": rows, "N": columns, "K": _smaller(rows, columns)}
+    shapes = [(*shape[:-2], *[sides[side] for side in made]) for made in MADE[call.op]]
+    if len(shapes) == 1:
+        return call.like(call.receiver, shapes[0])
+    return call.tuple_of(list(map(call.like, call.results, shapes)))
 
 
 def _smaller(rows: Dim, columns: Dim) -> Dim:
     if rows.literal is not None and columns.literal is not None:
         return Size.of(min(rows.literal, columns.literal))
     return rows if rows == columns else ANY
-
-
-def _results(call: Call, *shapes: Dims) -> Answer:
-    results = zip(call.results, shapes, strict=True)
-    return call.tuple_of([call.like(one, dims) for one, dims in results])

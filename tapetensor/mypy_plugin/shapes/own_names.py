@@ -22,12 +22,7 @@ from tapetensor.rules.dims import ANY, Atom, Dims, Size
 
 
 def settled_dims(found: Dims, given: Dims, api: TypeChecker) -> Dims:
-    """Return the dims of a result, open where they are computed and nobody could say them.
-
-    Args:
-        found: the dims.
-        given: those of what the result is made of.
-    """
+    """Return the dims of a result, open where they are computed and nobody could say them."""
     computed = [dim for dim in found if isinstance(dim, Size) and dim.atoms and dim not in given]
     if not computed or not _has_own_names(api):
         return found

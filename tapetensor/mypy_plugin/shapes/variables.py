@@ -32,7 +32,14 @@ from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.reading import ANYTHING, has_dims, is_endless, members, read_dim
 from tapetensor.mypy_plugin.shapes.calls import type_of
-from tapetensor.mypy_plugin.statements import WALKING, assignments_of, joined_with, statements
+from tapetensor.mypy_plugin.statements import (
+    WALKING,
+    assignments_of,
+    joined_in,
+    once_a_file,
+    pairs_of,
+    statements,
+)
 from tapetensor.rules.dims import differ
 
 _SETTING: Final = (
@@ -42,17 +49,50 @@ _SETTING: Final = (
 
 
 class _Values:
-    """The values of names in the file that is being checked, by the expression."""
+    """The values of the names in a file.
 
-    def __init__(self) -> None:
-        self.statements: list[nodes.Statement] | None = None
+    Attributes:
+        names: the name that is given a value.
+        looped: the values that names are given in loops.
+        unrolled: those of loops over what is listed.
+    """
+
+    def __init__(self, tree: nodes.MypyFile) -> None:
         self.names: dict[nodes.Context, nodes.NameExpr] = {}
         self.looped: set[nodes.Context] = set()
         self.unrolled: set[nodes.Context] = set()
-        self.added_to: set[nodes.Context] = set()
+        self._added_to: set[nodes.Context] = set()
+        for statement in statements(tree.defs):
+            match statement:
+                case nodes.AssignmentStmt(lvalues=lvalues, rvalue=rvalue):
+                    for lvalue in lvalues:
+                        self._add(lvalue, rvalue)
+                case nodes.OperatorAssignmentStmt(lvalue=lvalue):
+                    self._added_to.add(lvalue)
+                case nodes.ForStmt(body=body) | nodes.WhileStmt(body=body):
+                    values = [
+                        value
+                        for inner in statements(body.body)
+                        if isinstance(inner, nodes.AssignmentStmt)
+                        for value in _values(inner.rvalue)
+                    ]
+                    self.looped.update(values)
+                    if isinstance(statement, nodes.ForStmt) and _is_display(statement.expr, tree):
+                        self.unrolled.update(values)
+
+    def _add(self, lvalue: nodes.Expression, rvalue: nodes.Expression) -> None:
+        for target, value in pairs_of(lvalue, rvalue):
+            self.names.update(dict.fromkeys(_values(value), target))
+
+    def name_of(self, made: nodes.Context) -> nodes.NameExpr | None:
+        """Return the name that a value is given, be it by ``x += y``."""
+        match made:
+            case nodes.OpExpr(left=nodes.NameExpr() as name) if name in self._added_to:
+                return name
+        return self.names.get(made)
 
 
-_found = _Values()
+_values_of = once_a_file(_Values)
 
 
 def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = False) -> Type:
@@ -67,13 +107,12 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         return context.default_return_type
     api = context.api
     assert isinstance(api, TypeChecker)
-    if _found.statements is not api.tree.defs:
-        _read(api.tree)
-    name = _name_of(context.context)
+    values = _values_of(api.tree)
+    name = values.name_of(context.context)
     node = None if name is None else name.node
     if name is None or not isinstance(node, nodes.Var) or node.is_final:
         return distributed(result)
-    grows = context.context in (_found.looped if may_grow else _found.unrolled)
+    grows = context.context in (values.looped if may_grow else values.unrolled)
     # What is annotated stays what that says; a parameter says what it is given.
     is_parameter = reporting.is_parameter(api, node)
     redefines = api.options.allow_redefinition
@@ -107,14 +146,6 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     if opened is not node.type:
         reporting.redeclare(api, name, opened, lambda found: _all_opened(found, result))
     return _kept(api, name, opened, result)
-
-
-def _name_of(made: nodes.Context) -> nodes.NameExpr | None:
-    """Return the name that a value is given, be it by ``x += y``."""
-    match made:
-        case nodes.OpExpr(left=nodes.NameExpr() as name) if name in _found.added_to:
-            return name
-    return _found.names.get(made)
 
 
 def _adds_to(made: nodes.Context, name: nodes.NameExpr) -> bool:
@@ -165,13 +196,7 @@ def _is_other(one: Instance, result: Instance) -> bool:
 
 
 def _opened(declared: Instance, found: Instance, *, grows: bool = False) -> Instance:
-    """Return a tensor with open parts where another one has some.
-
-    Args:
-        declared: the tensor.
-        found: the other one.
-        grows: whether dims that differ are open, too.
-    """
+    """Return a tensor with open parts where another one has some."""
     pairs = zip(map(get_proper_type, declared.args), map(get_proper_type, found.args), strict=True)
     args = [_opened_part(one, two, grows=grows) for one, two in pairs]
     opened = declared.copy_modified(args=args)
@@ -198,27 +223,6 @@ def _is_open(known: Type, new: Type, *, grows: bool) -> bool:
     return grows and lhs is not None and rhs is not None and differ(lhs, rhs)
 
 
-def _read(tree: nodes.MypyFile) -> None:
-    _found.statements = tree.defs
-    _found.names, _found.added_to, _found.looped, _found.unrolled = {}, set(), set(), set()
-    for statement in statements(tree.defs):
-        if isinstance(statement, nodes.AssignmentStmt):
-            for lvalue in statement.lvalues:
-                _add(lvalue, statement.rvalue)
-        elif isinstance(statement, nodes.OperatorAssignmentStmt):
-            _found.added_to.add(statement.lvalue)
-        elif isinstance(statement, nodes.ForStmt | nodes.WhileStmt):
-            values = [
-                value
-                for inner in statements(statement.body.body)
-                if isinstance(inner, nodes.AssignmentStmt)
-                for value in _values(inner.rvalue)
-            ]
-            _found.looped.update(values)
-            if isinstance(statement, nodes.ForStmt) and _is_display(statement.expr, tree):
-                _found.unrolled.update(values)
-
-
 def _is_display(walked: nodes.Expression, tree: nodes.MypyFile) -> bool:
     """Tell whether a loop goes over what is listed: layers, say, each of a size of its own.
 
@@ -230,15 +234,6 @@ def _is_display(walked: nodes.Expression, tree: nodes.MypyFile) -> bool:
         case nodes.ListExpr(items=[_, *_]) | nodes.TupleExpr(items=[_, *_]):
             return True
     return False
-
-
-def _add(lvalue: nodes.Expression, rvalue: nodes.Expression) -> None:
-    if isinstance(lvalue, nodes.NameExpr):
-        for one in _values(rvalue):
-            _found.names[one] = lvalue
-    elif isinstance(lvalue, nodes.TupleExpr) and isinstance(rvalue, nodes.TupleExpr):
-        for one, two in zip(lvalue.items, rvalue.items, strict=False):
-            _add(one, two)
 
 
 def _values(rvalue: nodes.Expression) -> list[nodes.Expression]:
@@ -340,7 +335,7 @@ def displayed(context: AttributeContext) -> Type:
     others: list[Instance] = []
     _asking.add(node)
     try:
-        for one in joined_with(node, api):
+        for one in joined_in(api.tree).get(node, []):
             beside = None if one is node else get_proper_type(type_of(one, api))
             if isinstance(beside, Instance) and beside.type is found.type:
                 others.append(beside)

@@ -38,10 +38,6 @@ def read_numbers(call: Call, axes: Mapping[str, int]) -> list[Dims]:
 
     Args:
         axes: how many numbers to read, by the name of the argument.
-
-    Raises:
-        ArgumentValueError: if one is a literal that is too small.
-        UndecidedError: if a type is of nothing that can be a number.
     """
     # All are read before one may leave the call to plain typing, for the first may be refused.
     found = [_numbers(call.op, name, call.argument(name), count) for name, count in axes.items()]
@@ -63,11 +59,7 @@ def _numbers(op: str, name: str, found: Type | None, axes: int) -> Dims | None:
 
 
 def read_sizes(found: Type, axes: int) -> Dims:
-    """Return the numbers of a window that a type argument of a layer names, one for each axis.
-
-    Raises:
-        UndecidedError: if there are not as many.
-    """
+    """Return the numbers of a window that a type argument of a layer names, one for each axis."""
     items = on_axes(found, axes)
     if len(items) != axes:
         raise UndecidedError
