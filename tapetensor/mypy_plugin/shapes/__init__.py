@@ -98,10 +98,10 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "convolution.Conv2d": ("conv2d", windows.layer),
     "transposed_convolution.ConvTranspose1d": ("conv_transpose1d", windows.layer),
     "transposed_convolution.ConvTranspose2d": ("conv_transpose2d", windows.layer),
-    "pooling.AvgPool2d": ("avg_pool2d", windows.pooling_layer),
-    "pooling.MaxPool2d": ("max_pool2d", windows.pooling_layer),
-    "pooling.MinPool2d": ("min_pool2d", windows.pooling_layer),
-    "images.Upscale2d": ("upscale2d", windows.upscale_layer),
+    "pooling.AvgPool2d": ("avg_pool2d", windows.pooling),
+    "pooling.MaxPool2d": ("max_pool2d", windows.pooling),
+    "pooling.MinPool2d": ("min_pool2d", windows.pooling),
+    "images.Upscale2d": ("upscale2d", windows.upscale2d),
     "images.Upscale2dBy": ("Upscale2dBy", windows.upscale_by_layer),
     "images.PixelShuffle": ("pixel_shuffle", windows.pixel_shuffle),
     "images.PixelUnshuffle": ("pixel_unshuffle", windows.pixel_unshuffle),
@@ -121,11 +121,9 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
         f"recurrent_cells.{name}": (name, partial(layers.taking, rules.recurrent_cell))
         for name in ("RNNCell", "GRUCell", "LSTMCell")
     },
-    **{
-        f"attention.{name}": (name, layers.layer)
-        for name in ("MultiHeadAttention", "UnbiasedMultiHeadAttention")
-    },
-    "transformer.EncoderBlock": ("EncoderBlock", layers.encoder),
+    "attention.MultiHeadAttention": ("MultiHeadAttention", layers.attending),
+    "attention.UnbiasedMultiHeadAttention": ("UnbiasedMultiHeadAttention", layers.attending),
+    "transformer.EncoderBlock": ("EncoderBlock", layers.attending),
     "transformer.DecoderBlock": (
         "DecoderBlock",
         partial(layers.decoder, names=("x", "memory")),
@@ -183,8 +181,8 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.joining.einsum": linear_algebra.einsum,
         "tensor.convolution.conv1d": windows.convolution,
         "tensor.convolution.conv2d": windows.convolution,
-        "tensor.transposed_convolution.conv_transpose1d": windows.transposed,
-        "tensor.transposed_convolution.conv_transpose2d": windows.transposed,
+        "tensor.transposed_convolution.conv_transpose1d": windows.convolution,
+        "tensor.transposed_convolution.conv_transpose2d": windows.convolution,
         "tensor.pooling.avg_pool2d": windows.pooling,
         "tensor.pooling.max_pool2d": windows.pooling,
         "tensor.pooling.min_pool2d": windows.pooling,
@@ -198,11 +196,7 @@ _NAMED: Final[dict[str, Rule]] = (
         f"tensor.images.{rule.__name__}": rule
         for rule in (windows.unfold, windows.fold, windows.pixel_shuffle, windows.pixel_unshuffle)
     }
-    | {f"losses.{name}": partial(layers.pair, names=two) for name, two in layers.PAIRS.items()}
-    | {
-        f"losses.{name}": partial(layers.alike, names=names, has_signs=has_signs)
-        for name, (names, has_signs) in layers.ALIKE.items()
-    }
+    | {f"losses.{name}": partial(layers.alike, names=names) for name, names in layers.ALIKE.items()}
     | {
         f"losses.{name}": partial(layers.labelled, name=scores, other=other)
         for name, (scores, other) in layers.LABELLED.items()
