@@ -3,9 +3,9 @@
 ==================  =========================================================================
 ``calling``         `model(x)` typed as `forward`; a `forward` for each tape
 ``classes``         which classes are modules, how they are made, and the fields they declare
-``defining``        fields and layers that nothing can be, where they are defined or made
+``constructing``    layers that nothing can be, where they are made
+``building``        fields that nothing can be, and what `build` cannot make of annotations
 ``declaring``       what is made, given or declared in vain
-``building``        dims and fields that `build` cannot work out, at the call of `build`
 ``sequential``      layers one after another, side by side, and beside their input
 ``training``        gradients that reach no parameter
 ==================  =========================================================================
@@ -30,8 +30,8 @@ from tapetensor.mypy_plugin.modules import (
     building,
     calling,
     classes,
+    constructing,
     declaring,
-    defining,
     sequential,
     training,
 )
@@ -44,7 +44,7 @@ def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
 
 def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
     """Answer for the constructors of layers."""
-    return defining.check_constructed if classes.derives(fullname, names.MODULE) else None
+    return constructing.check_constructed if classes.derives(fullname, names.MODULE) else None
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
@@ -89,5 +89,5 @@ def _module_defined(context: Any) -> None:
         return
     calling.check_spelling(context)
     calling.check_forward(context)
-    defining.check_fields(context)
+    building.check_fields(context)
     declaring.check_declared(context)

@@ -8,7 +8,7 @@ they come back from mypy's cache, and whoever depends on the class is checked an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mypy import nodes, types
 from mypy.expandtype import expand_type_by_instance
@@ -56,6 +56,8 @@ def signature_of_constructor(owner: nodes.TypeInfo) -> types.CallableType | None
     return found if isinstance(found, types.CallableType) else None
 
 
+# Fields of these types may hold several modules.
+LISTS: Final = ("builtins.list", "builtins.tuple")
 _ATTRIBUTE = "__tapetensor_fields__"
 _DEFAULT = "default"
 _OPEN = "open"

@@ -28,13 +28,14 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.modules.classes import (
+    LISTS,
     assignments,
     declared,
     kinds_of_fields,
     type_in,
     with_constructor,
 )
-from tapetensor.mypy_plugin.modules.defining import LIBRARY
+from tapetensor.mypy_plugin.modules.constructing import LIBRARY
 from tapetensor.mypy_plugin.names import MODULE, TENSOR, member_of
 from tapetensor.mypy_plugin.reading import is_module, members, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS
@@ -43,7 +44,6 @@ from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of, statement
 
 # Options that are a share of something.
 _SHARES: Final = ("p", "dropout", "momentum")
-_LISTS: Final = ("builtins.list", "builtins.tuple")
 # Where one of these is used, any field may be read.
 _READ_ALL: Final = frozenset({"modules", "parameters", "fields_of_class", "__dict__", *READ_ALL})
 
@@ -101,7 +101,7 @@ def _check_options(
     annotation = get_proper_type(node.type) if isinstance(node, nodes.Var) else None
     layer = get_proper_type(respelled(annotation)) if annotation is not None else None
     path = name
-    if isinstance(layer, Instance) and layer.type.fullname in _LISTS and layer.args:
+    if isinstance(layer, Instance) and layer.type.fullname in LISTS and layer.args:
         path, layer = f"{name}.0", get_proper_type(layer.args[0])
     if not isinstance(layer, Instance) or not is_module(layer):
         return
