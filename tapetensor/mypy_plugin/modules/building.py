@@ -197,6 +197,8 @@ class _Look(NamedTuple):
 
     def _field(self, field: Field, path: str) -> Iterator[str]:
         name, kind, options, annotation = field
+        if annotation is None:
+            return
         origin = annotation.type.fullname if isinstance(annotation, types.Instance) else None
         if isinstance(annotation, types.TupleType):
             yield from self._misused(field, ("options",), path)
