@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mypy import types
-from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type
 from mypy.nodes import Expression, IntExpr, RefExpr
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodSigContext
@@ -25,6 +24,8 @@ from tapetensor.mypy_plugin.reading import (
     read_int,
     write_known,
 )
+from tapetensor.mypy_plugin.reporting import checker_of, tree, wanted_by
+from tapetensor.mypy_plugin.shapes.computed import parts
 from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 from tapetensor.mypy_plugin.shapes.sizes import size_of
 from tapetensor.mypy_plugin.statements import displayed_in
@@ -73,10 +74,9 @@ def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
             ):
                 # It is an int for mypy: a member of an `IntEnum`, or computed from names.
                 given[index] = found
-    assert isinstance(context.api, TypeChecker)
-    wanted = context.api.expr_checker.type_context[-1]
+    wanted = wanted_by(checker_of(context))
     wants_ints = wanted is not None and _says_int(wanted)
-    if not sizes or wants_ints or context.context in displayed_in(context.api.tree):
+    if not sizes or wants_ints or context.context in displayed_in(tree(context.api)):
         return item
     # A size that other arguments speak of too is found by mypy, from all of them.
     for variable_id in list(sizes):
@@ -93,8 +93,7 @@ def keep_sizes(context: FunctionContext) -> types.Type:
     result = types.get_proper_type(context.default_return_type)
     if not isinstance(result, types.Instance) or not has_dims(result):
         return context.default_return_type
-    assert isinstance(context.api, TypeChecker)
-    if context.context in displayed_in(context.api.tree):
+    if context.context in displayed_in(tree(context.api)):
         return context.default_return_type
     return result.copy_modified(args=[_with_ints(one, _remembered) for one in result.args])
 
@@ -148,8 +147,7 @@ def _size(expression: Expression, context: FunctionSigContext) -> types.Type | N
             if isinstance(expression, IntExpr | RefExpr)
             else None
         )
-    assert isinstance(context.api, TypeChecker)
-    size = size_of(expression, context.api) if is_int(found) else INT
+    size = size_of(expression, checker_of(context)) if is_int(found) else INT
     return write_known(size, integer) if isinstance(size, Size) else None
 
 
@@ -168,16 +166,10 @@ def _literal(found: types.Type) -> types.LiteralType | None:
 
 def _says_int(wanted: types.Type) -> bool:
     """Tell whether a context asks for plain ints."""
-    if is_endless(wanted):
-        return False
     proper = types.get_proper_type(wanted)
-    if isinstance(proper, types.UnionType | types.TupleType):
-        return any(_says_int(item) for item in proper.items)
-    if isinstance(proper, types.Instance):
-        if is_int(proper):
-            return proper.last_known_value is None
-        return any(_says_int(item) for item in proper.args)
-    return False
+    if isinstance(proper, types.Instance) and is_int(proper):
+        return proper.last_known_value is None
+    return not is_endless(wanted) and any(map(_says_int, parts(proper)))
 
 
 def _with_ints(argument: types.Type, replace: Callable[[types.Instance], types.Type]) -> types.Type:

@@ -160,7 +160,7 @@ def note_once(api: Any, message: str, where: Context) -> None:
 
 def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
     """Report an error, whatever mypy is trying out at the moment."""
-    with _heard_by_all(checker):
+    with unheard(checker, by_all=True):
         fail(checker, message, where, code)
 
 
@@ -170,38 +170,24 @@ def note(checker: Any, message: str, where: Context) -> None:
         # No checker yet: mypy is reading annotations and classes.
         checker.note(message, where, code=None)
         return
-    with _heard_by_all(checker):
+    with unheard(checker, by_all=True):
         checker.msg.note(message, where)
 
 
 @contextmanager
-def heard_around(checker: Any) -> Iterator[None]:
-    """Take away who listens to errors last, as mypy does to each method that an operator may be."""
-    watchers = getattr(checker.msg.errors, "_watchers", None)
-    last = watchers.pop() if watchers else None
-    try:
-        yield
-    finally:
-        if watchers is not None and last is not None:
-            watchers.append(last)
+def unheard(checker: Any, *, by_all: bool = False) -> Iterator[None]:
+    """Take away who listens to errors last, or all, who filter them out or draw conclusions.
 
-
-@contextmanager
-def _heard_by_all(checker: Any) -> Iterator[None]:
-    """Take away those who listen to errors, to filter them out or to draw conclusions.
-
-    Operators and overloads are checked by trying each signature, and an error makes mypy go on to
-    the next; a use after move is none of theirs.
+    So does mypy to each method that an operator may be. Operators and overloads are checked by
+    trying each signature, and an error makes mypy go on to the next.
     """
-    watchers = getattr(checker.msg.errors, "_watchers", None)
-    kept = [] if watchers is None else watchers[:]
-    if watchers is not None:
-        watchers.clear()
+    watchers = getattr(checker.msg.errors, "_watchers", [])
+    kept = watchers[:]
+    del watchers[0 if by_all else -1 :]
     try:
         yield
     finally:
-        if watchers is not None:
-            watchers[:] = kept
+        watchers[:] = kept
 
 
 ContextT = TypeVar("ContextT")

@@ -26,7 +26,7 @@ from tapetensor.mypy_plugin.modules.classes import (
     assignments,
     declared,
     fields_of,
-    part_in_words,
+    in_words,
     signature_of_constructor,
     with_constructor,
 )
@@ -265,7 +265,7 @@ class _Look(NamedTuple):
             and dtype.type.has_base("numpy.integer")
         ):
             yield (
-                f"{path} has dtype {part_in_words(dtype)}, and only floats are trained; "
+                f"{path} has dtype {in_words(dtype)}, and only floats are trained; "
                 "declare it with nn.buffer(...)"
             )
 
@@ -327,4 +327,4 @@ def _named(annotation: types.Type) -> str:
         return " | ".join([_named(one) for one in annotation.items])
     if isinstance(annotation, types.LiteralType):
         return f"Literal[{annotation.value!r}]"
-    return part_in_words(annotation)
+    return in_words(annotation)

@@ -6,6 +6,8 @@ Two typed overloads may serve plain inputs and traced ones. Typing alone does no
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
 from mypy import nodes
 from mypy.plugin import ClassDefContext, MethodSigContext
 from mypy.server.trigger import make_trigger
@@ -131,16 +133,8 @@ def _is_misspelt(name: str) -> bool:
 
     Not with one letter more: `forward1` and `forwards` mean something else.
     """
-    if name == "Forward":
-        return True
-    places = range(len(_FORWARD))
-    missing = {_FORWARD[:at] + _FORWARD[at + 1 :] for at in places}
-    swapped = {
-        _FORWARD[:at] + _FORWARD[at + 1] + _FORWARD[at] + _FORWARD[at + 2 :] for at in places[:-1]
-    }
-    wrong = len(name) == len(_FORWARD) and name.isalpha() and name != _FORWARD
-    differing = [one for one, two in zip(name, _FORWARD, strict=False) if one != two]
-    return name in missing | swapped or (wrong and len(differing) == 1)
+    alike = SequenceMatcher(None, name, _FORWARD).ratio()
+    return len(name) <= len(_FORWARD) and name != _FORWARD and alike > 0.85
 
 
 def follow_tape(context: MethodSigContext) -> FunctionLike:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from mypy import types
-from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_POS, ARG_STAR, CallExpr, TypeInfo
@@ -25,7 +24,7 @@ from tapetensor.mypy_plugin.reading import (
     read_dim,
     read_int,
 )
-from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS, checker_of
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.signatures import settled
@@ -42,9 +41,10 @@ def check_constructed(context: FunctionSigContext) -> types.FunctionLike:
     owner = with_constructor(made.type) if isinstance(made, types.Instance) else None
     called = context.context
     if owner is None and isinstance(made, types.Instance) and isinstance(called, CallExpr):
-        assert isinstance(context.api, TypeChecker)
         given = zip(called.args, called.arg_kinds, strict=True)
-        sizes = [read_int(type_of(one, context.api)) for one, kind in given if kind is ARG_POS]
+        sizes = [
+            read_int(type_of(one, checker_of(context))) for one, kind in given if kind is ARG_POS
+        ]
         if sizes:
             message = given_by_name(made.type.name, sizes, bool(made.type.type_vars))
             context.api.fail(message, called, code=ARGUMENT_KIND)

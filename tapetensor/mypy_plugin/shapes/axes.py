@@ -19,8 +19,7 @@ from tapetensor.mypy_plugin.reading import (
     read_tensor,
 )
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening
-from tapetensor.mypy_plugin.shapes.own_names import settled_dims
-from tapetensor.mypy_plugin.shapes.sizes import sharpened
+from tapetensor.mypy_plugin.shapes.sizes import settled_dims, sharpened
 from tapetensor.rules import broadcasting
 from tapetensor.rules import rearranging as rules
 from tapetensor.rules.dims import ANY, ONE, Dims, Size, computed, is_negative, product, total

@@ -52,6 +52,8 @@ from tapetensor.mypy_plugin.reporting import (
     AXIS_RANGE,
     DTYPE_MISMATCH,
     SHAPE_MISMATCH,
+    checker_of,
+    wanted_by,
 )
 from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import Dims
@@ -102,8 +104,7 @@ class Call:
     @property
     def api(self) -> TypeChecker:
         """The type checker."""
-        assert isinstance(self._context.api, TypeChecker)
-        return self._context.api
+        return checker_of(self._context)
 
     @property
     def node(self) -> nodes.Context:
@@ -186,7 +187,7 @@ class Call:
     @property
     def wanted(self) -> Type | None:
         """The type that the place of the call expects."""
-        return self.api.expr_checker.type_context[-1]
+        return wanted_by(self.api)
 
     def expressions(self, index: int) -> list[nodes.Expression]:
         """Return all arguments for a formal (``*operands``) by its place."""
@@ -400,7 +401,7 @@ def reflected(op: str, rule: Rule | None) -> Hook:
         if call is None or error is None or call.node is not context.context:
             return context.default_signature if usual is None else usual(context)
         again = Call(context, call.op)
-        with reporting.heard_around(again.api):
+        with reporting.unheard(again.api):
             refusal = again.refused(error)
         return refusal.copy_modified(ret_type=call.refused_result)
 
@@ -427,7 +428,7 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
     Args:
         wanted: what is wanted; what the place of the call wants, unless given.
     """
-    wanted = wanted or api.expr_checker.type_context[-1]
+    wanted = wanted or wanted_by(api)
     shape = get_proper_type(exact.args[0])
     if not isinstance(shape, TupleType):
         return exact

@@ -11,8 +11,9 @@ from functools import cache
 from typing import Final
 
 from mypy import types
-from mypy.checker import TypeChecker
-from mypy.nodes import TypeAlias
+from mypy.expandtype import expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import TypeAlias, Var
 from mypy.plugin import AnalyzeTypeContext, AttributeContext, FunctionContext, MethodContext
 
 from tapetensor.mypy_plugin.names import COMPUTED, TENSOR, TYPING, class_named, node_of
@@ -24,6 +25,7 @@ from tapetensor.mypy_plugin.reading import (
     read_dim,
     write_known,
 )
+from tapetensor.mypy_plugin.reporting import checker_of
 from tapetensor.mypy_plugin.shapes.calls import fitted
 
 # Most names of annotations come from here, and none is an alias of dims: the library writes none.
@@ -92,14 +94,21 @@ def respell_result(context: FunctionContext | MethodContext) -> types.Type:
         return found
     result = types.get_proper_type(respelled(found))
     if isinstance(result, types.Instance) and result.type.fullname == TENSOR:
-        assert isinstance(context.api, TypeChecker)
-        return fitted(result, context.api)
+        return fitted(result, checker_of(context))
     return result
 
 
 def respell_attribute(context: AttributeContext) -> types.Type:
     """Return the type of an attribute with its dims spelled anew."""
     return respelled(context.default_attr_type)
+
+
+def type_in(module: types.Instance, field: Var) -> types.ProperType | None:
+    """Return the type that a field has in a module; None if that is not known."""
+    if field.type is None:
+        return None
+    holder = map_instance_to_supertype(module, field.info)
+    return types.get_proper_type(respelled(expand_type_by_instance(field.type, holder)))
 
 
 def respelled(found: types.Type) -> types.Type:

@@ -9,6 +9,8 @@ tuple, which a loop takes one by one, mypy makes `object`, where here it is one 
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Final
 
 from mypy import nodes
@@ -30,7 +32,15 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.reading import ANYTHING, has_dims, is_endless, members, read_dim
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    has_dims,
+    is_endless,
+    members,
+    read_dim,
+    read_tensor,
+)
+from tapetensor.mypy_plugin.reporting import checker_of
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.statements import (
     WALKING,
@@ -105,8 +115,7 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     result = get_proper_type(context.default_return_type)
     if not isinstance(result, Instance) or result.type.fullname != TENSOR:
         return context.default_return_type
-    api = context.api
-    assert isinstance(api, TypeChecker)
+    api = checker_of(context)
     values = _values_of(api.tree)
     name = values.name_of(context.context)
     node = None if name is None else name.node
@@ -138,14 +147,15 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         return result
     if is_parameter and not grows and not redefines:
         return _kept(api, name, tensors[0], result)
+    new: Type = result
     if grows:
         for one in members(reporting.type_now(api, name)):
             if isinstance(one, Instance) and one.type is result.type:
-                result = _opened(result, one, grows=True)
-    opened = _all_opened(node.type, result)
+                new = _opened(new, one, _are_other_dims)
+    opened = _all_opened(node.type, new)
     if opened is not node.type:
-        reporting.redeclare(api, name, opened, lambda found: _all_opened(found, result))
-    return _kept(api, name, opened, result)
+        reporting.redeclare(api, name, opened, lambda found: _all_opened(found, new))
+    return _kept(api, name, opened, new)
 
 
 def _adds_to(made: nodes.Context, name: nodes.NameExpr) -> bool:
@@ -160,67 +170,52 @@ def _is_number(found: Type | None) -> bool:
     return isinstance(proper, Instance) and proper.type.fullname in names
 
 
-def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Type, result: Instance) -> Instance:
+def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Type, result: Type) -> Type:
     """Return the result; note which setting lets the name take it, where mypy will refuse it."""
     if not api.options.allow_redefinition and not is_subtype(result, declared):
         reporting.note_once(api, _SETTING, name)
     return result
 
 
-def _all_opened(declared: Type | None, result: Instance) -> Type:
+def _all_opened(declared: Type | None, result: Type) -> Type:
     """Return a type with open parts in the tensors of which the result may be one, as it has them.
 
     Of a tensor with an open part and of the tensors that it may be mypy takes the latter.
     """
     items = members(declared)
-    opened = [
-        _opened(one, result)
-        if isinstance(one, Instance) and one.type is result.type and not _is_other(one, result)
-        else one
-        for one in items
-    ]
-    is_same = all(one is two for one, two in zip(opened, items, strict=True))
+    opened = [one if _is_other(one, result) else _opened(one, result) for one in items]
+    is_same = declared is not None and all(map(is_same_type, opened, items))
     return declared if is_same and declared is not None else make_simplified_union(opened)
 
 
-def _is_other(one: Instance, result: Instance) -> bool:
-    """Tell whether two tensors have not one rank, or dims at one place that are not the same."""
-    known, new = get_proper_type(one.args[0]), get_proper_type(result.args[0])
-    if not isinstance(known, TupleType) or not isinstance(new, TupleType):
-        return False
-    dims = [[read_dim(item) for item in shape.items] for shape in (known, new)]
-    return len(dims[0]) != len(dims[1]) or any(
-        lhs is not None and rhs is not None and differ(lhs, rhs)
-        for lhs, rhs in zip(*dims, strict=True)
-    )
+def _is_other(one: ProperType, result: Type) -> bool:
+    """Tell whether two are not tensors of one rank, or have other dims at one place."""
+    lhs, rhs = read_tensor(one), read_tensor(result)
+    if lhs is None or rhs is None or lhs.shape is None or rhs.shape is None:
+        return lhs is None or rhs is None
+    return len(lhs.shape) != len(rhs.shape) or any(map(differ, lhs.shape, rhs.shape))
 
 
-def _opened(declared: Instance, found: Instance, *, grows: bool = False) -> Instance:
-    """Return a tensor with open parts where another one has some."""
-    pairs = zip(map(get_proper_type, declared.args), map(get_proper_type, found.args), strict=True)
-    args = [_opened_part(one, two, grows=grows) for one, two in pairs]
-    opened = declared.copy_modified(args=args)
-    return declared if is_same_type(opened, declared) else opened
+def _opened(
+    known: Type, new: Type, is_open: Callable[[Type, Type], bool] = lambda one, two: False
+) -> Type:
+    """Return a type with open parts where another one has some, and where it says so of the two."""
+    one, two = get_proper_type(known), get_proper_type(new)
+    match one, two:
+        case _, AnyType():
+            return two
+        case Instance(), Instance() if has_dims(one) and one.type is two.type:
+            pairs = zip(one.args, two.args, strict=True)
+            return one.copy_modified(args=[_opened(*pair, is_open) for pair in pairs])
+        case TupleType(), TupleType() if len(one.items) == len(two.items):
+            pairs = zip(one.items, two.items, strict=True)
+            return one.copy_modified(items=[_opened(*pair, is_open) for pair in pairs])
+    return ANYTHING if is_open(one, two) else one
 
 
-def _opened_part(known: ProperType, new: ProperType, *, grows: bool) -> ProperType:
-    if isinstance(new, AnyType):
-        return new
-    if not isinstance(known, TupleType) or not isinstance(new, TupleType):
-        return known
-    if len(known.items) != len(new.items):
-        return known
-    dims = zip(known.items, new.items, strict=True)
-    return known.copy_modified(
-        items=[ANYTHING if _is_open(*pair, grows=grows) else pair[0] for pair in dims]
-    )
-
-
-def _is_open(known: Type, new: Type, *, grows: bool) -> bool:
-    lhs, rhs = read_dim(known), read_dim(new)
-    if isinstance(get_proper_type(new), AnyType):
-        return lhs is not None
-    return grows and lhs is not None and rhs is not None and differ(lhs, rhs)
+def _are_other_dims(one: Type, two: Type) -> bool:
+    lhs, rhs = read_dim(one), read_dim(two)
+    return lhs is not None and rhs is not None and differ(lhs, rhs)
 
 
 def _is_display(walked: nodes.Expression, tree: nodes.MypyFile) -> bool:
@@ -262,12 +257,8 @@ def walked(context: FunctionContext | MethodContext) -> Type:
 def summed(context: FunctionContext | MethodContext) -> Type:
     """Return the result of `sum` of tensors: a tensor, where mypy adds the 0 of an empty list."""
     items = [one for one in members(context.default_return_type) if not _is_zero(one)]
-    tensors = [one for one in items if has_dims(one)]
-    return (
-        UnionType.make_union(tensors)
-        if items and len(tensors) == len(items)
-        else (context.default_return_type)
-    )
+    is_tensor = bool(items) and all(map(has_dims, items))
+    return UnionType.make_union(items) if is_tensor else context.default_return_type
 
 
 def _is_zero(found: ProperType) -> bool:
@@ -299,25 +290,15 @@ def _known(joined: ProperType, items: list[Instance]) -> Type:
     by_class: dict[str, list[Instance]] = {}
     for one in items:
         by_class.setdefault(one.type.fullname, []).append(one)
-    return UnionType.make_union([_with_open_dims(*several) for several in by_class.values()])
+    return UnionType.make_union([_with_open_dims(several) for several in by_class.values()])
 
 
-def _with_open_dims(first: Instance, *others: Instance) -> Instance:
+def _with_open_dims(several: list[Instance]) -> Type:
     """Return a type with open dims, and shapes, where those of one class differ."""
-    each = zip(*[map(get_proper_type, one.args) for one in (first, *others)], strict=True)
-    return first.copy_modified(args=[_in_common(several) for several in each])
-
-
-def _in_common(several: tuple[ProperType, ...]) -> ProperType:
-    """Return what types are all of: one, a shape with open dims where they differ, or `Any`."""
-    first, *others = several
-    if all(first == one for one in others):
-        return first
-    shapes = [one for one in several if isinstance(one, TupleType)]
-    if len(shapes) < len(several) or len({len(one.items) for one in shapes}) > 1:
-        return ANYTHING
-    dims = zip(*[map(get_proper_type, one.items) for one in shapes], strict=True)
-    return shapes[0].copy_modified(items=[_in_common(beside) for beside in dims])
+    opened: Type = several[0]
+    for one in several[1:]:
+        opened = _opened(opened, one, operator.ne)
+    return opened
 
 
 _asking: set[nodes.Context] = set()
@@ -328,8 +309,8 @@ def displayed(context: AttributeContext) -> Type:
 
     Of ``[self.hidden.weight, self.out.weight]`` mypy makes a list of objects.
     """
-    found, api, node = get_proper_type(context.default_attr_type), context.api, context.context
-    assert isinstance(api, TypeChecker)
+    found, api = get_proper_type(context.default_attr_type), checker_of(context)
+    node = context.context
     if _asking or not isinstance(found, Instance) or not has_dims(found):
         return context.default_attr_type
     others: list[Instance] = []
@@ -341,4 +322,4 @@ def displayed(context: AttributeContext) -> Type:
                 others.append(beside)
     finally:
         _asking.discard(node)
-    return _with_open_dims(found, *others) if others else context.default_attr_type
+    return _with_open_dims([found, *others]) if others else context.default_attr_type

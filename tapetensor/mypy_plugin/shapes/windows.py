@@ -27,7 +27,7 @@ from tapetensor.mypy_plugin.reading import (
 )
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call
 from tapetensor.mypy_plugin.shapes.elementwise import check_floating, check_same
-from tapetensor.mypy_plugin.shapes.own_names import settled_dims
+from tapetensor.mypy_plugin.shapes.sizes import settled_dims
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import ANY, Dim, Dims, Size, is_negative, product
 from tapetensor.rules.windows import Window
