@@ -438,11 +438,11 @@ def merged(operands: Sequence[Operand]) -> tuple[types.Type, types.Type]:
 
 
 def _merged_tape(lhs: types.Type, rhs: types.Type) -> types.Type:
-    if is_same_type(lhs, rhs) or _is_state(rhs, NONE_TAPE):
+    if is_same_type(lhs, rhs) or is_state(rhs, NONE_TAPE):
         return lhs
-    if _is_state(lhs, NONE_TAPE) or _is_state(rhs, OWNED_TAPE):
+    if is_state(lhs, NONE_TAPE) or is_state(rhs, OWNED_TAPE):
         return rhs
-    if _is_state(lhs, OWNED_TAPE) and isinstance(rhs, types.TypeVarType | types.AnyType):
+    if is_state(lhs, OWNED_TAPE) and isinstance(rhs, types.TypeVarType | types.AnyType):
         return lhs
     if isinstance(lhs, types.AnyType) or isinstance(rhs, types.AnyType):
         return ANYTHING
@@ -468,10 +468,11 @@ def is_floating(dtype: types.Type) -> bool:
 
 def is_plain(tape: types.Type) -> bool:
     """Tell whether a tape state is NoneTape, or taken to be."""
-    return _is_state(tape, NONE_TAPE) or isinstance(tape, types.AnyType)
+    return is_state(tape, NONE_TAPE) or isinstance(tape, types.AnyType)
 
 
-def _is_state(tape: types.Type, name: str) -> bool:
+def is_state(tape: types.Type, name: str) -> bool:
+    """Tell whether a tape state is the one of a name."""
     return isinstance(tape, types.Instance) and tape.type.fullname == name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mypy.nodes import StrExpr
+from mypy.nodes import CallExpr, MemberExpr, StrExpr
 from mypy.types import TupleType, get_proper_type
 
 from tapetensor.arguments.checks import normalize_axes, normalize_axis
@@ -214,10 +214,10 @@ def item(call: Call) -> Answer:
 def formatted(call: Call) -> Answer:
     """Refuse ``f"{x:.2f}"`` of what cannot have one element."""
     # mypy spells it "{:{}}".format(x, ".2f").
-    match call.expressions(0)[1:]:
-        case [StrExpr(value="")]:
+    match call.node, call.expressions(0)[1:]:
+        case _, [StrExpr(value="")]:
             pass
-        case [_] if call.text == "{:{}}":
+        case CallExpr(callee=MemberExpr(expr=StrExpr(value="{:{}}"))), [_]:
             check_single(call.op, known(read_tensor(call.types(0)[0])).dims)
     return None
 

@@ -7,7 +7,7 @@ A rule reads the operands' types, and answers with the type of the result, with 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
@@ -24,7 +24,6 @@ from mypy.types import (
     CallableType,
     FunctionLike,
     Instance,
-    ProperType,
     TupleType,
     Type,
     TypeOfAny,
@@ -193,15 +192,6 @@ class Call:
         """Return all arguments for a formal (``*operands``) by its place."""
         return self._context.args[index]
 
-    @property
-    def text(self) -> str | None:
-        """The string whose method is called; None if it is not written down."""
-        called = self._context.context
-        if isinstance(called, nodes.CallExpr) and isinstance(called.callee, nodes.MemberExpr):
-            owner = called.callee.expr
-            return owner.value if isinstance(owner, nodes.StrExpr) else None
-        return None
-
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
         self._read.add(index)
@@ -264,15 +254,8 @@ class Call:
 
     def opened(self) -> CallableType:
         """Return the signature of plain typing, with an open shape in its result."""
-        return self._item.copy_modified(ret_type=self._opened(self._item.ret_type))
-
-    def _opened(self, result: Type) -> Type:
-        proper = get_proper_type(result)
-        if isinstance(proper, TupleType):
-            return proper.copy_modified(items=[self._opened(one) for one in proper.items])
-        if not isinstance(proper, Instance) or proper.type != self.tensor_info:
-            return result
-        return proper.copy_modified(args=[ANYTHING, *proper.args[1:]])
+        opened = _with_arguments(self._item.ret_type, lambda args: [ANYTHING, *args[1:]])
+        return self._item.copy_modified(ret_type=opened)
 
     def refused(self, error: TapeTensorError) -> CallableType:
         """Report an error; return a signature that takes everything, so that it is the only one."""
@@ -296,16 +279,20 @@ def refused_result(item: CallableType) -> Type:
 
     That is a tensor where it would have been one: mypy complains of functions that return `Any`.
     """
-    return _refused(get_proper_type(item.ret_type))
+    return _with_arguments(item.ret_type, lambda args: [_REFUSED] * len(args), _REFUSED)
 
 
-def _refused(result: ProperType) -> Type:
-    if isinstance(result, TupleType):
-        items = [_refused(get_proper_type(one)) for one in result.items]
-        return result.copy_modified(items=items)
-    if isinstance(result, Instance) and result.type.fullname == TENSOR:
-        return result.copy_modified(args=[_REFUSED] * len(result.args))
-    return _REFUSED
+def _with_arguments(
+    result: Type, change: Callable[[Sequence[Type]], list[Type]], other: Type | None = None
+) -> Type:
+    """Return a result, or several, with other arguments of the tensors, or the other type."""
+    proper = get_proper_type(result)
+    if isinstance(proper, TupleType):
+        items = [_with_arguments(one, change, other) for one in proper.items]
+        return proper.copy_modified(items=items)
+    if isinstance(proper, Instance) and proper.type.fullname == TENSOR:
+        return proper.copy_modified(args=change(proper.args))
+    return result if other is None else other
 
 
 def taking_anything(item: CallableType) -> CallableType:

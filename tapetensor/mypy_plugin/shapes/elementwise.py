@@ -107,8 +107,7 @@ def elementwise(call: Call) -> Answer:
     if other is not None and read_tensor(other) is None:
         check_number(call.op, call.receiver, other)
         return None
-    _check_ranks(call, call.owner, call.expression(0))
-    return _merged(call, [call.receiver, call.operand(0)])
+    return _merged(call, _operands(call))
 
 
 def beside_number(call: Call) -> Answer:
@@ -130,19 +129,23 @@ def extreme(call: Call) -> Answer:
 def comparison(call: Call) -> Answer:
     """Return the result of an operator that gives a plain mask, whatever the tapes."""
     call.refuse_again()
-    lhs, rhs, result = call.receiver, call.operand(0), call.result
-    shapes = [lhs.dims, rhs.dims]
+    operands = lhs, rhs = _operands(call)
     common_dtype(lhs.dtype, rhs.dtype)
-    _check_ranks(call, call.owner, call.expression(0))
-    return call.like(result, known(broadcast(call.op, shapes)))
+    return call.like(call.result, known(broadcast(call.op, [one.dims for one in operands])))
 
 
 @of_all_shapes
 def logic(call: Call) -> Answer:
     """Return the result of an operator on plain masks."""
-    operands = [call.receiver, call.operand(0)]
-    _check_ranks(call, call.owner, call.expression(0))
+    operands = _operands(call)
     return _merged(call, operands) if all(map(_is_mask, operands)) else None
+
+
+def _operands(call: Call) -> tuple[Operand, Operand]:
+    """Return the operands of an operator, which do not meet each with each by accident."""
+    operands = call.receiver, call.operand(0)
+    _check_ranks(call, call.owner, call.expression(0))
+    return operands
 
 
 @of_all_shapes
@@ -180,7 +183,7 @@ def ssm_scan(call: Call) -> Answer:
     return _merged(call, operands)
 
 
-def _merged(call: Call, tensors: list[Operand], mask: Operand | None = None) -> Answer:
+def _merged(call: Call, tensors: Sequence[Operand], mask: Operand | None = None) -> Answer:
     shapes = [one.dims for one in (tensors if mask is None else [*tensors, mask])]
     tape, dtype = merged(tensors)
     return call.tensor(known(broadcast(call.op, shapes)), tape, dtype)
