@@ -51,7 +51,7 @@ from tapetensor.mypy_plugin.reading import (
     kinds_in_words,
     read_int,
 )
-from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, OPERAND_KIND, checker_of
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, OPERAND_KIND, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
 
 _OURS: Final = "tapetensor."
@@ -147,7 +147,7 @@ def _checked(
     if complaint is None:
         return item
     code = OPERAND_KIND if is_operator else ARGUMENT_KIND
-    context.api.fail(f"{op}: {complaint}", context.context, code=code)
+    fail(context, f"{op}: {complaint}", code)
     return taking_anything(item)
 
 

@@ -135,8 +135,15 @@ def redeclare(
             frame.types[key] = CurrentType(elsewhere(frame.types[key].type), True)
 
 
-def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
-    """Report an error and, the first time in a run, how errors of its code are explained."""
+def fail(context: Any, message: str, code: ErrorCode, where: Context | None = None) -> None:
+    """Report an error where a hook is asked, or at another place.
+
+    The first time in a run a note says how errors of its code are explained.
+    """
+    _fail(context.api, message, where or context.context, code)
+
+
+def _fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
     api.fail(message, where, code=code)
     if not api.in_checked_function():
         return
@@ -161,7 +168,7 @@ def note_once(api: Any, message: str, where: Context) -> None:
 def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
     """Report an error, whatever mypy is trying out at the moment."""
     with unheard(checker, by_all=True):
-        fail(checker, message, where, code)
+        _fail(checker, message, where, code)
 
 
 def note(checker: Any, message: str, where: Context) -> None:

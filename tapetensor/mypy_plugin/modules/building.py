@@ -51,19 +51,15 @@ def check_fields(context: ClassDefContext) -> None:
     for name, statement in statements.items():
         kind = declared(statement.rvalue)[0]
         if kind and statement.unanalyzed_type is None:
-            context.api.fail(
-                f"{info.name}.{name}: annotate it ({name}: ... = nn.{kind}(...)), so that it "
-                "becomes a field",
-                statement,
-                code=MODULE_DIMS,
-            )
+            cure = f"annotate it ({name}: ... = nn.{kind}(...)), so that it becomes a field"
+            reporting.fail(context, f"{info.name}.{name}: {cure}", MODULE_DIMS, statement)
     look = _Look(_files_of(info))
     # A base is reported by itself where it is wrong whatever its type arguments are.
     bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), types.Instance)]
     known = {field for base in bases for field, _ in look.fields(base, info.name)}
     for field, complaint in look.fields(module, info.name):
         if field in statements or field not in known:
-            context.api.fail(complaint, statements.get(field, cls), code=MODULE_DIMS)
+            reporting.fail(context, complaint, MODULE_DIMS, statements.get(field, cls))
 
 
 def check_build(context: FunctionContext) -> types.Type:
@@ -85,7 +81,7 @@ def check_build(context: FunctionContext) -> types.Type:
         files = frozenset([checker_of(context).tree.fullname, *_files_of(info)])
         complaint = next(_Look(files, builds=True).into(instance, given.type.name), None)
     if complaint is not None:
-        reporting.fail(context.api, f"build: {complaint}", expression, MODULE_DIMS)
+        reporting.fail(context, f"build: {complaint}", MODULE_DIMS, expression)
     return made
 
 

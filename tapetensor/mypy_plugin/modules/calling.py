@@ -75,11 +75,11 @@ def check_spelling(context: ClassDefContext) -> None:
             symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
         ) and _is_misspelt(name):
             reporting.fail(
-                context.api,
+                context,
                 f'{info.name}: a module is called by its forward(), and "{name}" is another name; '
                 "rename it",
-                symbol.node,
                 MODULE_FORWARD,
+                symbol.node,
             )
 
 
@@ -101,11 +101,11 @@ def check_forward(context: ClassDefContext) -> None:
     if info.name in bases_in(tree) or any(used & base.names.keys() for base in own):
         return
     reporting.fail(
-        context.api,
+        context,
         f"{info.name}: a module is called by its forward(), and this one has neither that nor any "
         "other method",
-        context.cls,
         MODULE_NO_FORWARD,
+        context.cls,
     )
 
 

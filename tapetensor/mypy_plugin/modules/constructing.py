@@ -24,7 +24,7 @@ from tapetensor.mypy_plugin.reading import (
     read_dim,
     read_int,
 )
-from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS, checker_of
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.signatures import settled
@@ -47,13 +47,13 @@ def check_constructed(context: FunctionSigContext) -> types.FunctionLike:
         ]
         if sizes:
             message = given_by_name(made.type.name, sizes, bool(made.type.type_vars))
-            context.api.fail(message, called, code=ARGUMENT_KIND)
+            fail(context, message, ARGUMENT_KIND)
             return taking_anything(item)
     if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
         call = Call(context)
         complaint = refused(_constructed(call, item, owner))
         if complaint is not None:
-            context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
+            fail(context, f"{owner.name}: {complaint}", MODULE_DIMS)
         return _with_defaults(call, item, owner)
     return item
 

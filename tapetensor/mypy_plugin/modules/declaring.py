@@ -116,7 +116,7 @@ def _check_options(
     if isinstance(layer, Instance) and is_module(layer):
         complaints = [*_unknown(layer, name, given), *_refused(layer, name, path, statement.rvalue)]
         for complaint in complaints:
-            context.api.fail(f"{info.name}{complaint}", statement, code=MODULE_DIMS)
+            reporting.fail(context, f"{info.name}{complaint}", MODULE_DIMS, statement)
 
 
 def _unknown(layer: Instance, name: str, given: list[str]) -> Iterator[str]:

@@ -20,12 +20,12 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import names, reporting
+from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules.calling import has_forward
 from tapetensor.mypy_plugin.modules.classes import in_words, tensor_in_words
 from tapetensor.mypy_plugin.names import member_of
 from tapetensor.mypy_plugin.reading import ANYTHING, is_int, read_tensor
-from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, SHAPE_MISMATCH, checker_of
+from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, SHAPE_MISMATCH, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.rules.dims import Dims, cannot_be_equal, written
 
@@ -36,7 +36,7 @@ def check_layers(context: FunctionContext) -> Type:
     layers = [one for formal in context.arg_types for one in formal]
     kinds = [one for formal in context.arg_kinds for one in formal]
     if not layers:
-        _fail(context, "Sequential: give one module or more")
+        fail(context, "Sequential: give one module or more", MODULE_FORWARD)
     listed = [one for formal in context.args for one in formal]
     made = get_proper_type(context.default_return_type)
     if kinds == [ARG_STAR] and isinstance(listed[0], ListExpr | TupleExpr):
@@ -51,7 +51,7 @@ def check_layers(context: FunctionContext) -> Type:
             break
         complaint = _complaint(layer)
         if complaint:
-            _fail(context, f"Sequential: layer {position}{complaint}")
+            fail(context, f"Sequential: layer {position}{complaint}", MODULE_FORWARD)
     return made
 
 
@@ -81,7 +81,7 @@ def apply_layers(context: MethodContext) -> Type:
                         f"{in_words(previous)} gives {got}"
                     )
                 mistake = f"Sequential: {where}, {takes}"
-            reporting.fail(context.api, mistake, context.context, SHAPE_MISMATCH)
+            fail(context, mistake, SHAPE_MISMATCH)
             return context.default_return_type
         output = get_proper_type(output)
         if not isinstance(output, Instance) or output.type.fullname != names.TENSOR:
@@ -200,10 +200,6 @@ def _complaint(layer: Type) -> str:
     return "" if has_forward(layer.type) else f", a {layer.type.name}, has no forward()"
 
 
-def _fail(context: FunctionContext, message: str) -> None:
-    reporting.fail(context.api, message, context.context, MODULE_FORWARD)
-
-
 _ROOM: Final = "tapetensor.nn.containers."
 # The first keep the shape of their input; the modules of the others make one shape.
 _RESIDUAL: Final = (f"{_ROOM}ResidualAdd", f"{_ROOM}ResidualMul", f"{_ROOM}Repeated")
@@ -217,8 +213,7 @@ def apply_branches(context: MethodContext) -> Type:
     if isinstance(branches, Instance):
         complaint = _misfit_of_branches(context, branches)
         if complaint is not None:
-            text = f"{branches.type.name}: {complaint}"
-            context.api.fail(text, context.context, code=SHAPE_MISMATCH)
+            fail(context, f"{branches.type.name}: {complaint}", SHAPE_MISMATCH)
     return context.default_return_type
 
 

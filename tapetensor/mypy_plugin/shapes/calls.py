@@ -261,7 +261,7 @@ class Call:
         """Report an error; return a signature that takes everything, so that it is the only one."""
         _last_refusal.call, _last_refusal.error = self, error
         code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-        reporting.fail(self._context.api, str(error), self._context.context, code)
+        reporting.fail(self._context, str(error), code)
         return self._item.copy_modified(
             arg_types=[_REFUSED] * len(self._item.arg_types),
             arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
