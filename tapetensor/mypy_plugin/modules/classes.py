@@ -17,8 +17,8 @@ from mypy.server.trigger import make_trigger
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.names import class_named, member_of
 from tapetensor.mypy_plugin.reading import is_int, is_module
+from tapetensor.mypy_plugin.shapes.broadcasting import dtype_name
 from tapetensor.mypy_plugin.shapes.computed import type_in
-from tapetensor.mypy_plugin.shapes.elementwise import dtype_name
 
 
 def derives(fullname: str, base: str) -> bool:

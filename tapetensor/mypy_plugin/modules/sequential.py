@@ -27,6 +27,7 @@ from tapetensor.mypy_plugin.names import member_of
 from tapetensor.mypy_plugin.reading import ANYTHING, is_int, read_tensor
 from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, SHAPE_MISMATCH, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.mypy_plugin.shapes.computed import rebuilt
 from tapetensor.rules.dims import Dims, cannot_be_equal, written
 
 
@@ -148,14 +149,7 @@ def _with_open_sizes(value: Type) -> Type:
 
     Plain typing takes such layers together with inputs of any size, and so shall we.
     """
-    value = get_proper_type(value)
-    if isinstance(value, Instance):
-        if is_int(value):
-            return ANYTHING
-        return value.copy_modified(args=[_with_open_sizes(one) for one in value.args])
-    if isinstance(value, TupleType):
-        return value.copy_modified(items=[_with_open_sizes(one) for one in value.items])
-    return value
+    return rebuilt(value, lambda one: ANYTHING if is_int(one) else None)
 
 
 def _given_and_taken(context: MethodContext, layer: Instance, value: Type) -> tuple[str, str]:

@@ -15,24 +15,15 @@ from mypy.types import CallableType, FunctionLike, Type
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.shapes import (
     axes,
+    broadcasting,
     computed,
     creation,
     joining,
     layers,
-    linear_algebra,
     variables,
     windows,
 )
 from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook, reflected
-from tapetensor.mypy_plugin.shapes.elementwise import (
-    beside_number,
-    comparison,
-    elementwise,
-    extreme,
-    logic,
-    ssm_scan,
-    where,
-)
 from tapetensor.mypy_plugin.shapes.signatures import agreeing, called_partial, compute_dims
 from tapetensor.mypy_plugin.statements import WALKING
 from tapetensor.rules import layers as rules
@@ -42,16 +33,16 @@ HookT = TypeVar("HookT", bound=Callable[..., Any])
 # Plain typing gives these methods exact dims, or none at all.
 _EXACT: Final[dict[str, Rule]] = (
     {
-        f"__{name}__": elementwise
+        f"__{name}__": broadcasting.elementwise
         for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
     }
-    | dict.fromkeys(("atan2", "logaddexp"), elementwise)
-    | {f"__{name}__": comparison for name in ("eq", "ne", "lt", "le", "gt", "ge")}
-    | {f"__{name}__": logic for name in ("and", "or", "xor")}
+    | dict.fromkeys(("atan2", "logaddexp"), broadcasting.elementwise)
+    | {f"__{name}__": broadcasting.comparison for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+    | {f"__{name}__": broadcasting.logic for name in ("and", "or", "xor")}
     | {
-        "__matmul__": linear_algebra.matmul,
+        "__matmul__": broadcasting.matmul,
         "roll": axes.roll,
-        "solve": linear_algebra.solve,
+        "solve": broadcasting.solve,
         "put_along_axis": joining.put_along_axis,
     }
 )
@@ -59,7 +50,7 @@ _EXACT: Final[dict[str, Rule]] = (
 # Plain typing leaves dims of these methods open.
 _OPEN: Final[dict[str, Rule]] = {
     "__getitem__": joining.getitem,
-    **dict.fromkeys(linear_algebra.MADE, linear_algebra.of_matrices),
+    **dict.fromkeys(broadcasting.MADE, broadcasting.of_matrices),
     "take": joining.take,
     "take_along_axis": joining.take_along_axis,
     "argmax": axes.position,
@@ -155,12 +146,12 @@ _METHODS: Final[dict[str, Hook]] = (
     | {
         f"{TENSOR}.__r{name}__": reflected(op_called(f"__{name}__"), rule)
         for name, rule in (
-            ("matmul", linear_algebra.rmatmul),
+            ("matmul", broadcasting.rmatmul),
             *[
-                (name, beside_number)
+                (name, broadcasting.beside_number)
                 for name in ("add", "sub", "mul", "truediv", "floordiv", "mod")
             ],
-            ("pow", beside_number),
+            ("pow", broadcasting.beside_number),
         )
     }
     | {
@@ -178,7 +169,7 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.joining.concat": joining.concat,
         "tensor.joining.stack": joining.stack,
         "tensor.joining.segment_sum": joining.segment_sum,
-        "tensor.joining.einsum": linear_algebra.einsum,
+        "tensor.joining.einsum": broadcasting.einsum,
         "tensor.convolution.conv1d": windows.convolution,
         "tensor.convolution.conv2d": windows.convolution,
         "tensor.transposed_convolution.conv_transpose1d": windows.convolution,
@@ -204,10 +195,10 @@ _NAMED: Final[dict[str, Rule]] = (
 )
 # Plain typing gives these functions exact dims, or none at all.
 _EXACT_NAMED: Final[dict[str, Rule]] = {
-    "tensor.selection.maximum": extreme,
-    "tensor.selection.minimum": extreme,
-    "tensor.selection.where": where,
-    "tensor.scan.ssm_scan": ssm_scan,
+    "tensor.selection.maximum": broadcasting.extreme,
+    "tensor.selection.minimum": broadcasting.extreme,
+    "tensor.selection.where": broadcasting.where,
+    "tensor.scan.ssm_scan": broadcasting.ssm_scan,
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = {

@@ -142,12 +142,26 @@ def mentions(found: types.Type) -> bool:
 
 def replaced(found: types.Type, replace: Callable[[types.Instance], types.Type]) -> types.Type:
     """Return a type with its computed dims replaced."""
-    if not mentions(found):
-        return found
+
+    def changed(one: types.ProperType) -> types.Type | None:
+        return replace(one) if isinstance(one, types.Instance) and is_computed(one) else None
+
+    return rebuilt(found, changed) if mentions(found) else found
+
+
+def rebuilt(
+    found: types.Type, changed: Callable[[types.ProperType], types.Type | None]
+) -> types.Type:
+    """Return a type with other ones in it; what is not changed as a whole may be in its parts."""
     proper = types.get_proper_type(found)
-    if isinstance(proper, types.Instance) and is_computed(proper):
-        return replace(proper)
-    inner = [replaced(one, replace) for one in parts(proper)]
+    if is_endless(found):
+        return found
+    other = changed(proper)
+    if other is not None:
+        return found if other is proper else other
+    inner = [rebuilt(one, changed) for one in parts(proper)]
+    if all(one is two for one, two in zip(inner, parts(proper), strict=True)):
+        return found
     if isinstance(proper, types.Instance):
         return proper.copy_modified(args=inner)
     if isinstance(proper, types.TupleType):

@@ -24,8 +24,8 @@ from tapetensor.mypy_plugin.reading import (
     read_tensor,
 )
 from tapetensor.mypy_plugin.shapes.axes import axis_of_receiver, given_axis
+from tapetensor.mypy_plugin.shapes.broadcasting import check_same
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening, type_of
-from tapetensor.mypy_plugin.shapes.elementwise import check_same
 from tapetensor.mypy_plugin.shapes.sizes import length_of, settled_dims, size_of
 from tapetensor.rules import indexing as rules
 from tapetensor.rules import joining

@@ -20,13 +20,13 @@ from tapetensor.mypy_plugin.reading import (
     read_tensor,
 )
 from tapetensor.mypy_plugin.shapes.axes import given_axis
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call
-from tapetensor.mypy_plugin.shapes.elementwise import (
+from tapetensor.mypy_plugin.shapes.broadcasting import (
     check_floating,
     check_integers,
     check_same,
     is_bool,
 )
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call
 from tapetensor.rules import attention as attention_rules
 from tapetensor.rules import losses as losses_rules
 from tapetensor.rules.dims import ANY, Dim, Dims

@@ -25,8 +25,8 @@ from tapetensor.mypy_plugin.reading import (
     read_shape,
     read_tensor,
 )
+from tapetensor.mypy_plugin.shapes.broadcasting import check_floating, check_same
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call
-from tapetensor.mypy_plugin.shapes.elementwise import check_floating, check_same
 from tapetensor.mypy_plugin.shapes.sizes import settled_dims
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import ANY, Dim, Dims, Size, is_negative, product
