@@ -133,6 +133,10 @@ class _Given(NamedTuple):
     names: Sequence[str | None]
 
 
+# What was asked last, and the answer: mypy asks for each overload of a call.
+_last_complaint: list[tuple[tuple[object, ...], str | None]] = []
+
+
 def _checked(
     context: Context, owner: object, called: str, items: list[CallableType]
 ) -> FunctionLike:
@@ -143,7 +147,12 @@ def _checked(
     if given is None:
         return item
     op = OPERATORS.get(called.strip("_"), called.strip("_")) if is_operator else called
-    complaint = _last_complaint.of((context.context, owner, *given.types), op, given, items)
+    asked = (context.context, owner, called, *given.types)
+    last = _last_complaint[0][0] if _last_complaint else ()
+    # The very same: to compare types would take as long as to look at them.
+    if len(asked) != len(last) or any(map(is_not, asked, last)):
+        _last_complaint[:] = [(asked, _complaint(op, given, items))]
+    complaint = _last_complaint[0][1]
     if complaint is None:
         return item
     code = OPERAND_KIND if is_operator else ARGUMENT_KIND
@@ -165,28 +174,6 @@ def _given(context: Context, is_operator: bool) -> _Given | None:
     if nodes.ARG_STAR in kinds or nodes.ARG_STAR2 in kinds:
         return None
     return _Given([type_of(one, api) for one in expressions], kinds, names)
-
-
-class _LastComplaint:
-    """The answer for the last call, which mypy asks for once for each of its overloads."""
-
-    def __init__(self) -> None:
-        self.asked: tuple[object, ...] = ()
-        self.op = ""
-        self.complaint: str | None = None
-
-    def of(
-        self, asked: tuple[object, ...], op: str, given: _Given, items: list[CallableType]
-    ) -> str | None:
-        """Return what is wrong with the arguments whatever the overload; None if nothing is."""
-        same = op == self.op and len(asked) == len(self.asked)
-        # The very same: to compare types would take as long as to look at them.
-        if not same or any(map(is_not, asked, self.asked)):
-            self.asked, self.op, self.complaint = asked, op, _complaint(op, given, items)
-        return self.complaint
-
-
-_last_complaint = _LastComplaint()
 
 
 def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:

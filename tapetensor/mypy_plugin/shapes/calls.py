@@ -72,6 +72,10 @@ _CODES: Final = {
 }
 
 
+# The last call of which an error was reported.
+_last_refusal: list[tuple[Call, TapeTensorError]] = []
+
+
 class Unknown(Enum):
     """A rule returns this where plain typing decides all but the shape, which is open."""
 
@@ -178,10 +182,10 @@ class Call:
 
     def refuse_again(self) -> None:
         """Raise the error of a refused comparison again, where mypy asks the right operand, too."""
-        call, error = _last_refusal.call, _last_refusal.error
         is_asked_again = isinstance(self.expression(0), nodes.TempNode)
-        if call is not None and error is not None and call.node is self.node and is_asked_again:
-            raise error
+        for call, error in _last_refusal:
+            if call.node is self.node and is_asked_again:
+                raise error
 
     @property
     def wanted(self) -> Type | None:
@@ -259,7 +263,7 @@ class Call:
 
     def refused(self, error: TapeTensorError) -> CallableType:
         """Report an error; return a signature that takes everything, so that it is the only one."""
-        _last_refusal.call, _last_refusal.error = self, error
+        _last_refusal[:] = [(self, error)]
         code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
         reporting.fail(self._context, str(error), code)
         return self._item.copy_modified(
@@ -374,36 +378,24 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     return signature
 
 
-def reflected(op: str, rule: Rule | None) -> Hook:
+def reflected(op: str, rule: Rule) -> Hook:
     """Return the signature hook of a rule for the method that mypy asks of the right operand.
 
     Where that of the left one was refused, this one is, too, and its result is that of the
     operator: of two methods that are both wrong mypy takes no result, and then complains first
     that a function returns `Any`.
     """
-    usual = None if rule is None else hook(op, rule, opens_in_displays=False)
+    usual = hook(op, rule, opens_in_displays=False)
 
     def signature(context: Context) -> FunctionLike:
-        call, error = _last_refusal.call, _last_refusal.error
-        if call is None or error is None or call.node is not context.context:
-            return context.default_signature if usual is None else usual(context)
-        again = Call(context, call.op)
-        with reporting.unheard(again.api):
-            refusal = again.refused(error)
-        return refusal.copy_modified(ret_type=call.refused_result)
+        for call, error in [one for one in _last_refusal if one[0].node is context.context]:
+            again = Call(context, call.op)
+            with reporting.unheard(again.api):
+                refusal = again.refused(error)
+            return refusal.copy_modified(ret_type=call.refused_result)
+        return usual(context)
 
     return signature
-
-
-class _LastRefusal:
-    """The last call of which an error was reported."""
-
-    def __init__(self) -> None:
-        self.call: Call | None = None
-        self.error: TapeTensorError | None = None
-
-
-_last_refusal = _LastRefusal()
 
 
 def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Instance:
