@@ -149,9 +149,8 @@ _METHODS: Final[dict[str, Hook]] = (
             ("matmul", broadcasting.rmatmul),
             *[
                 (name, broadcasting.beside_number)
-                for name in ("add", "sub", "mul", "truediv", "floordiv", "mod")
+                for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
             ],
-            ("pow", broadcasting.beside_number),
         )
     }
     | {

@@ -31,6 +31,7 @@ check(assert_type(tt.stack([m.trace(), m]), Tensor3D[L[2], L[2], L[3], OwnedTape
 parts = [m, m]
 check(assert_type(tt.concat(parts), Tensor2D[Any, L[3]]), (4, 3))
 check(assert_type(tt.concat([m, *parts]), Tensor2D[Any, L[3]]), (6, 3))
+check(assert_type(q.roll(1, axis=-4), Tensor4D[L[5], L[4], L[2], L[3]]), (5, 4, 2, 3))
 first, second = q.split(2, axis=1)
 check(assert_type(first, Tensor4D[L[5], L[2], L[2], L[3]]), (5, 2, 2, 3))
 left, right = z.trace().split([1, 2], axis=-1)
