@@ -1,8 +1,13 @@
-"""Arguments that no overload takes: missing ones, too many, and those of a wrong kind.
+"""What is not there: arguments that no overload takes, and names that other libraries have.
 
-mypy lists all overloads then, and leaves it to the reader to find the difference. Where one
-argument is wrong whatever the others are, one sentence says so. Dims, tapes and dtypes are not
-compared here: nothing is said of a tensor where a tensor is wanted.
+Where an argument is missing, one too many or of a wrong kind, mypy lists all overloads, and leaves
+it to the reader to find the difference. Where it is wrong whatever the others are, one sentence
+says so. Dims, tapes and dtypes are not compared here: nothing is said of a tensor where a tensor is
+wanted.
+
+Of what is there mypy asks plugins. So the class and the package have the names of other libraries,
+for the plugin alone, and the error says what to write here. Of a function that is only handed on
+mypy does not ask.
 """
 
 from __future__ import annotations
@@ -13,8 +18,14 @@ from typing import Final, NamedTuple
 
 from mypy import nodes
 from mypy.argmap import map_actuals_to_formals
-from mypy.checker import TypeChecker
-from mypy.plugin import FunctionSigContext, MethodSigContext
+from mypy.errorcodes import ATTR_DEFINED
+from mypy.plugin import (
+    AttributeContext,
+    ClassDefContext,
+    FunctionContext,
+    FunctionSigContext,
+    MethodSigContext,
+)
 from mypy.types import (
     CallableType,
     FunctionLike,
@@ -29,8 +40,10 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.names import OPERATORS, TENSOR, node_of
+from tapetensor.arguments.spellings import OF_PACKAGES, OF_TENSORS, missing_from
+from tapetensor.mypy_plugin.names import OPERATORS, TENSOR, TENSOR_ROOMS, class_named, node_of
 from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
     accepts,
     bounded,
     described,
@@ -38,7 +51,7 @@ from tapetensor.mypy_plugin.reading import (
     kinds_in_words,
     read_int,
 )
-from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, OPERAND_KIND
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, OPERAND_KIND, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
 
 _OURS: Final = "tapetensor."
@@ -122,25 +135,30 @@ class _Given(NamedTuple):
     names: Sequence[str | None]
 
 
+# What was asked last, and the answer: mypy asks for each overload of a call.
+_last_complaint: list[tuple[tuple[object, ...], str | None]] = []
+
+
 def _checked(
     context: Context, owner: object, called: str, items: list[CallableType]
 ) -> FunctionLike:
-    """Report the argument that is wrong for every overload; then the call takes anything.
-
-    Args:
-        owner: whose function or method the overloads are of.
-    """
+    """Report the argument that is wrong for every overload; then the call takes anything."""
     item = context.default_signature
     is_operator = called.startswith("__")
     given = None if is_refused(item) or not items else _given(context, is_operator)
     if given is None:
         return item
     op = OPERATORS.get(called.strip("_"), called.strip("_")) if is_operator else called
-    complaint = _last_complaint.of((context.context, owner, *given.types), op, given, items)
+    asked = (context.context, owner, called, *given.types)
+    last = _last_complaint[0][0] if _last_complaint else ()
+    # The very same: to compare types would take as long as to look at them.
+    if len(asked) != len(last) or any(map(is_not, asked, last)):
+        _last_complaint[:] = [(asked, _complaint(op, given, items))]
+    complaint = _last_complaint[0][1]
     if complaint is None:
         return item
     code = OPERAND_KIND if is_operator else ARGUMENT_KIND
-    context.api.fail(f"{op}: {complaint}", context.context, code=code)
+    fail(context, f"{op}: {complaint}", code)
     return taking_anything(item)
 
 
@@ -149,8 +167,7 @@ def _given(context: Context, is_operator: bool) -> _Given | None:
 
     What an operator (`for row in f(x)`) stands at may be another call.
     """
-    api, called = context.api, context.context
-    assert isinstance(api, TypeChecker)
+    api, called = checker_of(context), context.context
     inner = [one for formal in context.args for one in formal]
     if isinstance(called, nodes.CallExpr) and not is_operator:
         expressions, kinds, names = called.args, called.arg_kinds, called.arg_names
@@ -159,28 +176,6 @@ def _given(context: Context, is_operator: bool) -> _Given | None:
     if nodes.ARG_STAR in kinds or nodes.ARG_STAR2 in kinds:
         return None
     return _Given([type_of(one, api) for one in expressions], kinds, names)
-
-
-class _LastComplaint:
-    """The answer for the last call, which mypy asks for once for each of its overloads."""
-
-    def __init__(self) -> None:
-        self.asked: tuple[object, ...] = ()
-        self.op = ""
-        self.complaint: str | None = None
-
-    def of(
-        self, asked: tuple[object, ...], op: str, given: _Given, items: list[CallableType]
-    ) -> str | None:
-        """Return what is wrong with the arguments whatever the overload; None if nothing is."""
-        same = op == self.op and len(asked) == len(self.asked)
-        # The very same: to compare types would take as long as to look at them.
-        if not same or any(map(is_not, asked, self.asked)):
-            self.asked, self.op, self.complaint = asked, op, _complaint(op, given, items)
-        return self.complaint
-
-
-_last_complaint = _LastComplaint()
 
 
 def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:
@@ -277,3 +272,82 @@ def _missing(item: CallableType, formals: list[list[int]]) -> list[str]:
         for name, kind, actuals in zip(item.arg_names, item.arg_kinds, formals, strict=True)
         if kind.is_required() and not actuals
     ]
+
+
+_MAIN = TENSOR_ROOMS.partition(".")[0]
+# A base of Tensor, and of no other class.
+_BASE = f"{TENSOR_ROOMS}habits.Habits"
+# What no call stands behind elsewhere.
+_PROPERTIES = ("T", "mT", "data", "grad", "grad_fn", "requires_grad")
+_NOT_CALLED = (
+    *("float32", "float64", "int64", "long", "jit", "autograd", "functional", "utils"),
+    "lr_scheduler",
+)
+# What makes no tensor.
+_OF_OTHERS = ("no_grad", "inference_mode", "enable_grad", "manual_seed", "save", "load")
+
+
+def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
+    """Answer for the class Tensor."""
+    return _add_names if fullname == _BASE else None
+
+
+def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
+    """Answer for an attribute that tensors have elsewhere."""
+    owner, _, name = fullname.rpartition(".")
+    if owner != TENSOR or name not in OF_TENSORS:
+        return None
+
+    def spelled(context: AttributeContext) -> Type:
+        message = f"'Tensor' object has no attribute '{name}'; write {OF_TENSORS[name]}"
+        context.api.fail(message, context.context, code=ATTR_DEFINED)
+        of_function = context.api.named_generic_type("builtins.function", [])
+        return _some_tensor() if name in _PROPERTIES else _giving(_some_tensor(), of_function)
+
+    return spelled
+
+
+def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+    """Answer for a call of a function that is there elsewhere."""
+    package, _, name = fullname.rpartition(".")
+    if name not in OF_PACKAGES.get(package, {}):
+        return None
+
+    def spelled(context: FunctionContext) -> Type:
+        message = str(missing_from(package, name))
+        context.api.fail(message, context.context, code=ATTR_DEFINED)
+        return ANYTHING if package != _MAIN or name in _OF_OTHERS else _some_tensor()
+
+    return spelled
+
+
+def _add_names(context: ClassDefContext) -> None:
+    info = context.cls.info
+    for name in OF_TENSORS:
+        _add(info.names, nodes.MDEF, f"{info.fullname}.{name}", ANYTHING).info = info
+    function = _giving(ANYTHING, context.api.named_type("builtins.function"))
+    for package, spellings in OF_PACKAGES.items():
+        # mypy has read the packages by now, and not yet looked at what is in them; but where it
+        # takes one from its cache, with these names.
+        read = context.api.modules.get(package)
+        for name in spellings:
+            if read is not None and name not in _NOT_CALLED:
+                _add(read.names, nodes.GDEF, f"{package}.{name}", function)
+
+
+def _add(table: nodes.SymbolTable, kind: int, fullname: str, found: Type) -> nodes.Var:
+    variable = nodes.Var(fullname.rpartition(".")[2], found)
+    variable._fullname = fullname
+    table[variable.name] = nodes.SymbolTableNode(kind, variable, plugin_generated=True)
+    return variable
+
+
+def _giving(result: Type, of_function: Instance) -> CallableType:
+    kinds = [nodes.ARG_STAR, nodes.ARG_STAR2]
+    return CallableType([ANYTHING, ANYTHING], kinds, [None, None], result, of_function)
+
+
+def _some_tensor() -> Type:
+    """Return a tensor of which nothing is known: mypy complains of functions that return `Any`."""
+    tensor = class_named(TENSOR)
+    return ANYTHING if tensor is None else Instance(tensor, [ANYTHING] * len(tensor.type_vars))

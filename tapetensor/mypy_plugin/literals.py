@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mypy import types
-from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type
 from mypy.nodes import Expression, IntExpr, RefExpr
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodSigContext
@@ -25,9 +24,11 @@ from tapetensor.mypy_plugin.reading import (
     read_int,
     write_known,
 )
+from tapetensor.mypy_plugin.reporting import checker_of, tree, wanted_by
+from tapetensor.mypy_plugin.shapes.computed import parts, rebuilt
 from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 from tapetensor.mypy_plugin.shapes.sizes import size_of
-from tapetensor.mypy_plugin.statements import is_displayed
+from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import INT, Size
 
 
@@ -66,17 +67,10 @@ def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
         size = _size(arguments[0], context) if _may_be_int(variable.upper_bound) else None
         if size is not None:
             sizes[variable.id] = size
-            found = context.api.get_expression_type(arguments[0])
-            if (
-                not isinstance(types.get_proper_type(found), types.LiteralType)
-                and _literal(found) is None
-            ):
-                # It is an int for mypy: a member of an `IntEnum`, or computed from names.
-                given[index] = found
-    assert isinstance(context.api, TypeChecker)
-    wanted = context.api.expr_checker.type_context[-1]
-    wants_ints = wanted is not None and _says_int(wanted)
-    if not sizes or wants_ints or is_displayed(context.context, context.api):
+            # It may be an int for mypy: a member of an `IntEnum`, or computed from names.
+            given[index] = context.api.get_expression_type(arguments[0])
+    wants_ints = _says_int(wanted_by(checker_of(context)))
+    if not sizes or wants_ints or context.context in displayed_in(tree(context.api)):
         return item
     # A size that other arguments speak of too is found by mypy, from all of them.
     for variable_id in list(sizes):
@@ -93,23 +87,19 @@ def keep_sizes(context: FunctionContext) -> types.Type:
     result = types.get_proper_type(context.default_return_type)
     if not isinstance(result, types.Instance) or not has_dims(result):
         return context.default_return_type
-    assert isinstance(context.api, TypeChecker)
-    if is_displayed(context.context, context.api):
+    if context.context in displayed_in(tree(context.api)):
         return context.default_return_type
-    return result.copy_modified(args=[_with_ints(one, _remembered) for one in result.args])
+    return _with_ints(result, _remembered)
 
 
 def _holds_dims(found: types.Type) -> bool:
     """Tell whether a type is that of a tensor or a module, or of a tuple or an iterable of such."""
     proper = types.get_proper_type(found)
-    if has_dims(proper):
-        return True
-    if isinstance(proper, types.TupleType):
-        return any(map(_holds_dims, proper.items))
     is_ours = isinstance(proper, types.Instance) and proper.type.module_name.startswith(
         "tapetensor."
     )
-    return is_ours and isinstance(proper, types.Instance) and any(map(_holds_dims, proper.args))
+    inner = parts(proper) if is_ours or isinstance(proper, types.TupleType) else ()
+    return has_dims(proper) or any(map(_holds_dims, inner))
 
 
 def _opened(item: types.CallableType) -> types.CallableType:
@@ -125,16 +115,12 @@ def _opened(item: types.CallableType) -> types.CallableType:
 
 
 def _open_dims(formal: types.Type) -> types.Type:
-    if is_endless(formal):
-        return formal
-    proper = types.get_proper_type(formal)
-    if isinstance(proper, types.UnionType):
-        items = [_open_dims(item) for item in proper.items]
-        same = all(one is two for one, two in zip(items, proper.items, strict=True))
-        return formal if same else types.UnionType(items, proper.line, proper.column)
-    if not isinstance(proper, types.Instance) or not has_dims(proper) or not _says_int(proper):
-        return formal
-    return proper.copy_modified(args=[_with_ints(one, lambda _: ANYTHING) for one in proper.args])
+    def opened(one: types.ProperType) -> types.Type | None:
+        if has_dims(one):
+            return _with_ints(one, lambda _: ANYTHING)
+        return None if isinstance(one, types.UnionType) else one
+
+    return rebuilt(formal, opened)
 
 
 def _size(expression: Expression, context: FunctionSigContext) -> types.Type | None:
@@ -148,8 +134,7 @@ def _size(expression: Expression, context: FunctionSigContext) -> types.Type | N
             if isinstance(expression, IntExpr | RefExpr)
             else None
         )
-    assert isinstance(context.api, TypeChecker)
-    size = size_of(expression, context.api) if is_int(found) else INT
+    size = size_of(expression, checker_of(context)) if is_int(found) else INT
     return write_known(size, integer) if isinstance(size, Size) else None
 
 
@@ -158,39 +143,23 @@ def _may_be_int(bound: types.Type) -> bool:
     return any(map(is_int, members(bound)))
 
 
-def _literal(found: types.Type) -> types.LiteralType | None:
-    """Return what mypy remembers of an int, which fits a literal."""
-    proper = types.get_proper_type(found)
-    return (
-        proper.last_known_value if isinstance(proper, types.Instance) and is_int(proper) else None
-    )
-
-
-def _says_int(wanted: types.Type) -> bool:
+def _says_int(wanted: types.Type | None) -> bool:
     """Tell whether a context asks for plain ints."""
-    if is_endless(wanted):
-        return False
     proper = types.get_proper_type(wanted)
-    if isinstance(proper, types.UnionType | types.TupleType):
-        return any(_says_int(item) for item in proper.items)
-    if isinstance(proper, types.Instance):
-        if is_int(proper):
-            return proper.last_known_value is None
-        return any(_says_int(item) for item in proper.args)
-    return False
+    if isinstance(proper, types.Instance) and is_int(proper):
+        return proper.last_known_value is None
+    return proper is not None and not is_endless(wanted) and any(map(_says_int, parts(proper)))
 
 
-def _with_ints(argument: types.Type, replace: Callable[[types.Instance], types.Type]) -> types.Type:
-    """Return an argument of a tensor's, or a module's, type with its ints replaced."""
-    if is_endless(argument):
-        return argument
-    proper = types.get_proper_type(argument)
-    if isinstance(proper, types.TupleType):
-        return proper.copy_modified(items=[_with_ints(item, replace) for item in proper.items])
-    if not isinstance(proper, types.Instance):
-        return argument
-    is_number = is_int(proper) or proper.type.has_base("enum.IntEnum")
-    return replace(proper) if is_number else argument
+def _with_ints(found: types.Type, replace: Callable[[types.Instance], types.Type]) -> types.Type:
+    """Return the type of a tensor or a module with its ints replaced."""
+
+    def changed(one: types.ProperType) -> types.Type | None:
+        if isinstance(one, types.Instance) and (is_int(one) or one.type.has_base("enum.IntEnum")):
+            return replace(one)
+        return None if has_dims(one) or isinstance(one, types.TupleType) else one
+
+    return rebuilt(found, changed)
 
 
 def _remembered(number: types.Instance) -> types.Type:

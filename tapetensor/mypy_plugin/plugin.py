@@ -15,7 +15,6 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from mypy.nodes import MypyFile
@@ -25,12 +24,13 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import AnyType, Type, TypeOfAny
 from typing_extensions import override
 
-from tapetensor.mypy_plugin import arguments, literals, modules, names, shapes, spellings, truth
+from tapetensor.mypy_plugin import arguments, literals, modules, names, shapes, truth
+from tapetensor.mypy_plugin.modules import declaring, training
 from tapetensor.mypy_plugin.names import ELSEWHERE
 from tapetensor.mypy_plugin.reporting import guarded
 
 # The rooms, in the order in which their hooks run.
-ROOMS: tuple[ModuleType, ...] = (shapes, literals, modules, arguments, truth, spellings)
+ROOMS: Final = (shapes, literals, modules, training, declaring, arguments, truth)
 
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
@@ -58,11 +58,6 @@ def _question(of_mypy: Callable[[Any, str], Any], question: str, answer: str) ->
 
     It gives one hook that runs those of the rooms; None if there is none, or mypy has its own. Of
     what a method returns mypy is asked first, and the rooms after that (a call of a partial).
-
-    Args:
-        of_mypy: what mypy asks of its own plugin.
-        question: the function of the rooms to ask.
-        answer: the field of the context that holds the answer so far.
     """
 
     def get_hook(self: TapeTensorPlugin, fullname: str) -> Callable[[Any], Any] | None:

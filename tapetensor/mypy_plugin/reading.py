@@ -262,11 +262,7 @@ class UndecidedError(Exception):
 
 
 def known(found: ReadT | None) -> ReadT:
-    """Return what has been read.
-
-    Raises:
-        UndecidedError: if that is nothing.
-    """
+    """Return what has been read; raise UndecidedError where that is nothing."""
     if found is None:
         raise UndecidedError
     return found
@@ -432,11 +428,7 @@ def is_absent(found: types.Type | None) -> bool:
 
 
 def merged(operands: Sequence[Operand]) -> tuple[types.Type, types.Type]:
-    """Return the tape state and the dtype of what is made of operands.
-
-    Raises:
-        UndecidedError: if they share none, or there are no operands.
-    """
+    """Return the tape state and the dtype of what is made of operands, if they share one."""
     if not operands:
         raise UndecidedError
     tape, dtype = operands[0].tape, operands[0].dtype
@@ -446,11 +438,11 @@ def merged(operands: Sequence[Operand]) -> tuple[types.Type, types.Type]:
 
 
 def _merged_tape(lhs: types.Type, rhs: types.Type) -> types.Type:
-    if is_same_type(lhs, rhs) or _is_state(rhs, NONE_TAPE):
+    if is_same_type(lhs, rhs) or is_state(rhs, NONE_TAPE):
         return lhs
-    if _is_state(lhs, NONE_TAPE) or _is_state(rhs, OWNED_TAPE):
+    if is_state(lhs, NONE_TAPE) or is_state(rhs, OWNED_TAPE):
         return rhs
-    if _is_state(lhs, OWNED_TAPE) and isinstance(rhs, types.TypeVarType | types.AnyType):
+    if is_state(lhs, OWNED_TAPE) and isinstance(rhs, types.TypeVarType | types.AnyType):
         return lhs
     if isinstance(lhs, types.AnyType) or isinstance(rhs, types.AnyType):
         return ANYTHING
@@ -458,11 +450,7 @@ def _merged_tape(lhs: types.Type, rhs: types.Type) -> types.Type:
 
 
 def common_dtype(lhs: types.Type, rhs: types.Type) -> types.Type:
-    """Return the dtype that two operands share.
-
-    Raises:
-        UndecidedError: if they share none.
-    """
+    """Return the dtype that two operands share; raise UndecidedError if they share none."""
     lhs, rhs = types.get_proper_type(lhs), types.get_proper_type(rhs)
     # `np.bool_` in a call is a `bool[Any]`, and in an annotation a `bool[bool]`.
     if isinstance(lhs, types.AnyType) or isinstance(rhs, types.AnyType) or is_equivalent(lhs, rhs):
@@ -480,10 +468,11 @@ def is_floating(dtype: types.Type) -> bool:
 
 def is_plain(tape: types.Type) -> bool:
     """Tell whether a tape state is NoneTape, or taken to be."""
-    return _is_state(tape, NONE_TAPE) or isinstance(tape, types.AnyType)
+    return is_state(tape, NONE_TAPE) or isinstance(tape, types.AnyType)
 
 
-def _is_state(tape: types.Type, name: str) -> bool:
+def is_state(tape: types.Type, name: str) -> bool:
+    """Tell whether a tape state is the one of a name."""
     return isinstance(tape, types.Instance) and tape.type.fullname == name
 
 

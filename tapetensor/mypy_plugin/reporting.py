@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, Final, TypeVar
 
 from mypy.binder import CurrentType
+from mypy.checker import TypeChecker
 from mypy.errorcodes import CALL_OVERLOAD, MISC, OPERATOR, ErrorCode
 from mypy.literals import literal_hash
 from mypy.nodes import Context, Expression, FuncItem, MypyFile, NameExpr, Var
@@ -53,6 +54,17 @@ def is_heard(checker: Any) -> bool:
     """Tell whether mypy shows what it finds in this file: not of installed packages, for one."""
     errors = getattr(getattr(checker, "msg", None), "errors", None)
     return getattr(errors, "file", None) not in getattr(errors, "ignored_files", ())
+
+
+def checker_of(context: Any) -> TypeChecker:
+    """Return the type checker that asks a plugin."""
+    assert isinstance(context.api, TypeChecker)
+    return context.api
+
+
+def wanted_by(checker: TypeChecker) -> Type | None:
+    """Return the type that the place of the expression wants that is being checked."""
+    return checker.expr_checker.type_context[-1]
 
 
 def unit(checker: Any) -> FuncItem | MypyFile:
@@ -123,8 +135,15 @@ def redeclare(
             frame.types[key] = CurrentType(elsewhere(frame.types[key].type), True)
 
 
-def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
-    """Report an error and, the first time in a run, how errors of its code are explained."""
+def fail(context: Any, message: str, code: ErrorCode, where: Context | None = None) -> None:
+    """Report an error where a hook is asked, or at another place.
+
+    The first time in a run a note says how errors of its code are explained.
+    """
+    _fail(context.api, message, where or context.context, code)
+
+
+def _fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
     api.fail(message, where, code=code)
     if not api.in_checked_function():
         return
@@ -148,8 +167,8 @@ def note_once(api: Any, message: str, where: Context) -> None:
 
 def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
     """Report an error, whatever mypy is trying out at the moment."""
-    with _heard_by_all(checker):
-        fail(checker, message, where, code)
+    with unheard(checker, by_all=True):
+        _fail(checker, message, where, code)
 
 
 def note(checker: Any, message: str, where: Context) -> None:
@@ -158,38 +177,24 @@ def note(checker: Any, message: str, where: Context) -> None:
         # No checker yet: mypy is reading annotations and classes.
         checker.note(message, where, code=None)
         return
-    with _heard_by_all(checker):
+    with unheard(checker, by_all=True):
         checker.msg.note(message, where)
 
 
 @contextmanager
-def heard_around(checker: Any) -> Iterator[None]:
-    """Take away who listens to errors last, as mypy does to each method that an operator may be."""
-    watchers = getattr(checker.msg.errors, "_watchers", None)
-    last = watchers.pop() if watchers else None
-    try:
-        yield
-    finally:
-        if watchers is not None and last is not None:
-            watchers.append(last)
+def unheard(checker: Any, *, by_all: bool = False) -> Iterator[None]:
+    """Take away who listens to errors last, or all, who filter them out or draw conclusions.
 
-
-@contextmanager
-def _heard_by_all(checker: Any) -> Iterator[None]:
-    """Take away those who listen to errors, to filter them out or to draw conclusions.
-
-    Operators and overloads are checked by trying each signature, and an error makes mypy go on to
-    the next; a use after move is none of theirs.
+    So does mypy to each method that an operator may be. Operators and overloads are checked by
+    trying each signature, and an error makes mypy go on to the next.
     """
-    watchers = getattr(checker.msg.errors, "_watchers", None)
-    kept = [] if watchers is None else watchers[:]
-    if watchers is not None:
-        watchers.clear()
+    watchers = getattr(checker.msg.errors, "_watchers", [])
+    kept = watchers[:]
+    del watchers[0 if by_all else -1 :]
     try:
         yield
     finally:
-        if watchers is not None:
-            watchers[:] = kept
+        watchers[:] = kept
 
 
 ContextT = TypeVar("ContextT")
@@ -206,12 +211,7 @@ RAISE = "TAPETENSOR_PLUGIN_RAISE"
 def guarded(
     hook: Callable[[ContextT], ResultT], default: Callable[[ContextT], ResultT]
 ) -> Callable[[ContextT], ResultT]:
-    """Return `hook` with its exceptions turned into one note, and the default answer.
-
-    Args:
-        hook: what the plugin does at a call, a class, ...
-        default: what mypy would have done without the plugin.
-    """
+    """Return `hook` with its exceptions turned into one note, and the default answer."""
 
     def safe(context: ContextT) -> ResultT:
         try:

@@ -6,13 +6,27 @@ wherever it is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 from mypy import nodes
-from mypy.checker import TypeChecker
 from mypy.server.subexpr import get_subexpressions
+
+FactsT = TypeVar("FactsT")
+
+
+def once_a_file(read: Callable[[nodes.MypyFile], FactsT]) -> Callable[[nodes.MypyFile], FactsT]:
+    """Return what reads a file, and reads it once; files are checked one after another."""
+    last: list[tuple[list[nodes.Statement], FactsT]] = []
+
+    def known(tree: nodes.MypyFile) -> FactsT:
+        # The file may be an old one: the daemon puts new statements into it.
+        if not last or last[0][0] is not tree.defs:
+            last[:] = [(tree.defs, read(tree))]
+        return last[0][1]
+
+    return known
 
 
 def statements(body: Sequence[nodes.Statement]) -> Iterator[nodes.Statement]:
@@ -73,7 +87,7 @@ class Assignments:
     """The assignments to the names of a file, and the places that read them."""
 
     def __init__(self, tree: nodes.MypyFile) -> None:
-        self.statements = tree.defs
+        self._statements = tree.defs
         values: dict[nodes.Node | None, nodes.Expression] = {}
         stored: list[nodes.NameExpr] = []
         # What attributes are set to, by their names.
@@ -84,7 +98,8 @@ class Assignments:
             self._targets += targets(statement)
             if isinstance(statement, nodes.AssignmentStmt):
                 for target in statement.lvalues:
-                    values.update(_pairs(target, statement.rvalue))
+                    for name, value in pairs_of(target, statement.rvalue):
+                        values[name.node] = value
                     if isinstance(target, nodes.MemberExpr):
                         self.set_on.setdefault(target.name, []).append(statement.rvalue)
             elif isinstance(statement, nodes.ExpressionStmt):
@@ -136,7 +151,7 @@ class Assignments:
         """The ``p -= ...`` of names of a ``for`` loop that nobody reads after it, by the `p`."""
         return {
             statement.lvalue: statement
-            for loop in statements(self.statements)
+            for loop in statements(self._statements)
             if isinstance(loop, nodes.ForStmt)
             for statement in _of_one_turn(loop.body)
             if isinstance(statement, nodes.OperatorAssignmentStmt)
@@ -154,7 +169,7 @@ class Assignments:
         later += [one for one in statements(loop.body.body) if function_of(one) is not None]
         kept = {name for one in later for name in _names(one)}
         known = {one for one in inside if _end(one) <= _end(statement) and one not in kept}
-        for other in statements(self.statements):
+        for other in statements(self._statements):
             # Another loop gives its name a value of its own.
             match other:
                 case nodes.ForStmt(index=index, body=body) if loop not in [
@@ -165,15 +180,7 @@ class Assignments:
         return any(one.node is variable and one not in known for one in self.reads)
 
 
-_last: list[Assignments] = []
-
-
-def assignments_of(tree: nodes.MypyFile) -> Assignments:
-    """Return what is known of a file, which is read once; files are checked one after another."""
-    # The file may be an old one: the daemon puts new statements into it.
-    if not _last or _last[0].statements is not tree.defs:
-        _last[:] = [Assignments(tree)]
-    return _last[0]
+assignments_of = once_a_file(Assignments)
 
 
 def _end(node: nodes.Context) -> tuple[int, int]:
@@ -189,15 +196,16 @@ def _of_one_turn(body: nodes.Block | None) -> Iterator[nodes.Statement]:
                 yield from _of_one_turn(inner)
 
 
-def _pairs(
+def pairs_of(
     target: nodes.Expression, value: nodes.Expression
-) -> Iterator[tuple[nodes.Node | None, nodes.Expression]]:
+) -> Iterator[tuple[nodes.NameExpr, nodes.Expression]]:
+    """Yield the names that an assignment gives values, each with its own."""
     if isinstance(target, nodes.NameExpr):
-        yield target.node, value
+        yield target, value
     elif isinstance(target, nodes.TupleExpr) and isinstance(value, nodes.TupleExpr):
         # mypy reports what is too many or too few.
         for one, two in zip(target.items, value.items, strict=False):
-            yield from _pairs(one, two)
+            yield from pairs_of(one, two)
 
 
 def _names(node: nodes.Node) -> list[nodes.NameExpr]:
@@ -207,19 +215,15 @@ def _names(node: nodes.Node) -> list[nodes.NameExpr]:
 # Functions of which a loop goes over what they are given.
 WALKING: Final = ("builtins.enumerate", "builtins.zip", "builtins.reversed")
 # Functions that may read any attribute.
-READ_ALL: Final = ("getattr", "vars")
-
-_last_read: list[tuple[list[nodes.Statement], set[str]]] = []
+READ_ALL: Final = frozenset({"getattr", "vars"})
 
 
+@once_a_file
 def attributes_of(tree: nodes.MypyFile) -> set[str]:
     """Return the attributes that a file speaks of, and what it calls to read any."""
-    if not _last_read or _last_read[0][0] is not tree.defs:
-        used = get_subexpressions(tree)
-        found = {one.name for one in used if isinstance(one, nodes.MemberExpr)}
-        names = {one.name for one in used if isinstance(one, nodes.NameExpr)}
-        _last_read[:] = [(tree.defs, found | names.intersection(READ_ALL))]
-    return _last_read[0][1]
+    used = get_subexpressions(tree)
+    names = {one.name for one in used if isinstance(one, nodes.NameExpr)}
+    return {one.name for one in used if isinstance(one, nodes.MemberExpr)} | (names & READ_ALL)
 
 
 def bases_in(tree: nodes.MypyFile) -> set[str]:
@@ -233,44 +237,13 @@ def bases_in(tree: nodes.MypyFile) -> set[str]:
     return {one.name for one in exprs if isinstance(one, nodes.NameExpr)}
 
 
-class _Displays:
-    """The items in the file that is being checked; files are checked one after another."""
-
-    def __init__(self) -> None:
-        self.statements: list[nodes.Statement] | None = None
-        self.items: set[nodes.Context] = set()
-        self.beside: dict[nodes.Context, list[nodes.Expression]] = {}
-
-
-_found = _Displays()
-
-
-def _displays(api: TypeChecker) -> _Displays:
-    # The file may be an old one: the daemon puts new statements into it.
-    if _found.statements is not api.tree.defs:
-        _found.statements = api.tree.defs
-        used = get_subexpressions(api.tree)
-        _found.items, _found.beside = _items(used), _joined(api.tree, used)
-    return _found
-
-
-def is_displayed(node: nodes.Context, api: TypeChecker) -> bool:
-    """Tell whether an expression is an item of a list, set or dict display."""
-    return node in _displays(api).items
-
-
-def joined_with(node: nodes.Context, api: TypeChecker) -> list[nodes.Expression]:
-    """Return the items of which mypy takes one type for all, if the expression is one of them.
+@once_a_file
+def joined_in(tree: nodes.MypyFile) -> dict[nodes.Context, list[nodes.Expression]]:
+    """Return, by each, the items of which mypy takes one type for all.
 
     These are those of a display that gets a name, and of one, be it a tuple, that a loop goes over.
     """
-    return _displays(api).beside.get(node, [])
-
-
-def _joined(
-    tree: nodes.MypyFile, used: list[nodes.Expression]
-) -> dict[nodes.Context, list[nodes.Expression]]:
-    named: list[nodes.Expression] = []
+    used, named = get_subexpressions(tree), list[nodes.Expression]()
     walked = [
         one for each in used if isinstance(each, nodes.GeneratorExpr) for one in each.sequences
     ]
@@ -296,8 +269,11 @@ def _joined(
     return found
 
 
-def _items(used: list[nodes.Expression]) -> set[nodes.Context]:
+@once_a_file
+def displayed_in(tree: nodes.MypyFile) -> set[nodes.Context]:
+    """Return what is an item of a list, set or dict display, or within one."""
     found: set[nodes.Context] = set()
+    used = get_subexpressions(tree)
     calls = [one for one in used if isinstance(one, nodes.CallExpr)]
     # What is unpacked where it is written, ``Sequential(*[...])``, is given one by one.
     unpacked = {

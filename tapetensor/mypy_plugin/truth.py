@@ -16,16 +16,16 @@ from mypy.plugin import AttributeContext, CheckerPluginInterface, FunctionContex
 from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, NoneType, TupleType, Type, get_proper_type
 
-from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR
 from tapetensor.mypy_plugin.reading import is_endless, members, read_tensor
 from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH
-from tapetensor.mypy_plugin.statements import assignments_of, function_of, statements
+from tapetensor.mypy_plugin.statements import assignments_of, function_of, once_a_file, statements
 from tapetensor.rules.dims import Dims
 from tapetensor.rules.indexing import check_single, check_truth, has_several
+from tapetensor.rules.refusals import refusal
 
-_NUMBERS: Final = tuple(f"builtins.{name}" for name in ("float", "int", "complex", "round"))
+_NUMBERS: Final = tuple(f"builtins.{name}" for name in ("float", "int", "complex", "round", "bool"))
 _COMPARING: Final = tuple(f"builtins.{name}" for name in ("max", "min", "sorted"))
 _PARTED: Final = ("builtins.list", "builtins.tuple")
 _CURES: Final = {
@@ -42,9 +42,7 @@ _CONTAINERS: Final = tuple(
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Answer for the result of a function, and for functions that want one number or one truth."""
     if fullname in _NUMBERS or fullname.startswith("math."):
-        return take_number
-    if fullname == "builtins.bool":
-        return take_truth
+        return take_one
     if fullname in _COMPARING:
         return compare_items
     return None if fullname.startswith(ELSEWHERE) else ask_result
@@ -66,19 +64,14 @@ def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
     return None if fullname.startswith(ELSEWHERE) else ask_attribute
 
 
-def take_number(context: FunctionContext) -> Type:
-    """Report many elements where one number is wanted."""
-    called = context.context
+def take_one(context: FunctionContext) -> Type:
+    """Report many elements where one number, or one truth, is wanted."""
     for found in context.arg_types[0] if context.arg_types else []:
+        if _name(context.context) == "bool":
+            _report_truth(context.api, context.context, "bool", found)
+            continue
         for shape in _shapes_of_many(found):
-            _report(context.api, called, partial(check_single, _name(called), shape))
-    return context.default_return_type
-
-
-def take_truth(context: FunctionContext) -> Type:
-    """Report many elements of which `bool` is asked."""
-    for found in context.arg_types[0] if context.arg_types else []:
-        _report_truth(context.api, context.context, "bool", found)
+            _report(context.api, context.context, check_single, _name(context.context), shape)
     return context.default_return_type
 
 
@@ -112,24 +105,24 @@ def look_for(context: MethodContext) -> Type:
 
 
 def ask_result(context: FunctionContext | MethodContext) -> Type:
-    """Report the truth of a result, and of the parameters of the function around it."""
-    made = context.default_return_type
-    if not reporting.is_heard(context.api):
-        return made
-    conditions = _conditions_of(reporting.tree(context.api))
-    for condition in conditions.of_value(context.context):
-        _report_truth(context.api, condition.node, condition.op, made)
-    for condition in conditions.of_parameters(reporting.unit(context.api)):
-        _report_truth(context.api, condition.node, condition.op, condition.declared)
-    return made
+    """Report the truth of a result."""
+    return _ask(context, context.default_return_type)
 
 
 def ask_attribute(context: AttributeContext) -> Type:
     """Report the truth of an attribute."""
-    found = context.default_attr_type
-    if reporting.is_heard(context.api):
-        for condition in _conditions_of(reporting.tree(context.api)).of_value(context.context):
-            _report_truth(context.api, condition.node, condition.op, found)
+    return _ask(context, context.default_attr_type)
+
+
+def _ask(context: FunctionContext | MethodContext | AttributeContext, found: Type) -> Type:
+    """Report the truth of what is found, and of the parameters of the function around it."""
+    api = context.api
+    if reporting.is_heard(api):
+        conditions = _conditions_of(reporting.tree(api))
+        for condition in conditions.of_value(context.context):
+            _report_truth(api, condition.node, condition.op, found)
+        for condition in conditions.of_parameters(reporting.unit(api)):
+            _report_truth(api, condition.node, condition.op, condition.declared)
     return found
 
 
@@ -151,7 +144,6 @@ class _Conditions:
     """The conditions of a file, by what is asked or assigned to the name that is asked."""
 
     def __init__(self, tree: nodes.MypyFile) -> None:
-        self.statements = tree.defs
         known = assignments_of(tree)
         self._values: dict[nodes.Context, list[_Condition]] = {}
         self._parameters: dict[nodes.Node, list[_Condition]] = {}
@@ -183,14 +175,7 @@ class _Conditions:
         return self._parameters.get(unit, [])
 
 
-_last: list[_Conditions] = []
-
-
-def _conditions_of(tree: nodes.MypyFile) -> _Conditions:
-    # The file may be an old one: the daemon puts new statements into it.
-    if not _last or _last[0].statements is not tree.defs:
-        _last[:] = [_Conditions(tree)]
-    return _last[0]
+_conditions_of = once_a_file(_Conditions)
 
 
 def _functions(body: Sequence[nodes.Statement]) -> Iterator[nodes.FuncDef]:
@@ -316,7 +301,7 @@ def _report_parts(
 ) -> None:
     for one in found:
         for shape in [shape for part in _parts(one) for shape in _shapes_of_many(part)][:1]:
-            _report(api, where, partial(check_truth, op, shape, cure))
+            _report(api, where, check_truth, op, shape, cure)
 
 
 def _report_truth(
@@ -325,11 +310,10 @@ def _report_truth(
     may_be_none = any(isinstance(one, NoneType) for one in members(found))
     cure = "`is not None` asks whether there is one" if may_be_none else ""
     for shape in _shapes_of_many(found) if found is not None else ():
-        _report(api, where, partial(check_truth, op, shape, cure))
+        _report(api, where, check_truth, op, shape, cure)
 
 
-def _report(api: CheckerPluginInterface, where: nodes.Context, check: Callable[[], None]) -> None:
-    try:
-        check()
-    except ShapeError as error:
-        reporting.report(api, str(error), where, SHAPE_MISMATCH)
+def _report(
+    api: CheckerPluginInterface, where: nodes.Context, check: Callable[..., None], *of: object
+) -> None:
+    reporting.report(api, str(refusal(partial(check, *of))), where, SHAPE_MISMATCH)

@@ -11,11 +11,7 @@ OR_KEYS = ", or say by keys_mask (*Ds, N) which keys are there"
 
 
 def scores(op: str, query: Dims, key: Dims, value: Dims) -> Dims:
-    """Return the shape of the scores.
-
-    Raises:
-        ShapeError: if the shapes do not fit.
-    """
+    """Return the shape of the scores."""
     shapes = (query, key, value)
     said = f"{op}: query {written(query)}, key {written(key)} and value {written(value)} do not fit"
     if min(map(len, shapes)) < 2 or len({len(one) for one in shapes}) > 1:

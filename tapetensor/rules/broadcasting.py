@@ -12,12 +12,8 @@ def broadcast(op: str, shapes: Sequence[Dims], of: str = "") -> Dims | None:
     """Return the shape to which shapes broadcast; None where nothing is certain.
 
     Args:
-        op: the name for the message.
         shapes: one or more.
         of: what a message says before it names the shapes.
-
-    Raises:
-        ShapeError: if they do not.
     """
     rank = max(len(shape) for shape in shapes)
     result: list[Dim] = [ONE] * rank
@@ -42,9 +38,6 @@ def check_ranks(op: str, shapes: Sequence[Dims]) -> None:
     where the shorter one is repeated, and once more where an axis of 1 of the longer shape meets
     it. A bias ``(B, K) + (K,)`` repeats no dim, and neither do operands of one rank, by which a
     program says that it means every pair: ``(B, 1) - (1, B)``.
-
-    Raises:
-        ShapeError: for the first two operands of which it is so.
     """
     for longer in shapes:
         for shorter in shapes:
@@ -91,11 +84,7 @@ def joined_dim(lhs: Dim, rhs: Dim) -> Dim | None:
 
 
 def broadcast_to(op: str, shape: Dims, target: Dims) -> Dims:
-    """Return the shape that was asked for.
-
-    Raises:
-        ShapeError: if `shape` is surely not repeated to it.
-    """
+    """Return the shape that was asked for."""
     if stays_apart(shape, target):
         raise ShapeError(
             f"{op}: shape {written(shape)} does not broadcast to {written(target)}; aligned at the "

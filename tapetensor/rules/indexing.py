@@ -51,13 +51,7 @@ class Index:
 
 
 def getitem(op: str, indices: Sequence[Index], shape: Dims) -> Dims | None:
-    """Return the shape that an index reads, by numpy's rules; None where nothing is certain.
-
-    Raises:
-        AxisError: if there are more indices than axes, one surely lies outside its axis, or tensors
-            among them do not broadcast.
-        ShapeError: if a slice has a step of 0.
-    """
+    """Return the shape that an index reads, by numpy's rules; None where nothing is certain."""
     each = _without_rest(op, indices, shape)
     result: list[Dim] = []
     tensors: list[Dims] = []
@@ -98,9 +92,6 @@ def check_mask(op: str, mask: Dims, shape: Dims) -> None:
     """Refuse a mask that is the only index, and has other first axes than what it is read of.
 
     numpy takes some that have no elements, whatever they are read of; it is asked about those.
-
-    Raises:
-        AxisError: if it does not fit.
     """
     if any(dim.literal == 0 for dim in mask):
         return
@@ -174,11 +165,7 @@ def _read_between(dim: Size, start: Size, stop: Size, step: Size) -> Dim:
 
 
 def take_along_axis(op: str, shape: Dims, indices: Dims, axis: int) -> Dims | None:
-    """Return the shape of what is read at positions of their own along an axis.
-
-    Raises:
-        ShapeError: if the ranks differ, or the other axes do not broadcast.
-    """
+    """Return the shape of what is read at positions of their own along an axis."""
     if len(indices) != len(shape):
         raise ShapeError(
             f"{op}: indices of shape {written(indices)} must have as many axes as the shape "

@@ -9,22 +9,14 @@ from tapetensor.rules.dims import Dim, Dims, differ, total, unified, written
 
 
 def concat(op: str, shapes: Sequence[Dims], axis: int) -> Dims:
-    """Return the shape of operands one after another along an axis, counted from the front.
-
-    Raises:
-        ShapeError: if they differ along another one.
-    """
+    """Return the shape of operands one after another along an axis, counted from the front."""
     result = _common(op, shapes, axis, "all axes but the concatenated one must have equal sizes")
     result[axis] = total(shape[axis] for shape in shapes)
     return tuple(result)
 
 
 def stack(op: str, shapes: Sequence[Dims], axis: int, count: Dim) -> Dims:
-    """Return the shape of `count` operands along a new axis, counted from the front.
-
-    Raises:
-        ShapeError: if their shapes differ.
-    """
+    """Return the shape of `count` operands along a new axis, counted from the front."""
     result = _common(op, shapes, None, "all shapes must be equal")
     result.insert(axis, count)
     return tuple(result)

@@ -29,15 +29,7 @@ def differing(
 def check_labels(
     op: str, name: str, scores: Dims | None, labels: Dims | None, axis: int = -1
 ) -> None:
-    """Raise ShapeError if there is not a label for each row of scores.
-
-    Args:
-        op: the name for the message.
-        name: what the scores are called.
-        scores: their shape.
-        labels: that of the labels.
-        axis: that of the classes.
-    """
+    """Raise ShapeError if there is not a label for each row of scores."""
     if scores == ():
         raise ShapeError(f"{op}: {name} of shape () have no axis of classes")
     if scores is None:

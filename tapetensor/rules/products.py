@@ -17,11 +17,7 @@ _GROUP = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 
 def matmul(op: str, lhs: Dims, rhs: Dims) -> Dims | None:
-    """Return the shape of a product; None where that of the leading axes is not certain.
-
-    Raises:
-        ShapeError: if the operands do not fit.
-    """
+    """Return the shape of a product; None where that of the leading axes is not certain."""
     both = f"{written(lhs)} @ {written(rhs)}"
     if not lhs or not rhs:
         raise ShapeError(f"{op}: {both}: a 0-d tensor has no axis to contract; multiply with *")
@@ -45,15 +41,10 @@ def einsum(
     """Return one string of letters per operand, that of the output, and the dim of each letter.
 
     Args:
-        op: the name for the message.
         subscripts: a group of letters per operand.
         shapes: those of the operands.
         shared: the dim of a letter that occurs twice, by both and by whether they broadcast; None
             if there is no such one. The run time, which has numbers alone, asks at every call.
-
-    Raises:
-        ArgumentValueError: if the subscripts cannot be read.
-        ShapeError: if they do not fit the shapes.
     """
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     groups = left.split(",")
@@ -110,11 +101,7 @@ def shared_dim(known: Dim, dim: Dim, broadcasts: bool) -> Dim | None:
 
 
 def side_of_squares(op: str, shape: Dims) -> Dim:
-    """Return the size of square matrices.
-
-    Raises:
-        ShapeError: if they surely are none.
-    """
+    """Return the size of square matrices."""
     if len(shape) < 2 or differ(shape[-1], shape[-2]):
         raise ShapeError(f"{op}: needs square matrices (*Ds, N, N), the shape is {written(shape)}")
     return unified(shape[-1], shape[-2])
@@ -127,11 +114,7 @@ def check_matrices(op: str, shape: Sequence[Dim | int]) -> None:
 
 
 def solve(op: str, shape: Dims, other: Dims) -> None:
-    """Refuse matrices that are not square, and right-hand sides that do not fit them.
-
-    Raises:
-        ShapeError: if they are not, or do not.
-    """
+    """Refuse matrices that are not square, and right-hand sides that do not fit them."""
     size = side_of_squares(op, shape)
     is_vector = len(shape) == 2 and len(other) == 1
     if len(other) < 2 - is_vector or differ(size, other[-1 if is_vector else -2]):

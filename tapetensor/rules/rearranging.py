@@ -25,11 +25,7 @@ _HIDDEN: Final = Size.of(-1)
 
 
 def reshape(op: str, shape: Dims, target: Dims) -> Dims:
-    """Return the shape that is asked for, a ``-1`` in it worked out.
-
-    Raises:
-        ShapeError: if the elements surely do not fill it.
-    """
+    """Return the shape that is asked for, a ``-1`` in it worked out."""
     elements, filled = product(shape), product(dim for dim in target if dim != _HIDDEN)
     hidden = target.count(_HIDDEN)
     rest: Dim | None = ANY
@@ -90,17 +86,7 @@ def _places(shape: Dims) -> dict[Atom, int]:
 
 
 def permute_dims(op: str, axes: Sequence[int], order: Sequence[int], shape: Dims) -> Dims:
-    """Return the shape with its axes in another order.
-
-    Args:
-        op: the name for the message.
-        axes: as they were given.
-        order: the axes counted from the front.
-        shape: whose axes they are.
-
-    Raises:
-        AxisError: if not every axis is named once.
-    """
+    """Return the shape with its axes in another order."""
     if sorted(order) != list(range(len(shape))):
         raise AxisError(
             f"{op}: axes {tuple(axes)} must name every axis of shape {written(shape)} exactly once"
@@ -109,11 +95,7 @@ def permute_dims(op: str, axes: Sequence[int], order: Sequence[int], shape: Dims
 
 
 def squeeze(op: str, shape: Dims, axes: Sequence[int]) -> Dims:
-    """Return the shape without axes of size 1.
-
-    Raises:
-        ShapeError: if one surely has another size.
-    """
+    """Return the shape without axes of size 1."""
     for axis in sorted(axes):
         if differ(shape[axis], ONE):
             raise ShapeError(
@@ -129,15 +111,7 @@ def check_widths(op: str, count: int, shape: Sequence[Dim | int]) -> None:
 
 
 def check_repeated(op: str, mode: str, pair: tuple[int, int], size: int, shape: Dims) -> None:
-    """Raise ShapeError if an axis has fewer elements than a mode of padding repeats.
-
-    Args:
-        op: the name for the message.
-        mode: "reflect", "replicate" or "circular".
-        pair: how many elements are put before and behind.
-        size: of the axis.
-        shape: whose axis it is.
-    """
+    """Raise ShapeError if an axis has fewer elements than a mode of padding repeats."""
     longest = {"reflect": size - 1, "replicate": size and max(pair), "circular": size}
     if max(pair) > longest[mode]:
         raise ShapeError(
@@ -148,11 +122,7 @@ def check_repeated(op: str, mode: str, pair: tuple[int, int], size: int, shape: 
 
 
 def split(op: str, shape: Dims, axis: int, count: int) -> Dim:
-    """Return the size of each of `count` equal parts along an axis.
-
-    Raises:
-        ShapeError: if it does not divide into them.
-    """
+    """Return the size of each of `count` equal parts along an axis."""
     whole = shape[axis]
     if isinstance(whole, Open):
         return ANY

@@ -37,11 +37,7 @@ class Window:
     dilation: Dims
 
     def counts(self, op: str, shape: Dims) -> Dims:
-        """Return how many windows fit along each axis of an image.
-
-        Raises:
-            ShapeError: if none does.
-        """
+        """Return how many windows fit along each axis of an image."""
         sizes = shape[-len(self.kernel) :]
         numbers = zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         found = tuple(computed(_count, *one) for one in numbers)
@@ -56,16 +52,7 @@ class Window:
         return found
 
     def extents(self, op: str, shape: Dims, more: Dims) -> Dims:
-        """Return the sizes of an image in which every pixel of another has written a window.
-
-        Args:
-            op: the name for the message.
-            shape: that of the other image.
-            more: what is added at the end of each axis.
-
-        Raises:
-            ShapeError: if nothing is left of it.
-        """
+        """Return the sizes of an image in which every pixel of another has written a window."""
         sizes = shape[-len(self.kernel) :]
         numbers = zip(
             sizes, self.kernel, self.stride, self.padding, self.dilation, more, strict=True
@@ -97,18 +84,7 @@ def check_weight(op: str, weight: Dims, axes: int, *, transposed: bool = False) 
 
 
 def convolution(op: str, operands: Sequence[Dims], window: Window, groups: Dim) -> Dims:
-    """Return the shape of a convolution.
-
-    Args:
-        op: the name for the message.
-        operands: the shapes of `x` and weight, which have the axes that they must have, and bias.
-        window: what the weight and the options say.
-        groups: into how many the channels are parted.
-
-    Raises:
-        ShapeError: if the operands do not fit, or no window does.
-        ArgumentValueError: if `groups` does not divide the channels.
-    """
+    """Return the shape of a convolution."""
     axes, (x, weight, *biases) = len(window.kernel), operands
     channels, made = x[-1 - axes], weight[0]
     if is_left_over(channels, groups) or is_left_over(made, groups):
@@ -126,19 +102,7 @@ def convolution(op: str, operands: Sequence[Dims], window: Window, groups: Dim) 
 def transposed_convolution(
     op: str, operands: Sequence[Dims], window: Window, groups: Dim, more: Dims
 ) -> Dims:
-    """Return the shape of a transposed convolution.
-
-    Args:
-        op: the name for the message.
-        operands: the shapes of `x` and weight, which have the axes that they must have, and bias.
-        window: what the weight and the options say.
-        groups: into how many the channels are parted.
-        more: what is added at the end of each axis.
-
-    Raises:
-        ShapeError: if the operands do not fit, or nothing is left of the output.
-        ArgumentValueError: if `groups` does not divide the channels.
-    """
+    """Return the shape of a transposed convolution."""
     axes, (x, weight, *biases) = len(window.kernel), operands
     channels, made = x[-1 - axes], computed(operator.mul, weight[1], groups)
     if is_left_over(channels, groups):
@@ -169,12 +133,7 @@ def _check_bias(op: str, biases: Sequence[Dims], channels: Dim) -> None:
 
 
 def pooling(op: str, shape: Dims, window: Window) -> Dims:
-    """Return the shape of an image reduced by windows, each of which holds some of the image.
-
-    Raises:
-        ShapeError: if no window fits, or one holds nothing but padding.
-        ArgumentValueError: if the padding is more than half of the window.
-    """
+    """Return the shape of an image reduced by windows, each of which holds some of the image."""
     for sizes in zip(window.kernel, window.padding, window.dilation, strict=True):
         kernel, padding, dilation = [one.literal for one in sizes]
         if kernel is None or padding is None or dilation is None:
@@ -217,11 +176,7 @@ def check_stretch(op: str, shape: Dims, size: Dims) -> None:
 
 
 def fold(op: str, shape: Dims, size: Dims, window: Window) -> Dims:
-    """Return the shape of images of a size that are put together of their windows.
-
-    Raises:
-        ShapeError: if the windows are no such images'.
-    """
+    """Return the shape of images of a size that are put together of their windows."""
     area, count = product(window.kernel), product(window.counts(op, size))
     if len(shape) < 2 or is_left_over(shape[-2], area) or are_other_numbers(shape[-1], count):
         raise ShapeError(
@@ -232,11 +187,7 @@ def fold(op: str, shape: Dims, size: Dims, window: Window) -> Dims:
 
 
 def pixel_shuffle(op: str, shape: Dims, factor: Dim) -> Dims:
-    """Return the shape of images with fewer channels and more pixels.
-
-    Raises:
-        ShapeError: if the channels are no multiple of the pixels of a square.
-    """
+    """Return the shape of images with fewer channels and more pixels."""
     check_rank(op, shape, 2)
     channels, area = shape[-3], product((factor, factor))
     if is_left_over(channels, area):
@@ -249,11 +200,7 @@ def pixel_shuffle(op: str, shape: Dims, factor: Dim) -> Dims:
 
 
 def pixel_unshuffle(op: str, shape: Dims, factor: Dim) -> Dims:
-    """Return the shape of images with more channels and fewer pixels.
-
-    Raises:
-        ShapeError: if the sizes are no multiples of the factor.
-    """
+    """Return the shape of images with more channels and fewer pixels."""
     check_rank(op, shape, 2)
     if any(is_left_over(size, factor) for size in shape[-2:]):
         raise ShapeError(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.static.mutants import PROGRAMS, Mutant, defects
 from tests.plugin.page_snippets import SNIPPETS
-from tests.plugin.refused_rows import refused_calls
 from tests.plugin.shape_programs import EXPRESSIONS
+from tests.plugin.table_rows import refused_calls, right_calls
 from tests.typing.checkers import (
     FAIL,
     PASS,
@@ -120,6 +120,7 @@ def refused_file() -> Path:
 
 @cache
 def expressions_file() -> Path:
-    """Write a program that reveals the types of random expressions, from its second line on."""
-    lines = [f"reveal_type({expression})" for expression in EXPRESSIONS]
-    return written("expressions", "\n".join(["import tapetensor as tt", *lines, ""]))
+    """Write a program that reveals the types of expressions, from its third line on."""
+    lines = [f"reveal_type({expression})" for expression in (*EXPRESSIONS, *right_calls())]
+    head = ["import numpy as np", "import tapetensor as tt"]
+    return written("expressions", "\n".join([*head, *lines, ""]))

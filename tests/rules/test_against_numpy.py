@@ -1,4 +1,7 @@
-"""Every rule gives the shape that numpy gives, and refuses what numpy refuses."""
+"""Rules give the shapes that numpy gives, and refuse what numpy refuses.
+
+Random expressions under the plugin (tests/plugin/test_shape_programs.py) ask the others.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from tapetensor.rules import (
     attention,
     broadcasting,
     indexing,
-    joining,
     products,
     rearranging,
     windows,
@@ -50,14 +52,6 @@ def broadcast(rng: Rng) -> Question:
     return (
         lambda: broadcasting.broadcast("op", list(map(sized, shapes))),
         lambda: np.broadcast_shapes(*shapes),
-    )
-
-
-def broadcast_to(rng: Rng) -> Question:
-    shape, target = some_shape(rng), some_shape(rng)
-    return (
-        lambda: broadcasting.broadcast_to("op", sized(shape), sized(target)),
-        lambda: np.broadcast_to(empty(shape), target).shape,
     )
 
 
@@ -105,15 +99,6 @@ def reshape(rng: Rng) -> Question:
     )
 
 
-def squeeze(rng: Rng) -> Question:
-    shape = some_shape(rng, 1)
-    axes = tuple({int(one) for one in rng.integers(0, len(shape), 2)})
-    return (
-        lambda: rearranging.squeeze("op", sized(shape), axes),
-        lambda: np.squeeze(empty(shape), axes).shape,
-    )
-
-
 def split(rng: Rng) -> Question:
     shape, count = some_shape(rng, 1), int(rng.integers(1, 4))
     axis = int(rng.integers(len(shape)))
@@ -123,35 +108,6 @@ def split(rng: Rng) -> Question:
         return (*sized(shape[:axis]), size, *sized(shape[axis + 1 :]))
 
     return by_rule, lambda: np.split(empty(shape), count, axis)[0].shape
-
-
-def permute_dims(rng: Rng) -> Question:
-    shape = some_shape(rng, 1)
-    axes = rng.permutation(len(shape)).tolist()
-    if rng.random() < 0.3:
-        axes = rng.integers(0, len(shape), len(shape)).tolist()
-    return (
-        lambda: rearranging.permute_dims("op", axes, axes, sized(shape)),
-        lambda: np.transpose(empty(shape), axes).shape,
-    )
-
-
-def concat(rng: Rng) -> Question:
-    first = some_shape(rng, 1)
-    axis, shapes = int(rng.integers(len(first))), [first, nearly(rng, first)]
-    return (
-        lambda: joining.concat("op", list(map(sized, shapes)), axis),
-        lambda: np.concatenate(list(map(empty, shapes)), axis).shape,
-    )
-
-
-def stack(rng: Rng) -> Question:
-    first = some_shape(rng)
-    axis, shapes = int(rng.integers(len(first) + 1)), [first, nearly(rng, first)]
-    return (
-        lambda: joining.stack("op", list(map(sized, shapes)), axis, Size.of(2)),
-        lambda: np.stack(list(map(empty, shapes)), axis).shape,
-    )
 
 
 def getitem(rng: Rng) -> Question:
@@ -261,8 +217,8 @@ def window(rng: Rng) -> Question:
 
 
 QUESTIONS = [
-    *[broadcast, broadcast_to, matmul, einsum, reshape, squeeze, split, permute_dims, concat],
-    *[stack, getitem, mask, take_along_axis, solve, scores, window],
+    *[broadcast, matmul, einsum, reshape, split, getitem],
+    *[mask, take_along_axis, solve, scores, window],
 ]
 
 

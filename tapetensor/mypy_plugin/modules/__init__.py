@@ -3,12 +3,14 @@
 ==================  =========================================================================
 ``calling``         `model(x)` typed as `forward`; a `forward` for each tape
 ``classes``         which classes are modules, how they are made, and the fields they declare
-``defining``        fields and layers that nothing can be, where they are defined or made
-``declaring``       what is made, given or declared in vain
-``building``        dims and fields that `build` cannot work out, at the call of `build`
+``constructing``    layers that nothing can be, where they are made
+``building``        fields that nothing can be, and what `build` cannot make of annotations
 ``sequential``      layers one after another, side by side, and beside their input
+``declaring``       what is made, given or declared in vain
 ``training``        gradients that reach no parameter
 ==================  =========================================================================
+
+The last two are rooms of their own.
 """
 
 from __future__ import annotations
@@ -30,10 +32,9 @@ from tapetensor.mypy_plugin.modules import (
     building,
     calling,
     classes,
+    constructing,
     declaring,
-    defining,
     sequential,
-    training,
 )
 
 
@@ -44,17 +45,14 @@ def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
 
 def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
     """Answer for the constructors of layers."""
-    return defining.check_constructed if classes.derives(fullname, names.MODULE) else None
+    return constructing.check_constructed if classes.derives(fullname, names.MODULE) else None
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Answer for `build`, for the constructor of `Sequential`."""
     if fullname == names.BUILD:
-        return _and_checked(building.check_build)
-    if fullname == names.SEQUENTIAL:
-        return _and_checked(sequential.check_layers)
-    own = training.function_result(fullname)
-    return declaring.check_made if own is None else _and_checked(own)
+        return building.check_build
+    return sequential.check_layers if fullname == names.SEQUENTIAL else None
 
 
 def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
@@ -67,19 +65,11 @@ def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     """Answer for the call of a `Sequential` or a class derived from it."""
     owner, _, method = fullname.rpartition(".")
-    if method in ("forward", "__call__") and owner in sequential.BRANCHES:
+    if method not in ("forward", "__call__"):
+        return None
+    if owner in sequential.BRANCHES:
         return sequential.apply_branches
-    if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
-        return sequential.apply_layers
-    own = training.method_result(fullname)
-    return declaring.check_made if own is None else _and_checked(own)
-
-
-def _and_checked(hook: Callable[[Any], Type]) -> Callable[[Any], Type]:
-    def checked(context: FunctionContext | MethodContext) -> Type:
-        return declaring.check_made(context._replace(default_return_type=hook(context)))
-
-    return checked
+    return sequential.apply_layers if classes.derives(owner, names.SEQUENTIAL) else None
 
 
 def _module_defined(context: Any) -> None:
@@ -89,5 +79,5 @@ def _module_defined(context: Any) -> None:
         return
     calling.check_spelling(context)
     calling.check_forward(context)
-    defining.check_fields(context)
+    building.check_fields(context)
     declaring.check_declared(context)

@@ -1,43 +1,65 @@
-"""`build` cannot work out everything from annotations; the messages are those at run time.
+"""Fields that nothing can be, and what `build` cannot make of annotations.
 
-They are reported where `build` is called and not where the class is defined: there is nothing wrong
-with a class whose constructor is called with every field. ``defining`` has the fields that this
-cannot be given either.
+The first are reported where a class is defined. The second, in the words of the run time, where
+`build` is called and not where the class is defined: there is nothing wrong with a class whose
+constructor is called with every field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import Any
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
 
 from mypy import types
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import Expression, IndexExpr, RefExpr, TupleExpr, TypeInfo
 from mypy.nodes import TypeAlias as TypeAliasNode
-from mypy.plugin import FunctionContext
+from mypy.plugin import ClassDefContext, FunctionContext
+from mypy.typevars import fill_typevars
 
 from tapetensor.mypy_plugin import names, reporting
 from tapetensor.mypy_plugin.modules.classes import (
+    LISTS,
     Field,
+    assignments,
+    declared,
     fields_of,
-    part_in_words,
+    in_words,
     signature_of_constructor,
     with_constructor,
 )
-from tapetensor.mypy_plugin.modules.defining import (
-    DEEPEST,
-    Files,
-    impossible,
-    refused_tape,
-    unsized,
-)
-from tapetensor.mypy_plugin.reading import is_int, is_module, on_axes
-from tapetensor.mypy_plugin.reporting import MODULE_DIMS
+from tapetensor.mypy_plugin.modules.constructing import LIBRARY, refused
+from tapetensor.mypy_plugin.reading import is_int, is_module, on_axes, read_shape
+from tapetensor.mypy_plugin.reporting import MODULE_DIMS, checker_of
+from tapetensor.rules.dims import is_negative
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
+# The plugin looks this far into modules within modules, for one may hold itself by mistake.
+_DEEPEST = 20
+
+
+def check_fields(context: ClassDefContext) -> None:
+    """Report every field of a module class that nothing can be."""
+    cls, info = context.cls, context.cls.info
+    module = fill_typevars(info)
+    if not isinstance(module, types.Instance):
+        return
+    statements = assignments(cls)
+    for name, statement in statements.items():
+        kind = declared(statement.rvalue)[0]
+        if kind and statement.unanalyzed_type is None:
+            cure = f"annotate it ({name}: ... = nn.{kind}(...)), so that it becomes a field"
+            reporting.fail(context, f"{info.name}.{name}: {cure}", MODULE_DIMS, statement)
+    look = _Look(_files_of(info))
+    # A base is reported by itself where it is wrong whatever its type arguments are.
+    bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), types.Instance)]
+    known = {field for base in bases for field, _ in look.fields(base, info.name)}
+    for field, complaint in look.fields(module, info.name):
+        if field in statements or field not in known:
+            reporting.fail(context, complaint, MODULE_DIMS, statements.get(field, cls))
 
 
 def check_build(context: FunctionContext) -> types.Type:
@@ -56,13 +78,10 @@ def check_build(context: FunctionContext) -> types.Type:
         if given is None:
             return made
         instance = _with_defaults(expression, given)
-        checker: Any = context.api
-        files = frozenset([checker.tree.fullname, *[one.module_name for one in info.mro]])
-        path = given.type.name
-        both = chain(_module(files, instance, frozenset(), path), impossible(files, instance, path))
-        complaint = next(both, None)
+        files = frozenset([checker_of(context).tree.fullname, *_files_of(info)])
+        complaint = next(_Look(files, builds=True).into(instance, given.type.name), None)
     if complaint is not None:
-        reporting.fail(context.api, f"build: {complaint}", expression, MODULE_DIMS)
+        reporting.fail(context, f"build: {complaint}", MODULE_DIMS, expression)
     return made
 
 
@@ -123,138 +142,176 @@ def _instance(cls: types.Type) -> types.Instance | None:
     return result if isinstance(result, types.Instance) else None
 
 
-def _module(files: Files, module: types.Type, options: frozenset[str], path: str) -> Iterator[str]:
-    """Yield what is wrong with a module that cannot be built."""
-    module = types.get_proper_type(module)
-    if isinstance(module, types.AnyType | types.TypeVarType) or path.count(".") > DEEPEST:
-        return
-    if not isinstance(module, types.Instance) or not is_module(module):
-        yield f"{path} is annotated {_named(module)}, which is not a Module"
-        return
-    info = module.type
-    is_near = info.module_name in files or info.module_name.startswith("tapetensor.")
-    if info.fallback_to_any or not is_near:
-        return
-    owner = with_constructor(info)
-    if owner is not None:
-        yield from _constructor(files, module, owner, options, path)
-        return
-    for field in fields_of(module):
-        if field.name in options:
-            continue
-        if field.annotation is None:
+def _files_of(info: TypeInfo) -> frozenset[str]:
+    return frozenset(one.module_name for one in info.mro)
+
+
+class _Look(NamedTuple):
+    """A look into modules.
+
+    Attributes:
+        files: into whose classes. A change further away would go unnoticed, as mypy would not check
+            the class again.
+        builds: whether for what `build` cannot make, too, or only for what nothing can be.
+    """
+
+    files: frozenset[str]
+    builds: bool = False
+
+    def into(
+        self, found: types.Type, path: str, options: frozenset[str] = frozenset()
+    ) -> Iterator[str]:
+        """Yield what is wrong with a part that has to be a module."""
+        part = types.get_proper_type(found)
+        if isinstance(part, types.AnyType | types.TypeVarType) or path.count(".") > _DEEPEST:
             return
-        yield from _field(files, field, field.annotation, f"{path}.{field.name}")
+        if isinstance(part, types.Instance) and is_module(part):
+            for _, complaint in self.fields(part, path, options):
+                yield complaint
+        elif self.builds:
+            yield f"{path} is annotated {_named(part)}, which is not a Module"
 
+    def fields(
+        self, module: types.Instance, path: str, options: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the fields of a module of which something is wrong, empty for itself, and what."""
+        info = module.type
+        is_near = info.module_name in self.files or info.module_name.startswith(LIBRARY)
+        if info.fallback_to_any or not is_near:
+            return
+        complaint, owner = refused(module), with_constructor(info)
+        if complaint is not None:
+            yield "", f"{path}: {complaint}"
+        elif owner is not None:
+            for why in self._arguments(module, owner, options, path):
+                yield "", why
+        else:
+            for field in fields_of(module):
+                if field.name not in options:
+                    for why in islice(self._field(field, f"{path}.{field.name}"), 1):
+                        yield field.name, why
 
-def _modules(
-    files: Files, modules: Sequence[types.Type], options: frozenset[str], path: str
-) -> Iterator[str]:
-    if not any(isinstance(types.get_proper_type(one), types.UnpackType) for one in modules):
-        for index, one in enumerate(modules):
-            yield from _module(files, one, options, f"{path}.{index}")
-
-
-def _field(files: Files, field: Field, annotation: types.ProperType, path: str) -> Iterator[str]:
-    name, kind, options, _ = field
-    if isinstance(annotation, types.TupleType):
-        yield from _misused(kind, ("options",), annotation, path)
-        yield from _modules(files, annotation.items, options, path)
-        return
-    origin = annotation.type.fullname if isinstance(annotation, types.Instance) else None
-    if isinstance(annotation, types.UnionType | types.LiteralType) or origin in _PLAIN:
-        yield (
-            f"{path} is annotated {_named(annotation)}; give it a default, or make it a module, "
-            "a list or tuple of modules, or a tensor with nn.parameter(...)"
-        )
-    if not isinstance(annotation, types.Instance):
-        return
-    if origin in ("builtins.list", "builtins.tuple"):
-        yield from _misused(kind, ("repeat",), annotation, path)
-        if not kind:
-            yield (
-                f"{path} is a {annotation.type.name} of unknown length; "
-                f"write {name}: {annotation.type.name}[...] = nn.repeat(3), say"
-            )
-        yield from _module(files, annotation.args[0], options, f"{path}.0")
-    elif origin == names.TENSOR:
-        yield from _misused(kind, ("parameter", "buffer"), annotation, path)
-        yield from _tensor(name, kind, annotation, path)
-    elif is_module(annotation):
-        yield from _misused(kind, ("options",), annotation, path)
-        yield from _module(files, annotation, options, path)
-
-
-def _misused(
-    kind: str, allowed: tuple[str, ...], annotation: types.Type, path: str
-) -> Iterator[str]:
-    if kind and kind not in allowed:
-        cures = " or ".join([f"nn.{one}(...)" for one in allowed])
-        yield (
-            f"{path} is annotated {_named(annotation)}, for which nn.{kind}(...) has no meaning; "
-            f"write {cures}, or nothing"
-        )
-
-
-def _tensor(name: str, kind: str, annotation: types.Instance, path: str) -> Iterator[str]:
-    if not kind:
-        yield (
-            f"{path} is a tensor without first values; "
-            f"write {name}: Tensor... = nn.parameter(nn.init.zeros), say"
-        )
-    shape, tape, dtype = [types.get_proper_type(one) for one in annotation.args]
-    yield from refused_tape(tape, path)
-    for dim in shape.items if isinstance(shape, types.TupleType) else []:
-        yield from _dim(dim, path)
-    if (
-        kind == "parameter"
-        and isinstance(dtype, types.Instance)
-        and dtype.type.has_base("numpy.integer")
-    ):
-        yield (
-            f"{path} has dtype {part_in_words(dtype)}, and only floats are trained; "
-            "declare it with nn.buffer(...)"
-        )
-
-
-def _dim(dim: types.Type, path: str) -> Iterator[str]:
-    if not isinstance(
-        types.get_proper_type(dim), types.AnyType | types.LiteralType | types.UnpackType
-    ):
-        yield unsized(path, _named(dim))
-
-
-def _constructor(
-    files: Files, module: types.Instance, owner: TypeInfo, options: frozenset[str], path: str
-) -> Iterator[str]:
-    """Yield what is wrong with the arguments that `build` cannot read off the dims."""
-    signature = signature_of_constructor(owner)
-    if signature is None or "*" in options:
-        return
-    mapped = map_instance_to_supertype(module, owner)
-    if module.type.has_base(names.SEQUENTIAL):
-        yield from _modules(files, mapped.args, frozenset(), path)
-        return
-    arguments = zip(signature.arg_names, signature.arg_kinds, signature.arg_types, strict=True)
-    for name, kind, annotation in [*arguments][1:]:
-        if name is None or name in options or name in ("rng", "dtype") or kind.is_star():
-            continue
-        annotation = types.get_proper_type(annotation)
-        if isinstance(annotation, types.TypeVarType) and annotation.id.namespace == owner.fullname:
-            given = expand_type_by_instance(annotation, mapped)
-            if is_module(annotation.upper_bound):
-                yield from _module(files, given, frozenset(), f"{path}.{name}")
-            else:
-                is_window = isinstance(
-                    types.get_proper_type(annotation.upper_bound), types.UnionType
+    def _field(self, field: Field, path: str) -> Iterator[str]:
+        name, kind, options, annotation = field
+        if annotation is None:
+            return
+        origin = annotation.type.fullname if isinstance(annotation, types.Instance) else None
+        if isinstance(annotation, types.TupleType):
+            yield from self._misused(field, ("options",), path)
+            yield from self._each(annotation.items, options, path)
+        elif isinstance(annotation, types.UnionType | types.LiteralType) or origin in _PLAIN:
+            if self.builds:
+                yield (
+                    f"{path} is annotated {_named(annotation)}; give it a default, or make it a "
+                    "module, a list or tuple of modules, or a tensor with nn.parameter(...)"
                 )
-                for dim in on_axes(given, 1) if is_window else [given]:
-                    yield from _dim(dim, path)
-        elif kind.is_required() and not isinstance(annotation, types.TypeVarType):
+        elif not isinstance(annotation, types.Instance):
+            return
+        elif origin in LISTS:
+            yield from self._misused(field, ("repeat",), path)
+            if self.builds and not kind:
+                yield (
+                    f"{path} is a {annotation.type.name} of unknown length; "
+                    f"write {name}: {annotation.type.name}[...] = nn.repeat(3), say"
+                )
+            if kind == "repeat":
+                # Any other list may be empty.
+                yield from self.into(annotation.args[0], f"{path}.0", options)
+        elif origin == names.TENSOR:
+            yield from self._misused(field, ("parameter", "buffer"), path)
+            yield from self._tensor(field, annotation, path)
+        elif is_module(annotation):
+            yield from self._misused(field, ("options",), path)
+            yield from self.into(annotation, path, options)
+
+    def _each(self, modules: list[types.Type], options: frozenset[str], path: str) -> Iterator[str]:
+        if not any(isinstance(types.get_proper_type(one), types.UnpackType) for one in modules):
+            for index, one in enumerate(modules):
+                yield from self.into(one, f"{path}.{index}", options)
+
+    def _misused(self, field: Field, allowed: tuple[str, ...], path: str) -> Iterator[str]:
+        if self.builds and field.kind and field.kind not in allowed and field.annotation:
+            cures = " or ".join([f"nn.{one}(...)" for one in allowed])
             yield (
-                f"{path}: the argument {name} of {module.type.name} cannot be read from the "
-                f"annotation; give it with nn.options({name}=...)"
+                f"{path} is annotated {_named(field.annotation)}, for which nn.{field.kind}(...) "
+                f"has no meaning; write {cures}, or nothing"
             )
+
+    def _tensor(self, field: Field, annotation: types.Instance, path: str) -> Iterator[str]:
+        if self.builds and not field.kind:
+            yield (
+                f"{path} is a tensor without first values; "
+                f"write {field.name}: Tensor... = nn.parameter(nn.init.zeros), say"
+            )
+        shape, tape, dtype = [types.get_proper_type(one) for one in annotation.args]
+        if isinstance(tape, types.Instance) and tape.type.fullname == names.OWNED_TAPE:
+            yield (
+                f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
+                "it is the input of a model that is traced"
+            )
+        for dim in read_shape(shape) or ():
+            if is_negative(dim):
+                yield _unsized(path, f"Literal[{dim}]")
+        for one in shape.items if isinstance(shape, types.TupleType) else []:
+            yield from self._dim(one, path)
+        if (
+            self.builds
+            and field.kind == "parameter"
+            and isinstance(dtype, types.Instance)
+            and dtype.type.has_base("numpy.integer")
+        ):
+            yield (
+                f"{path} has dtype {in_words(dtype)}, and only floats are trained; "
+                "declare it with nn.buffer(...)"
+            )
+
+    def _dim(self, dim: types.Type, path: str) -> Iterator[str]:
+        is_size = isinstance(
+            types.get_proper_type(dim), types.AnyType | types.LiteralType | types.UnpackType
+        )
+        if self.builds and not is_size:
+            yield _unsized(path, _named(dim))
+
+    def _arguments(
+        self, module: types.Instance, owner: TypeInfo, options: frozenset[str], path: str
+    ) -> Iterator[str]:
+        """Yield what is wrong with the arguments of a constructor that is written by hand."""
+        signature, mapped = (
+            signature_of_constructor(owner),
+            map_instance_to_supertype(module, owner),
+        )
+        if signature is None or "*" in options:
+            return
+        if owner.has_type_var_tuple_type:
+            # Those of `Reshape` are sizes.
+            if module.type.has_base(names.SEQUENTIAL) or any(map(is_module, mapped.args)):
+                yield from self._each([*mapped.args], frozenset(), path)
+            return
+        arguments = zip(signature.arg_names, signature.arg_kinds, signature.arg_types, strict=True)
+        for name, kind, annotation in [*arguments][1:]:
+            if name is None or name in options or name in ("rng", "dtype") or kind.is_star():
+                continue
+            variable = types.get_proper_type(annotation)
+            if isinstance(variable, types.TypeVarType) and variable.id.namespace == owner.fullname:
+                given, bound = expand_type_by_instance(variable, mapped), variable.upper_bound
+                if is_module(bound):
+                    yield from self.into(given, f"{path}.{name}")
+                    continue
+                is_window = isinstance(types.get_proper_type(bound), types.UnionType)
+                for dim in on_axes(given, 1) if is_window else [given]:
+                    yield from self._dim(dim, path)
+            elif self.builds and kind.is_required() and not isinstance(variable, types.TypeVarType):
+                yield (
+                    f"{path}: the argument {name} of {module.type.name} cannot be read from the "
+                    f"annotation; give it with nn.options({name}=...)"
+                )
+
+
+def _unsized(path: str, dim: str) -> str:
+    return (
+        f"{path}: the dim {dim} has no size; write Literal[64], say, "
+        "or construct the module with ints"
+    )
 
 
 def _named(annotation: types.Type) -> str:
@@ -266,4 +323,4 @@ def _named(annotation: types.Type) -> str:
         return " | ".join([_named(one) for one in annotation.items])
     if isinstance(annotation, types.LiteralType):
         return f"Literal[{annotation.value!r}]"
-    return part_in_words(annotation)
+    return in_words(annotation)

@@ -6,6 +6,8 @@ Two typed overloads may serve plain inputs and traced ones. Typing alone does no
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
 from mypy import nodes
 from mypy.plugin import ClassDefContext, MethodSigContext
 from mypy.server.trigger import make_trigger
@@ -23,11 +25,10 @@ from tapetensor.mypy_plugin.names import (
     MODULE,
     NONE_TAPE,
     OWNED_TAPE,
-    TENSOR,
     member_of,
 )
-from tapetensor.mypy_plugin.reading import class_of
-from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_NO_FORWARD
+from tapetensor.mypy_plugin.reading import class_of, is_state, read_tensor
+from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_NO_FORWARD, checker_of
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.statements import attributes_of, bases_in
 
@@ -74,11 +75,11 @@ def check_spelling(context: ClassDefContext) -> None:
             symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
         ) and _is_misspelt(name):
             reporting.fail(
-                context.api,
+                context,
                 f'{info.name}: a module is called by its forward(), and "{name}" is another name; '
                 "rename it",
-                symbol.node,
                 MODULE_FORWARD,
+                symbol.node,
             )
 
 
@@ -100,11 +101,11 @@ def check_forward(context: ClassDefContext) -> None:
     if info.name in bases_in(tree) or any(used & base.names.keys() for base in own):
         return
     reporting.fail(
-        context.api,
+        context,
         f"{info.name}: a module is called by its forward(), and this one has neither that nor any "
         "other method",
-        context.cls,
         MODULE_NO_FORWARD,
+        context.cls,
     )
 
 
@@ -131,16 +132,8 @@ def _is_misspelt(name: str) -> bool:
 
     Not with one letter more: `forward1` and `forwards` mean something else.
     """
-    if name == "Forward":
-        return True
-    places = range(len(_FORWARD))
-    missing = {_FORWARD[:at] + _FORWARD[at + 1 :] for at in places}
-    swapped = {
-        _FORWARD[:at] + _FORWARD[at + 1] + _FORWARD[at] + _FORWARD[at + 2 :] for at in places[:-1]
-    }
-    wrong = len(name) == len(_FORWARD) and name.isalpha() and name != _FORWARD
-    differing = [one for one, two in zip(name, _FORWARD, strict=False) if one != two]
-    return name in missing | swapped or (wrong and len(differing) == 1)
+    alike = SequenceMatcher(None, name, _FORWARD).ratio()
+    return len(name) <= len(_FORWARD) and name != _FORWARD and alike > 0.85
 
 
 def follow_tape(context: MethodSigContext) -> FunctionLike:
@@ -155,11 +148,12 @@ def follow_tape(context: MethodSigContext) -> FunctionLike:
         return item
     if _kept_tape(item) != NONE_TAPE or not _is_for_each_tape(node):
         return item
-    tape = _tape(type_of(context.args[0][0], context.api))  # type: ignore[arg-type]  # the checker
-    if not isinstance(tape, TypeVarType):
+    given = read_tensor(type_of(context.args[0][0], checker_of(context)))
+    if given is None or not isinstance(given.tape, TypeVarType):
         return item
-    types = [_with_tape(one, tape) for one in item.arg_types]
-    return item.copy_modified(arg_types=types, ret_type=_with_tape(item.ret_type, tape))
+    tape = given.tape
+    formals = [_with_tape(one, tape) for one in item.arg_types]
+    return item.copy_modified(arg_types=formals, ret_type=_with_tape(item.ret_type, tape))
 
 
 def _is_for_each_tape(node: nodes.OverloadedFuncDef) -> bool:
@@ -171,28 +165,15 @@ def _is_for_each_tape(node: nodes.OverloadedFuncDef) -> bool:
 
 def _kept_tape(item: CallableType) -> str:
     """Return the name of the tape that the first input has and the result, too; or nothing."""
-    inputs = [one for one in map(_tape, item.arg_types) if one is not None]
-    result = _tape(item.ret_type)
-    if not inputs or not isinstance(inputs[0], Instance) or not isinstance(result, Instance):
-        return ""
-    return result.type.fullname if result.type is inputs[0].type else ""
-
-
-def _tape(found: Type | None) -> Type | None:
-    """Return the tape of the type of a tensor."""
-    proper = get_proper_type(found)
-    if isinstance(proper, Instance) and proper.type.fullname == TENSOR:
-        return get_proper_type(proper.args[1])
-    return None
+    inputs = [one.tape for one in map(read_tensor, item.arg_types) if one is not None]
+    result = read_tensor(item.ret_type)
+    is_kept = inputs and result is not None and inputs[0] == result.tape
+    return inputs[0].type.fullname if is_kept and isinstance(inputs[0], Instance) else ""
 
 
 def _with_tape(found: Type, tape: Type) -> Type:
-    proper = get_proper_type(found)
-    if not isinstance(proper, Instance) or not _is_named(_tape(proper), NONE_TAPE):
+    proper, tensor = get_proper_type(found), read_tensor(found)
+    if tensor is None or not is_state(tensor.tape, NONE_TAPE) or not isinstance(proper, Instance):
         return found
     shape, _, dtype = proper.args
     return proper.copy_modified(args=[shape, tape, dtype])
-
-
-def _is_named(found: Type | None, name: str) -> bool:
-    return isinstance(found, Instance) and found.type.fullname == name

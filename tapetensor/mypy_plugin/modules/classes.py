@@ -8,19 +8,17 @@ they come back from mypy's cache, and whoever depends on the class is checked an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mypy import nodes, types
-from mypy.expandtype import expand_type_by_instance
-from mypy.maptype import map_instance_to_supertype
 from mypy.plugin import ClassDefContext
 from mypy.server.trigger import make_trigger
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.names import class_named, member_of
 from tapetensor.mypy_plugin.reading import is_int, is_module
-from tapetensor.mypy_plugin.shapes.computed import respelled
-from tapetensor.mypy_plugin.shapes.elementwise import dtype_name
+from tapetensor.mypy_plugin.shapes.broadcasting import dtype_name
+from tapetensor.mypy_plugin.shapes.computed import type_in
 
 
 def derives(fullname: str, base: str) -> bool:
@@ -56,6 +54,8 @@ def signature_of_constructor(owner: nodes.TypeInfo) -> types.CallableType | None
     return found if isinstance(found, types.CallableType) else None
 
 
+# Fields of these types may hold several modules.
+LISTS: Final = ("builtins.list", "builtins.tuple")
 _ATTRIBUTE = "__tapetensor_fields__"
 _DEFAULT = "default"
 _OPEN = "open"
@@ -100,14 +100,6 @@ def fields_of(module: types.Instance) -> Iterator[Field]:
         node = member_of(module.type, name)
         annotation = type_in(module, node) if isinstance(node, nodes.Var) else None
         yield Field(name, kind, options, annotation)
-
-
-def type_in(module: types.Instance, field: nodes.Var) -> types.ProperType | None:
-    """Return the type that a field has in a module; None if that is not known."""
-    if field.type is None:
-        return None
-    holder = map_instance_to_supertype(module, field.info)
-    return types.get_proper_type(respelled(expand_type_by_instance(field.type, holder)))
 
 
 def kinds_of_fields(info: nodes.TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
@@ -199,72 +191,51 @@ def assignments(cls: nodes.ClassDef) -> dict[str, nodes.AssignmentStmt]:
 _USUAL_DTYPE = "float32"
 
 
-def module_in_words(module: types.Type) -> str:
-    """Return a module as ``Linear[784, 512]``; the usual dtype goes without saying."""
-    module = types.get_proper_type(module)
-    if not isinstance(module, types.Instance):
-        return part_in_words(module)
-    arguments = [
-        module_in_words(one) if is_module(one) else part_in_words(one) for one in module.args
-    ]
-    while arguments and arguments[-1] == _USUAL_DTYPE:
-        arguments.pop()
-    return f"{module.type.name}[{', '.join(arguments)}]" if arguments else module.type.name
+def in_words(found: types.Type) -> str:
+    """Return a type by its parts: ``Linear[784, 512]``, the shape of a tensor, ``float64``, ``?``.
 
-
-def tensor_in_words(tensor: types.Type, other: types.Type | None = None) -> str:
-    """Return a tensor by its shape, and by what else tells it from the other one, if any."""
-    tensor, other = types.get_proper_type(tensor), types.get_proper_type(other)
-    if not _is_tensor(tensor) or not isinstance(tensor, types.Instance):
-        return f"a {part_in_words(tensor)}"
-    shape, tape, dtype = tensor.args
-    words = _shape_in_words(shape)
-    if isinstance(other, types.Instance) and _is_tensor(other):
-        if _differ(dtype, other.args[2]):
-            words += f" {part_in_words(dtype)}"
-        if _differ(tape, other.args[1]):
-            words += f" {part_in_words(tape)}"
-    return words
-
-
-def part_in_words(part: types.Type) -> str:
-    """Return a dim, a tape state or a dtype."""
-    part = types.get_proper_type(part)
+    The usual dtype of a module goes without saying.
+    """
+    part = types.get_proper_type(found)
     if isinstance(part, types.LiteralType):
         return str(part.value)
     if isinstance(part, types.TypeVarTupleType | types.UnpackType):
         return "..."
-    if isinstance(part, types.TypeVarLikeType | types.ParamSpecType):
+    if isinstance(part, types.TypeVarLikeType):
         return part.name
-    if isinstance(part, types.AnyType):
+    if isinstance(part, types.AnyType) or is_int(part):
         return "?"
     if isinstance(part, types.CallableType):
         return f"the class {part.type_object().name}" if part.is_type_obj() else "function"
-    if isinstance(part, types.Instance):
-        if is_int(part):
-            return "?"
-        arguments = f"[{', '.join(map(_argument, part.args))}]" if part.args else ""
-        return dtype_name(part) or f"{part.type.name}{arguments}"
-    return str(part)
+    if not isinstance(part, types.Instance):
+        return str(part)
+    if part.type.fullname == names.TENSOR:
+        return _shape_in_words(part.args[0])
+    arguments = list(map(in_words, part.args))
+    while is_module(part) and arguments and arguments[-1] == _USUAL_DTYPE:
+        arguments.pop()
+    name = f"{part.type.name}[{', '.join(arguments)}]" if arguments else part.type.name
+    return dtype_name(part) or name
+
+
+def tensor_in_words(found: types.Type, beside: types.Type | None = None) -> str:
+    """Return a tensor by its shape, and by what else tells it from the other one, if any."""
+    tensor, other = types.get_proper_type(found), types.get_proper_type(beside)
+    if not isinstance(tensor, types.Instance) or tensor.type.fullname != names.TENSOR:
+        return f"a {in_words(tensor)}"
+    words = [in_words(tensor)]
+    if isinstance(other, types.Instance) and other.type.fullname == names.TENSOR:
+        for place in (2, 1):
+            mine, its = [types.get_proper_type(one.args[place]) for one in (tensor, other)]
+            both = isinstance(mine, types.Instance) and isinstance(its, types.Instance)
+            if both and mine != its:
+                words.append(in_words(mine))
+    return " ".join(words)
 
 
 def _shape_in_words(shape: types.Type) -> str:
     shape = types.get_proper_type(shape)
     if not isinstance(shape, types.TupleType):
         return "any shape"
-    dims = [part_in_words(one) for one in shape.items]
+    dims = list(map(in_words, shape.items))
     return f"({dims[0]},)" if len(dims) == 1 and dims != ["..."] else f"({', '.join(dims)})"
-
-
-def _argument(argument: types.Type) -> str:
-    argument = types.get_proper_type(argument)
-    return argument.type.name if isinstance(argument, types.Instance) else part_in_words(argument)
-
-
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, types.Instance) and value.type.fullname == names.TENSOR
-
-
-def _differ(one: types.Type, other: types.Type) -> bool:
-    one, other = types.get_proper_type(one), types.get_proper_type(other)
-    return isinstance(one, types.Instance) and isinstance(other, types.Instance) and one != other

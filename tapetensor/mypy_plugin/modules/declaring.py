@@ -10,8 +10,8 @@ unchecked             the body behind an overloaded `forward` takes `Any`: a not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from mypy import nodes
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
@@ -28,24 +28,34 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.modules.classes import (
+    LISTS,
     assignments,
     declared,
     kinds_of_fields,
-    type_in,
+    signature_of_constructor,
     with_constructor,
 )
-from tapetensor.mypy_plugin.modules.defining import LIBRARY
-from tapetensor.mypy_plugin.names import MODULE, TENSOR, member_of
-from tapetensor.mypy_plugin.reading import is_module, members, read_int
+from tapetensor.mypy_plugin.modules.constructing import LIBRARY
+from tapetensor.mypy_plugin.names import ELSEWHERE, MODULE, member_of
+from tapetensor.mypy_plugin.reading import is_module, is_tensor, members, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS
-from tapetensor.mypy_plugin.shapes.computed import respelled
-from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of
+from tapetensor.mypy_plugin.shapes.computed import respelled, type_in
+from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of, statements
 
 # Options that are a share of something.
 _SHARES: Final = ("p", "dropout", "momentum")
-_LISTS: Final = ("builtins.list", "builtins.tuple")
 # Where one of these is used, any field may be read.
 _READ_ALL: Final = frozenset({"modules", "parameters", "fields_of_class", "__dict__", *READ_ALL})
+
+
+def function_result(
+    fullname: str,
+) -> Callable[[FunctionContext | MethodContext], Type] | None:
+    """Return the hook for the result of a call of a function, a class or a method."""
+    return None if fullname.startswith(ELSEWHERE) else check_made
+
+
+method_result = function_result
 
 
 def check_made(context: FunctionContext | MethodContext) -> Type:
@@ -55,7 +65,7 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
     if not isinstance(function, nodes.FuncDef) or function.name != "__init__" or not function.info:
         return made
     info = function.info
-    if not info.has_base(MODULE) or not (is_module(made) or _is_tensor(made)):
+    if not info.has_base(MODULE) or not (is_module(made) or is_tensor(made)):
         return made
     fields = kinds_of_fields(info)
     if fields is None:
@@ -101,51 +111,53 @@ def _check_options(
     annotation = get_proper_type(node.type) if isinstance(node, nodes.Var) else None
     layer = get_proper_type(respelled(annotation)) if annotation is not None else None
     path = name
-    if isinstance(layer, Instance) and layer.type.fullname in _LISTS and layer.args:
+    if isinstance(layer, Instance) and layer.type.fullname in LISTS and layer.args:
         path, layer = f"{name}.0", get_proper_type(layer.args[0])
-    if not isinstance(layer, Instance) or not is_module(layer):
-        return
+    if isinstance(layer, Instance) and is_module(layer):
+        complaints = [*_unknown(layer, name, given), *_refused(layer, name, path, statement.rvalue)]
+        for complaint in complaints:
+            reporting.fail(context, f"{info.name}{complaint}", MODULE_DIMS, statement)
+
+
+def _unknown(layer: Instance, name: str, given: list[str]) -> Iterator[str]:
+    """Yield which options a layer has not."""
     taken = _arguments(layer.type)
     unknown = [one for one in given if taken is not None and one and one not in taken]
     if taken is not None and unknown:
-        context.api.fail(
-            f"{info.name}.{name}: {layer.type.name} has no argument {', '.join(unknown)}; it has "
-            f"{', '.join(taken) or 'none'}",
-            statement,
-            code=MODULE_DIMS,
-        )
-    for option, complaint in _refused_values(layer, statement.rvalue):
-        context.api.fail(
-            f"{info.name}: {path}.{option} must be {complaint}", statement, code=MODULE_DIMS
-        )
-    for option, value, said in _contradictions(layer, statement.rvalue):
-        context.api.fail(
-            f"{info.name}: {path}.{option} is {value}, the annotation of {name} says {said}; write "
-            f"{_annotation(layer, option, value)}",
-            statement,
-            code=MODULE_DIMS,
+        yield (
+            f".{name}: {layer.type.name} has no argument {', '.join(unknown)}; it has "
+            f"{', '.join(taken) or 'none'}"
         )
 
 
-def _refused_values(layer: Instance, call: nodes.Expression) -> Iterator[tuple[str, str]]:
-    """Yield what a call gives for a field that takes no such value, and what it takes."""
+def _refused(layer: Instance, name: str, path: str, call: nodes.Expression) -> Iterator[str]:
+    """Yield which options have a value that a layer does not take, or that its type denies."""
     if not isinstance(call, nodes.CallExpr):
         return
     for option, value in zip(call.arg_names, call.args, strict=True):
         node = None if option is None else member_of(layer.type, option)
-        union = members(node.type) if isinstance(node, nodes.Var) else []
-        # An alias of a union may be one of a union.
-        declared = [item for one in union for item in members(one)]
-        choices = [one.value for one in declared if isinstance(one, LiteralType)]
-        number = _number(value)
-        if option is None:
+        if option is None or not isinstance(node, nodes.Var):
             continue
+        # An alias of a union may be one of a union.
+        declared = [item for one in members(node.type) for item in members(one)]
+        choices = [one.value for one in declared if isinstance(one, LiteralType)]
+        number, said = _number(value), type_in(layer, node)
         if isinstance(value, nodes.StrExpr) and choices and value.value not in choices:
-            yield option, f"{' or '.join(map(repr, choices))}, got {value.value!r}"
+            wanted = " or ".join(map(repr, choices))
+            yield f": {path}.{option} must be {wanted}, got {value.value!r}"
         elif option == "eps" and number is not None and number < 0:
-            yield option, f">= 0, got {number}"
+            yield f": {path}.{option} must be >= 0, got {number}"
         elif option in _SHARES and number is not None and not 0 <= number <= 1:
-            yield option, f"from 0 to 1, got {number}"
+            yield f": {path}.{option} must be from 0 to 1, got {number}"
+        elif (
+            isinstance(value, nodes.IntExpr)
+            and isinstance(said, LiteralType)
+            and said.value != value.value
+        ):
+            yield (
+                f": {path}.{option} is {value.value}, the annotation of {name} says {said.value}; "
+                f"write {_annotation(layer, node, value.value)}"
+            )
 
 
 def _number(value: nodes.Expression) -> float | None:
@@ -155,27 +167,9 @@ def _number(value: nodes.Expression) -> float | None:
     return value.value if isinstance(value, nodes.IntExpr | nodes.FloatExpr) else None
 
 
-def _contradictions(layer: Instance, call: nodes.Expression) -> Iterator[tuple[str, int, object]]:
-    """Yield what a call gives for a field of a layer, and what the type of the layer says."""
-    if not isinstance(call, nodes.CallExpr):
-        return
-    for option, value in zip(call.arg_names, call.args, strict=True):
-        node = None if option is None else member_of(layer.type, option)
-        if (
-            option is None
-            or not isinstance(value, nodes.IntExpr)
-            or not isinstance(node, nodes.Var)
-        ):
-            continue
-        said = type_in(layer, node)
-        if isinstance(said, LiteralType) and said.value != value.value:
-            yield option, value.value, said.value
-
-
-def _annotation(layer: Instance, option: str, value: int) -> str:
-    """Return the annotation of a layer with another value for an option, up to that."""
-    field = member_of(layer.type, option)
-    variable = get_proper_type(field.type) if isinstance(field, nodes.Var) else None
+def _annotation(layer: Instance, field: nodes.Var, value: int) -> str:
+    """Return the annotation of a layer with another value for a field, up to that."""
+    variable = get_proper_type(field.type)
     names = [one.name for one in layer.type.defn.type_vars]
     name = variable.name if isinstance(variable, TypeVarType) else ""
     place = names.index(name) if name in names else len(names)
@@ -190,12 +184,10 @@ def _arguments(info: nodes.TypeInfo) -> list[str] | None:
     if owner is None:
         kinds = kinds_of_fields(info)
         return None if kinds is None else [*kinds]
-    node: Any = owner.names["__init__"].node
-    node = node.impl if isinstance(node, nodes.OverloadedFuncDef) else node
-    node = node.func if isinstance(node, nodes.Decorator) else node
-    if not isinstance(node, nodes.FuncDef) or any(kind.is_star() for kind in node.arg_kinds):
+    signature = signature_of_constructor(owner)
+    if signature is None or any(kind.is_star() for kind in signature.arg_kinds):
         return None
-    return [one for one in node.arg_names[1:] if one is not None]
+    return [one for one in signature.arg_names[1:] if one is not None]
 
 
 def _check_body(context: ClassDefContext, node: nodes.OverloadedFuncDef) -> None:
@@ -271,13 +263,7 @@ def _set_on_self(function: nodes.FuncDef) -> Iterator[tuple[str, nodes.Expressio
     if not function.arguments:
         return
     own = function.arguments[0].variable
-    pending: list[nodes.Statement] = [*function.body.body]
-    while pending:
-        statement = pending.pop()
-        for part in ("body", "else_body"):
-            block = getattr(statement, part, None)
-            for one in block if isinstance(block, list) else [block]:
-                pending += getattr(one, "body", [])
+    for statement in statements(function.body.body):
         if isinstance(statement, nodes.AssignmentStmt):
             for target in statement.lvalues:
                 match target:
@@ -295,11 +281,6 @@ def _made_by(value: nodes.Expression) -> Iterator[nodes.Context]:
                 yield from _made_by(one)
         case nodes.ListComprehension(generator=generator):
             yield from _made_by(generator.left_expr)
-
-
-def _is_tensor(found: Type) -> bool:
-    proper = get_proper_type(found)
-    return isinstance(proper, Instance) and proper.type.fullname == TENSOR
 
 
 def _is_class_variable(info: nodes.TypeInfo, name: str) -> bool:

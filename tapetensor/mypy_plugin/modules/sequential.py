@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mypy.checker import TypeChecker
 from mypy.checkmember import analyze_member_access
 from mypy.errors import ErrorWatcher
 from mypy.maptype import map_instance_to_supertype
@@ -21,13 +20,14 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import names, reporting
+from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules.calling import has_forward
-from tapetensor.mypy_plugin.modules.classes import module_in_words, tensor_in_words
+from tapetensor.mypy_plugin.modules.classes import in_words, tensor_in_words
 from tapetensor.mypy_plugin.names import member_of
 from tapetensor.mypy_plugin.reading import ANYTHING, is_int, read_tensor
-from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, SHAPE_MISMATCH
+from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, SHAPE_MISMATCH, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.mypy_plugin.shapes.computed import rebuilt
 from tapetensor.rules.dims import Dims, cannot_be_equal, written
 
 
@@ -37,13 +37,12 @@ def check_layers(context: FunctionContext) -> Type:
     layers = [one for formal in context.arg_types for one in formal]
     kinds = [one for formal in context.arg_kinds for one in formal]
     if not layers:
-        _fail(context, "Sequential: give one module or more")
+        fail(context, "Sequential: give one module or more", MODULE_FORWARD)
     listed = [one for formal in context.args for one in formal]
     made = get_proper_type(context.default_return_type)
     if kinds == [ARG_STAR] and isinstance(listed[0], ListExpr | TupleExpr):
         # mypy joins what is listed in ``Sequential(*[...])``, and it is written down.
-        assert isinstance(context.api, TypeChecker)
-        layers = [type_of(one, context.api) for one in listed[0].items]
+        layers = [type_of(one, checker_of(context)) for one in listed[0].items]
         kinds = [ARG_POS] * len(layers)
         is_whole = not any(isinstance(one, StarExpr) for one in listed[0].items)
         if isinstance(made, Instance) and is_whole:
@@ -53,7 +52,7 @@ def check_layers(context: FunctionContext) -> Type:
             break
         complaint = _complaint(layer)
         if complaint:
-            _fail(context, f"Sequential: layer {position}{complaint}")
+            fail(context, f"Sequential: layer {position}{complaint}", MODULE_FORWARD)
     return made
 
 
@@ -75,15 +74,15 @@ def apply_layers(context: MethodContext) -> Type:
         if mistake is not None:
             if not mistake.startswith("Sequential: "):
                 # The message of a `Sequential` within names the layers already.
-                got, takes = in_words(context, layer, start)
+                got, takes = _given_and_taken(context, layer, start)
                 where = f"layer {position} does not fit the input: the input is {got}"
                 if previous is not None:
                     where = (
                         f"layers {position - 1} and {position} do not fit: "
-                        f"{module_in_words(previous)} gives {got}"
+                        f"{in_words(previous)} gives {got}"
                     )
                 mistake = f"Sequential: {where}, {takes}"
-            reporting.fail(context.api, mistake, context.context, SHAPE_MISMATCH)
+            fail(context, mistake, SHAPE_MISMATCH)
             return context.default_return_type
         output = get_proper_type(output)
         if not isinstance(output, Instance) or output.type.fullname != names.TENSOR:
@@ -150,21 +149,14 @@ def _with_open_sizes(value: Type) -> Type:
 
     Plain typing takes such layers together with inputs of any size, and so shall we.
     """
-    value = get_proper_type(value)
-    if isinstance(value, Instance):
-        if is_int(value):
-            return ANYTHING
-        return value.copy_modified(args=[_with_open_sizes(one) for one in value.args])
-    if isinstance(value, TupleType):
-        return value.copy_modified(items=[_with_open_sizes(one) for one in value.items])
-    return value
+    return rebuilt(value, lambda one: ANYTHING if is_int(one) else None)
 
 
-def in_words(context: MethodContext, layer: Instance, value: Type) -> tuple[str, str]:
+def _given_and_taken(context: MethodContext, layer: Instance, value: Type) -> tuple[str, str]:
     """Return what a layer is given, and what it takes, in the words of a message."""
     wanted = _wanted_by(context, layer)
     takes = "does not take that" if wanted is None else f"takes {tensor_in_words(wanted, value)}"
-    return tensor_in_words(value, wanted), f"{module_in_words(layer)} {takes}"
+    return tensor_in_words(value, wanted), f"{in_words(layer)} {takes}"
 
 
 def _wanted_by(context: MethodContext, layer: Instance) -> Type | None:
@@ -202,10 +194,6 @@ def _complaint(layer: Type) -> str:
     return "" if has_forward(layer.type) else f", a {layer.type.name}, has no forward()"
 
 
-def _fail(context: FunctionContext, message: str) -> None:
-    reporting.fail(context.api, message, context.context, MODULE_FORWARD)
-
-
 _ROOM: Final = "tapetensor.nn.containers."
 # The first keep the shape of their input; the modules of the others make one shape.
 _RESIDUAL: Final = (f"{_ROOM}ResidualAdd", f"{_ROOM}ResidualMul", f"{_ROOM}Repeated")
@@ -219,8 +207,7 @@ def apply_branches(context: MethodContext) -> Type:
     if isinstance(branches, Instance):
         complaint = _misfit_of_branches(context, branches)
         if complaint is not None:
-            text = f"{branches.type.name}: {complaint}"
-            context.api.fail(text, context.context, code=SHAPE_MISMATCH)
+            fail(context, f"{branches.type.name}: {complaint}", SHAPE_MISMATCH)
     return context.default_return_type
 
 
@@ -243,14 +230,14 @@ def _misfit_of_branches(context: MethodContext, branches: Instance) -> str | Non
             return None
         output, mistake = output_of(context, layer, value)
         if mistake is not None:
-            got, takes = in_words(context, layer, value)
+            got, takes = _given_and_taken(context, layer, value)
             return f"the input is {got}, {takes}"
         after = read_tensor(output)
         if after is None or after.shape is None:
             return None
         if owner.fullname in _RESIDUAL and _differ(before.shape, after.shape):
             return (
-                f"{module_in_words(layer)} makes shape {written(after.shape)} of "
+                f"{in_words(layer)} makes shape {written(after.shape)} of "
                 f"{written(before.shape)}; it must keep the shape"
             )
         shapes.append(after.shape)

@@ -60,12 +60,8 @@ def check_step(context: MethodContext) -> Type:
                 case nodes.CallExpr(args=[trained, *_], arg_names=[None | "model", *_]):
                     complaint = _complaint(trained, passed, known)
                     if complaint is not None:
-                        reporting.fail(
-                            context.api,
-                            f"{kind}.step: {complaint} {kind} was made for",
-                            context.context,
-                            MODULE_GRADIENT,
-                        )
+                        message = f"{kind}.step: {complaint} {kind} was made for"
+                        reporting.fail(context, message, MODULE_GRADIENT)
     return context.default_return_type
 
 
@@ -74,11 +70,11 @@ def check_wanted(context: MethodContext) -> Type:
     wanted = _wanted(context.context)
     if isinstance(wanted, nodes.CallExpr) and _is_created(wanted):
         reporting.fail(
-            context.api,
+            context,
             "backward: wrt is a tensor that is made here, so that the loss cannot depend on it; "
             "give the tensor a name, compute the loss with it, and ask for it by that name",
-            wanted,
             MODULE_GRADIENT,
+            wanted,
         )
     return context.default_return_type
 
@@ -91,11 +87,10 @@ def check_augmented(context: MethodContext) -> Type:
         if statement is not None:
             name, op = found.left.name, statement.op
             reporting.fail(
-                context.api,
+                context,
                 f'"{name} {op}= ..." gives the name of the loop a new tensor, which nobody reads: '
                 "what the loop goes over stays as it is; an optimizer changes parameters: "
                 "optim.Sgd(model, lr=...).step(grads)",
-                found,
                 MODULE_GRADIENT,
             )
     return context.default_return_type
@@ -105,10 +100,9 @@ def check_entered(context: FunctionContext) -> Type:
     """Report a context that nothing can enter, for nobody reads the name it is given."""
     if assignments_of(reporting.tree(context.api)).is_dropped(context.context):
         reporting.fail(
-            context.api,
+            context,
             "GradientContext: this one is never entered, so no tape belongs to it; write "
             "`with tt.GradientContext():` around what it is for",
-            context.context,
             MODULE_GRADIENT,
         )
     return context.default_return_type

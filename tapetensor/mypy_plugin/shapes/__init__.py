@@ -15,26 +15,16 @@ from mypy.types import CallableType, FunctionLike, Type
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.shapes import (
     axes,
+    broadcasting,
     computed,
     creation,
-    handed_on,
     joining,
     layers,
-    linear_algebra,
     variables,
     windows,
 )
 from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook, reflected
-from tapetensor.mypy_plugin.shapes.elementwise import (
-    beside_number,
-    comparison,
-    elementwise,
-    extreme,
-    logic,
-    ssm_scan,
-    where,
-)
-from tapetensor.mypy_plugin.shapes.signatures import agreeing, compute_dims
+from tapetensor.mypy_plugin.shapes.signatures import agreeing, called_partial, compute_dims
 from tapetensor.mypy_plugin.statements import WALKING
 from tapetensor.rules import layers as rules
 
@@ -43,16 +33,16 @@ HookT = TypeVar("HookT", bound=Callable[..., Any])
 # Plain typing gives these methods exact dims, or none at all.
 _EXACT: Final[dict[str, Rule]] = (
     {
-        f"__{name}__": elementwise
+        f"__{name}__": broadcasting.elementwise
         for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
     }
-    | dict.fromkeys(("atan2", "logaddexp"), elementwise)
-    | {f"__{name}__": comparison for name in ("eq", "ne", "lt", "le", "gt", "ge")}
-    | {f"__{name}__": logic for name in ("and", "or", "xor")}
+    | dict.fromkeys(("atan2", "logaddexp"), broadcasting.elementwise)
+    | {f"__{name}__": broadcasting.comparison for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+    | {f"__{name}__": broadcasting.logic for name in ("and", "or", "xor")}
     | {
-        "__matmul__": linear_algebra.matmul,
+        "__matmul__": broadcasting.matmul,
         "roll": axes.roll,
-        "solve": linear_algebra.solve,
+        "solve": broadcasting.solve,
         "put_along_axis": joining.put_along_axis,
     }
 )
@@ -60,14 +50,7 @@ _EXACT: Final[dict[str, Rule]] = (
 # Plain typing leaves dims of these methods open.
 _OPEN: Final[dict[str, Rule]] = {
     "__getitem__": joining.getitem,
-    "inv": linear_algebra.inverse,
-    "cholesky": linear_algebra.inverse,
-    "det": linear_algebra.det,
-    "eigh": linear_algebra.eigh,
-    "pinv": linear_algebra.pinv,
-    "qr": linear_algebra.qr,
-    "slogdet": linear_algebra.slogdet,
-    "svd": linear_algebra.svd,
+    **dict.fromkeys(broadcasting.MADE, broadcasting.of_matrices),
     "take": joining.take,
     "take_along_axis": joining.take_along_axis,
     "argmax": axes.position,
@@ -106,10 +89,10 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "convolution.Conv2d": ("conv2d", windows.layer),
     "convolution.ConvTranspose1d": ("conv_transpose1d", windows.layer),
     "convolution.ConvTranspose2d": ("conv_transpose2d", windows.layer),
-    "pooling.AvgPool2d": ("avg_pool2d", windows.pooling_layer),
-    "pooling.MaxPool2d": ("max_pool2d", windows.pooling_layer),
-    "pooling.MinPool2d": ("min_pool2d", windows.pooling_layer),
-    "images.Upscale2d": ("upscale2d", windows.upscale_layer),
+    "pooling.AvgPool2d": ("avg_pool2d", windows.pooling),
+    "pooling.MaxPool2d": ("max_pool2d", windows.pooling),
+    "pooling.MinPool2d": ("min_pool2d", windows.pooling),
+    "images.Upscale2d": ("upscale2d", windows.upscale2d),
     "images.Upscale2dBy": ("Upscale2dBy", windows.upscale_by_layer),
     "images.PixelShuffle": ("pixel_shuffle", windows.pixel_shuffle),
     "images.PixelUnshuffle": ("pixel_unshuffle", windows.pixel_unshuffle),
@@ -129,11 +112,9 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
         f"recurrent_cells.{name}": (name, partial(layers.taking, rules.recurrent_cell))
         for name in ("RNNCell", "GRUCell", "LSTMCell")
     },
-    **{
-        f"attention.{name}": (name, layers.layer)
-        for name in ("MultiHeadAttention", "UnbiasedMultiHeadAttention")
-    },
-    "transformer.EncoderBlock": ("EncoderBlock", layers.encoder),
+    "attention.MultiHeadAttention": ("MultiHeadAttention", layers.attending),
+    "attention.UnbiasedMultiHeadAttention": ("UnbiasedMultiHeadAttention", layers.attending),
+    "transformer.EncoderBlock": ("EncoderBlock", layers.attending),
     "transformer.DecoderBlock": (
         "DecoderBlock",
         partial(layers.decoder, names=("x", "memory")),
@@ -165,12 +146,11 @@ _METHODS: Final[dict[str, Hook]] = (
     | {
         f"{TENSOR}.__r{name}__": reflected(op_called(f"__{name}__"), rule)
         for name, rule in (
-            ("matmul", linear_algebra.rmatmul),
+            ("matmul", broadcasting.rmatmul),
             *[
-                (name, beside_number)
-                for name in ("add", "sub", "mul", "truediv", "floordiv", "mod")
+                (name, broadcasting.beside_number)
+                for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
             ],
-            ("pow", beside_number),
         )
     }
     | {
@@ -188,11 +168,11 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.joining.concat": joining.concat,
         "tensor.joining.stack": joining.stack,
         "tensor.joining.segment_sum": joining.segment_sum,
-        "tensor.joining.einsum": linear_algebra.einsum,
+        "tensor.joining.einsum": broadcasting.einsum,
         "tensor.convolution.conv1d": windows.convolution,
         "tensor.convolution.conv2d": windows.convolution,
-        "tensor.transposed_convolution.conv_transpose1d": windows.transposed,
-        "tensor.transposed_convolution.conv_transpose2d": windows.transposed,
+        "tensor.transposed_convolution.conv_transpose1d": windows.convolution,
+        "tensor.transposed_convolution.conv_transpose2d": windows.convolution,
         "tensor.images.avg_pool2d": windows.pooling,
         "tensor.images.max_pool2d": windows.pooling,
         "tensor.images.min_pool2d": windows.pooling,
@@ -206,11 +186,7 @@ _NAMED: Final[dict[str, Rule]] = (
         f"tensor.images.{rule.__name__}": rule
         for rule in (windows.unfold, windows.fold, windows.pixel_shuffle, windows.pixel_unshuffle)
     }
-    | {f"losses.{name}": partial(layers.pair, names=two) for name, two in layers.PAIRS.items()}
-    | {
-        f"losses.{name}": partial(layers.alike, names=names, has_signs=has_signs)
-        for name, (names, has_signs) in layers.ALIKE.items()
-    }
+    | {f"losses.{name}": partial(layers.alike, names=names) for name, names in layers.ALIKE.items()}
     | {
         f"losses.{name}": partial(layers.labelled, name=scores, other=other)
         for name, (scores, other) in layers.LABELLED.items()
@@ -218,10 +194,10 @@ _NAMED: Final[dict[str, Rule]] = (
 )
 # Plain typing gives these functions exact dims, or none at all.
 _EXACT_NAMED: Final[dict[str, Rule]] = {
-    "tensor.selection.maximum": extreme,
-    "tensor.selection.minimum": extreme,
-    "tensor.selection.where": where,
-    "tensor.scan.ssm_scan": ssm_scan,
+    "tensor.selection.maximum": broadcasting.extreme,
+    "tensor.selection.minimum": broadcasting.extreme,
+    "tensor.selection.where": broadcasting.where,
+    "tensor.scan.ssm_scan": broadcasting.ssm_scan,
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = {
@@ -256,7 +232,7 @@ def method_signature(fullname: str) -> Hook | None:
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
     if fullname == "builtins.map":
-        return handed_on.mapped
+        return compute_dims
     if fullname.startswith(TENSOR_ROOMS):
         return _FUNCTIONS.get(fullname) or agreeing
     rule = _FUNCTIONS.get(fullname)
@@ -280,7 +256,7 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
     if fullname == "functools.partial.__call__":
-        return handed_on.called_partial
+        return called_partial
     if fullname == f"{TENSOR}.astype":
         return _untyped
     if fullname in _GROWING:

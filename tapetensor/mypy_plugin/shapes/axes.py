@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mypy.nodes import StrExpr
+from mypy.nodes import CallExpr, MemberExpr, StrExpr
 from mypy.types import TupleType, get_proper_type
 
 from tapetensor.arguments.checks import normalize_axes, normalize_axis
@@ -19,8 +19,7 @@ from tapetensor.mypy_plugin.reading import (
     read_tensor,
 )
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening
-from tapetensor.mypy_plugin.shapes.own_names import settled_dims
-from tapetensor.mypy_plugin.shapes.sizes import sharpened
+from tapetensor.mypy_plugin.shapes.sizes import settled_dims, sharpened
 from tapetensor.rules import broadcasting
 from tapetensor.rules import rearranging as rules
 from tapetensor.rules.dims import ANY, ONE, Dims, Size, computed, is_negative, product, total
@@ -28,23 +27,14 @@ from tapetensor.rules.indexing import check_count, check_single
 
 
 def given_axes(call: Call, shape: Dims) -> tuple[int, ...]:
-    """Return the axis, or the axes, that the argument `axis` names, counted from the front.
-
-    Raises:
-        AxisError: if one lies outside the shape or is named twice.
-        UndecidedError: if they are not known.
-    """
+    """Return the axis, or the axes, that the argument `axis` names, counted from the front."""
     axis = known(call.argument("axis"))
     one = read_int(axis)
     return normalize_axes(call.op, known(read_ints(axis)) if one is None else one, shape)
 
 
 def given_axis(call: Call, default: int | None) -> int:
-    """Return the argument `axis` as it is given.
-
-    Raises:
-        UndecidedError: if it is not known, or not given and has no default.
-    """
+    """Return the argument `axis` as it is given."""
     axis = call.argument("axis")
     return known(default if axis is None else read_int(axis))
 
@@ -224,10 +214,10 @@ def item(call: Call) -> Answer:
 def formatted(call: Call) -> Answer:
     """Refuse ``f"{x:.2f}"`` of what cannot have one element."""
     # mypy spells it "{:{}}".format(x, ".2f").
-    match call.expressions(0)[1:]:
-        case [StrExpr(value="")]:
+    match call.node, call.expressions(0)[1:]:
+        case _, [StrExpr(value="")]:
             pass
-        case [_] if call.text == "{:{}}":
+        case CallExpr(callee=MemberExpr(expr=StrExpr(value="{:{}}"))), [_]:
             check_single(call.op, known(read_tensor(call.types(0)[0])).dims)
     return None
 

@@ -7,7 +7,7 @@ A rule reads the operands' types, and answers with the type of the result, with 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
@@ -24,7 +24,6 @@ from mypy.types import (
     CallableType,
     FunctionLike,
     Instance,
-    ProperType,
     TupleType,
     Type,
     TypeOfAny,
@@ -52,8 +51,10 @@ from tapetensor.mypy_plugin.reporting import (
     AXIS_RANGE,
     DTYPE_MISMATCH,
     SHAPE_MISMATCH,
+    checker_of,
+    wanted_by,
 )
-from tapetensor.mypy_plugin.statements import is_displayed
+from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import Dims
 
 _REFUSED: Final = AnyType(TypeOfAny.from_error)
@@ -69,6 +70,10 @@ _CODES: Final = {
     ArgumentTypeError: ARGUMENT_KIND,
     TapeTensorError: SHAPE_MISMATCH,
 }
+
+
+# The last call of which an error was reported.
+_last_refusal: list[tuple[Call, TapeTensorError]] = []
 
 
 class Unknown(Enum):
@@ -102,8 +107,7 @@ class Call:
     @property
     def api(self) -> TypeChecker:
         """The type checker."""
-        assert isinstance(self._context.api, TypeChecker)
-        return self._context.api
+        return checker_of(self._context)
 
     @property
     def node(self) -> nodes.Context:
@@ -178,28 +182,19 @@ class Call:
 
     def refuse_again(self) -> None:
         """Raise the error of a refused comparison again, where mypy asks the right operand, too."""
-        call, error = _last_refusal.call, _last_refusal.error
         is_asked_again = isinstance(self.expression(0), nodes.TempNode)
-        if call is not None and error is not None and call.node is self.node and is_asked_again:
-            raise error
+        for call, error in _last_refusal:
+            if call.node is self.node and is_asked_again:
+                raise error
 
     @property
     def wanted(self) -> Type | None:
         """The type that the place of the call expects."""
-        return self.api.expr_checker.type_context[-1]
+        return wanted_by(self.api)
 
     def expressions(self, index: int) -> list[nodes.Expression]:
         """Return all arguments for a formal (``*operands``) by its place."""
         return self._context.args[index]
-
-    @property
-    def text(self) -> str | None:
-        """The string whose method is called; None if it is not written down."""
-        called = self._context.context
-        if isinstance(called, nodes.CallExpr) and isinstance(called.callee, nodes.MemberExpr):
-            owner = called.callee.expr
-            return owner.value if isinstance(owner, nodes.StrExpr) else None
-        return None
 
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
@@ -263,21 +258,14 @@ class Call:
 
     def opened(self) -> CallableType:
         """Return the signature of plain typing, with an open shape in its result."""
-        return self._item.copy_modified(ret_type=self._opened(self._item.ret_type))
-
-    def _opened(self, result: Type) -> Type:
-        proper = get_proper_type(result)
-        if isinstance(proper, TupleType):
-            return proper.copy_modified(items=[self._opened(one) for one in proper.items])
-        if not isinstance(proper, Instance) or proper.type != self.tensor_info:
-            return result
-        return proper.copy_modified(args=[ANYTHING, *proper.args[1:]])
+        opened = _with_arguments(self._item.ret_type, lambda args: [ANYTHING, *args[1:]])
+        return self._item.copy_modified(ret_type=opened)
 
     def refused(self, error: TapeTensorError) -> CallableType:
         """Report an error; return a signature that takes everything, so that it is the only one."""
-        _last_refusal.call, _last_refusal.error = self, error
+        _last_refusal[:] = [(self, error)]
         code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-        reporting.fail(self._context.api, str(error), self._context.context, code)
+        reporting.fail(self._context, str(error), code)
         return self._item.copy_modified(
             arg_types=[_REFUSED] * len(self._item.arg_types),
             arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
@@ -295,16 +283,20 @@ def refused_result(item: CallableType) -> Type:
 
     That is a tensor where it would have been one: mypy complains of functions that return `Any`.
     """
-    return _refused(get_proper_type(item.ret_type))
+    return _with_arguments(item.ret_type, lambda args: [_REFUSED] * len(args), _REFUSED)
 
 
-def _refused(result: ProperType) -> Type:
-    if isinstance(result, TupleType):
-        items = [_refused(get_proper_type(one)) for one in result.items]
-        return result.copy_modified(items=items)
-    if isinstance(result, Instance) and result.type.fullname == TENSOR:
-        return result.copy_modified(args=[_REFUSED] * len(result.args))
-    return _REFUSED
+def _with_arguments(
+    result: Type, change: Callable[[Sequence[Type]], list[Type]], other: Type | None = None
+) -> Type:
+    """Return a result, or several, with other arguments of the tensors, or the other type."""
+    proper = get_proper_type(result)
+    if isinstance(proper, TupleType):
+        items = [_with_arguments(one, change, other) for one in proper.items]
+        return proper.copy_modified(items=items)
+    if isinstance(proper, Instance) and proper.type.fullname == TENSOR:
+        return proper.copy_modified(args=change(proper.args))
+    return result if other is None else other
 
 
 def taking_anything(item: CallableType) -> CallableType:
@@ -379,43 +371,31 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
             return call.refused(error)
         if isinstance(result, Unknown):
             return call.opened()
-        if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
+        if result is None or (opens_in_displays and context.context in displayed_in(call.api.tree)):
             return item
         return call.returning(result)
 
     return signature
 
 
-def reflected(op: str, rule: Rule | None) -> Hook:
+def reflected(op: str, rule: Rule) -> Hook:
     """Return the signature hook of a rule for the method that mypy asks of the right operand.
 
     Where that of the left one was refused, this one is, too, and its result is that of the
     operator: of two methods that are both wrong mypy takes no result, and then complains first
     that a function returns `Any`.
     """
-    usual = None if rule is None else hook(op, rule, opens_in_displays=False)
+    usual = hook(op, rule, opens_in_displays=False)
 
     def signature(context: Context) -> FunctionLike:
-        call, error = _last_refusal.call, _last_refusal.error
-        if call is None or error is None or call.node is not context.context:
-            return context.default_signature if usual is None else usual(context)
-        again = Call(context, call.op)
-        with reporting.heard_around(again.api):
-            refusal = again.refused(error)
-        return refusal.copy_modified(ret_type=call.refused_result)
+        for call, error in [one for one in _last_refusal if one[0].node is context.context]:
+            again = Call(context, call.op)
+            with reporting.unheard(again.api):
+                refusal = again.refused(error)
+            return refusal.copy_modified(ret_type=call.refused_result)
+        return usual(context)
 
     return signature
-
-
-class _LastRefusal:
-    """The last call of which an error was reported."""
-
-    def __init__(self) -> None:
-        self.call: Call | None = None
-        self.error: TapeTensorError | None = None
-
-
-_last_refusal = _LastRefusal()
 
 
 def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Instance:
@@ -427,7 +407,7 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
     Args:
         wanted: what is wanted; what the place of the call wants, unless given.
     """
-    wanted = wanted or api.expr_checker.type_context[-1]
+    wanted = wanted or wanted_by(api)
     shape = get_proper_type(exact.args[0])
     if not isinstance(shape, TupleType):
         return exact

@@ -11,8 +11,9 @@ from functools import cache
 from typing import Final
 
 from mypy import types
-from mypy.checker import TypeChecker
-from mypy.nodes import TypeAlias
+from mypy.expandtype import expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import TypeAlias, Var
 from mypy.plugin import AnalyzeTypeContext, AttributeContext, FunctionContext, MethodContext
 
 from tapetensor.mypy_plugin.names import COMPUTED, TENSOR, TYPING, class_named, node_of
@@ -24,6 +25,7 @@ from tapetensor.mypy_plugin.reading import (
     read_dim,
     write_known,
 )
+from tapetensor.mypy_plugin.reporting import checker_of
 from tapetensor.mypy_plugin.shapes.calls import fitted
 
 # Most names of annotations come from here, and none is an alias of dims: the library writes none.
@@ -92,14 +94,21 @@ def respell_result(context: FunctionContext | MethodContext) -> types.Type:
         return found
     result = types.get_proper_type(respelled(found))
     if isinstance(result, types.Instance) and result.type.fullname == TENSOR:
-        assert isinstance(context.api, TypeChecker)
-        return fitted(result, context.api)
+        return fitted(result, checker_of(context))
     return result
 
 
 def respell_attribute(context: AttributeContext) -> types.Type:
     """Return the type of an attribute with its dims spelled anew."""
     return respelled(context.default_attr_type)
+
+
+def type_in(module: types.Instance, field: Var) -> types.ProperType | None:
+    """Return the type that a field has in a module; None if that is not known."""
+    if field.type is None:
+        return None
+    holder = map_instance_to_supertype(module, field.info)
+    return types.get_proper_type(respelled(expand_type_by_instance(field.type, holder)))
 
 
 def respelled(found: types.Type) -> types.Type:
@@ -133,12 +142,26 @@ def mentions(found: types.Type) -> bool:
 
 def replaced(found: types.Type, replace: Callable[[types.Instance], types.Type]) -> types.Type:
     """Return a type with its computed dims replaced."""
-    if not mentions(found):
-        return found
+
+    def changed(one: types.ProperType) -> types.Type | None:
+        return replace(one) if isinstance(one, types.Instance) and is_computed(one) else None
+
+    return rebuilt(found, changed) if mentions(found) else found
+
+
+def rebuilt(
+    found: types.Type, changed: Callable[[types.ProperType], types.Type | None]
+) -> types.Type:
+    """Return a type with other ones in it; what is not changed as a whole may be in its parts."""
     proper = types.get_proper_type(found)
-    if isinstance(proper, types.Instance) and is_computed(proper):
-        return replace(proper)
-    inner = [replaced(one, replace) for one in parts(proper)]
+    if is_endless(found):
+        return found
+    other = changed(proper)
+    if other is not None:
+        return found if other is proper else other
+    inner = [rebuilt(one, changed) for one in parts(proper)]
+    if all(one is two for one, two in zip(inner, parts(proper), strict=True)):
+        return found
     if isinstance(proper, types.Instance):
         return proper.copy_modified(args=inner)
     if isinstance(proper, types.TupleType):

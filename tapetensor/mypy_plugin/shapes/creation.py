@@ -29,6 +29,7 @@ from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR, node_of
 from tapetensor.mypy_plugin.reading import ANYTHING, known, members, read_dim, read_shape
+from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Context, Hook, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions
 from tapetensor.mypy_plugin.shapes.signatures import settled
@@ -37,6 +38,7 @@ from tapetensor.mypy_plugin.statements import assignments_of
 from tapetensor.rules.dims import INT, Dims, Open, Size, are_other_numbers, is_negative, written
 
 _MAKERS: Final = ("zeros", "ones", "empty", "full")
+_OF_LISTS: Final = ("array", "asarray")
 # The methods of numpy's generators, and the place of the size among their arguments.
 _GENERATOR: Final = "numpy.random._generator.Generator"
 _DRAWN: Final = {"random": 0, "standard_normal": 0, "integers": 2, "normal": 2, "uniform": 2}
@@ -61,7 +63,7 @@ def dtype_of(values: nodes.Expression, api: TypeChecker) -> Type | None:
         case nodes.CallExpr(
             callee=nodes.RefExpr(fullname=name), args=[nodes.ListExpr() as listed], arg_names=[None]
         ):
-            if name.rpartition(".")[2] in ("array", "asarray") and name.startswith("numpy."):
+            if name.rpartition(".")[2] in _OF_LISTS and name.startswith("numpy."):
                 kinds = {*_kinds(listed)}
                 found = {"int": "int64", "float": "float64"}.get(max(kinds, key=len, default=""))
                 alias = node_of(f"numpy.{found}") if kinds <= {"int", "float"} else None
@@ -84,15 +86,35 @@ def _kinds(values: nodes.Expression) -> Iterator[str]:
 
 def _shape_of(values: nodes.Expression, api: TypeChecker) -> Dims | None:
     """Return the shape of an array or of nested lists; None where it is not written down."""
-    if isinstance(values, nodes.ListExpr | nodes.TupleExpr):
-        return _shape_of_display(values)
-    if isinstance(values, nodes.CallExpr):
-        return _shape_of_call(values, api)
-    made = value_of(values, api)
-    if not isinstance(values, nodes.NameExpr) or not isinstance(made, nodes.CallExpr):
-        # A list in a variable may grow.
-        return None
-    return None if _is_reshaped(values, api) else _shape_of_call(made, api)
+    match values:
+        case nodes.ListExpr() | nodes.TupleExpr():
+            return _shape_of_display(values)
+        case nodes.CallExpr(callee=nodes.MemberExpr(name="astype", expr=array)):
+            return _shape_of(array, api)
+        case nodes.CallExpr(callee=nodes.MemberExpr(name=name, expr=owner)) if name in _DRAWN:
+            generator = get_proper_type(type_of(owner, api))
+            is_numpys = isinstance(generator, Instance) and generator.type.fullname == _GENERATOR
+            size = _argument(values, "size", _DRAWN[name]) if is_numpys else None
+            return None if size is None else _asked(size, api)
+        case nodes.CallExpr(callee=nodes.RefExpr(fullname=name)) if name.startswith("numpy."):
+            made, shape = name.rpartition(".")[2], _argument(values, "shape", 0)
+            if made in _OF_LISTS and "ndmin" not in values.arg_names:
+                listed = _argument(values, "object", 0)
+                return _shape_of_display(listed) if isinstance(listed, nodes.ListExpr) else None
+            return _asked(shape, api) if made in _MAKERS and shape is not None else None
+        case nodes.NameExpr():
+            value = value_of(values, api)
+            # A list in a variable may grow.
+            is_kept = isinstance(value, nodes.CallExpr) and not _is_reshaped(values, api)
+            return _shape_of(value, api) if is_kept and value is not None else None
+    return None
+
+
+def _argument(call: nodes.CallExpr, name: str, place: int) -> nodes.Expression | None:
+    """Return what a call gives by a name, or by its place."""
+    named = dict(zip(call.arg_names, call.args, strict=True)).get(name)
+    is_placed = call.arg_kinds[: place + 1] == [nodes.ARG_POS] * (place + 1)
+    return call.args[place] if named is None and is_placed else named
 
 
 def _shape_of_display(values: nodes.Expression) -> Dims | None:
@@ -107,38 +129,6 @@ def _shape_of_display(values: nodes.Expression) -> Dims | None:
     if first is None or any(one != first for one in shapes):
         return None
     return (Size.of(len(shapes)), *first)
-
-
-def _shape_of_call(call: nodes.CallExpr, api: TypeChecker) -> Dims | None:
-    callee = call.callee
-    if isinstance(callee, nodes.MemberExpr) and callee.name == "astype":
-        return _shape_of(callee.expr, api)
-    if isinstance(callee, nodes.MemberExpr) and callee.name in _DRAWN:
-        return _shape_of_drawn(call, callee, api)
-    if not isinstance(callee, nodes.RefExpr) or not callee.fullname.startswith("numpy."):
-        return None
-    name = callee.fullname.rpartition(".")[2]
-    if not call.args or call.arg_kinds[0].is_star():
-        return None
-    if name in ("array", "asarray") and isinstance(call.args[0], nodes.ListExpr):
-        return None if "ndmin" in call.arg_names else _shape_of_display(call.args[0])
-    if name not in _MAKERS or call.arg_names[0] not in (None, "shape"):
-        return None
-    return _asked(call.args[0], api)
-
-
-def _shape_of_drawn(
-    call: nodes.CallExpr, method: nodes.MemberExpr, api: TypeChecker
-) -> Dims | None:
-    generator = get_proper_type(type_of(method.expr, api))
-    if not isinstance(generator, Instance) or generator.type.fullname != _GENERATOR:
-        return None
-    place = _DRAWN[method.name]
-    named = dict(zip(call.arg_names, call.args, strict=True)).get("size")
-    if named is None and len(call.args) > place:
-        is_plain = all(kind is nodes.ARG_POS for kind in call.arg_kinds[: place + 1])
-        named = call.args[place] if is_plain else None
-    return None if named is None else _asked(named, api)
 
 
 def _asked(size: nodes.Expression, api: TypeChecker) -> Dims | None:
@@ -183,7 +173,7 @@ def made(call: Call) -> Answer:
         size if isinstance(size, Size) and size.atoms else dim
         for dim, size in zip(dims, sizes, strict=True)
     )
-    wanted = call.api.expr_checker.type_context[-1]
+    wanted = call.wanted
     if named == dims and (wanted is None or not mentions(wanted)):
         return None
     return call.like(call.result, named)
@@ -210,18 +200,17 @@ def of_own_dtype(rule: Hook) -> Hook:
     """
 
     def signature(context: Context) -> FunctionLike:
-        item = rule(context)
+        item, api = rule(context), checker_of(context)
         assert isinstance(item, CallableType)
-        assert isinstance(context.api, TypeChecker)
         match get_proper_type(item.arg_types[0]), context.args[0]:
             case (
                 Instance(args=[_, Instance(args=[TypeVarType() as wanted])])
                 | Instance(args=[TypeVarType() as wanted]),
                 [array],
             ):
-                match get_proper_type(type_of(array, context.api)):
+                match get_proper_type(type_of(array, api)):
                     case Instance(args=[_, Instance(args=[Instance() as dtype])]):
-                        is_fitting = _may_be_of(dtype, context.api.expr_checker.type_context[-1])
+                        is_fitting = _may_be_of(dtype, wanted_by(api))
                         return item if is_fitting else settled(item, {wanted.id: dtype})
         return item
 
@@ -248,8 +237,7 @@ def of_unknown_dtype(context: FunctionContext | MethodContext) -> Type:
     is_unknown = any(isinstance(get_proper_type(one), AnyType) for one in found)
     if not is_unknown and not _is_some_float(result.args[2]):
         return result
-    assert isinstance(context.api, TypeChecker)
-    dtype = dtype_of(context.args[0][0], context.api) if context.args[0] else None
+    dtype = dtype_of(context.args[0][0], checker_of(context)) if context.args[0] else None
     return result.copy_modified(args=[*result.args[:2], dtype or ANYTHING])
 
 

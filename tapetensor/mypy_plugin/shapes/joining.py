@@ -24,10 +24,9 @@ from tapetensor.mypy_plugin.reading import (
     read_tensor,
 )
 from tapetensor.mypy_plugin.shapes.axes import axis_of_receiver, given_axis
+from tapetensor.mypy_plugin.shapes.broadcasting import check_same, is_bool
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening, type_of
-from tapetensor.mypy_plugin.shapes.elementwise import check_same
-from tapetensor.mypy_plugin.shapes.own_names import settled_dims
-from tapetensor.mypy_plugin.shapes.sizes import length_of, size_of
+from tapetensor.mypy_plugin.shapes.sizes import length_of, settled_dims, size_of
 from tapetensor.rules import indexing as rules
 from tapetensor.rules import joining
 from tapetensor.rules.dims import ANY, ONE, Dim, Dims, Size, product, total
@@ -134,11 +133,6 @@ def _positions(call: Call, name: str) -> Operand:
     return found
 
 
-def is_bool(dtype: Type) -> bool:
-    """Tell whether a dtype holds truth values."""
-    return isinstance(dtype, Instance) and dtype.type.has_base("numpy.bool")
-
-
 def is_integer(dtype: Type) -> bool:
     """Tell whether a dtype holds integers."""
     return isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer")
@@ -153,7 +147,7 @@ def getitem(call: Call) -> Answer:
     items = expression.items if isinstance(expression, TupleExpr) else [expression]
     shape = x.dims
     mask = read_tensor(type_of(items[0], call.api)) if len(items) == 1 else None
-    if mask is not None and is_bool(mask.dtype):
+    if mask is not None and is_bool(mask):
         rules.check_mask(call.op, mask.dims, shape)
     indices = [_read(call, item) for item in items]
     read = known(rules.getitem(call.op, indices, shape))

@@ -20,13 +20,13 @@ from tapetensor.mypy_plugin.reading import (
     read_tensor,
 )
 from tapetensor.mypy_plugin.shapes.axes import given_axis
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call
-from tapetensor.mypy_plugin.shapes.elementwise import (
+from tapetensor.mypy_plugin.shapes.broadcasting import (
     check_floating,
     check_integers,
     check_same,
     is_bool,
 )
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call
 from tapetensor.rules import attention as attention_rules
 from tapetensor.rules import losses as losses_rules
 from tapetensor.rules.dims import ANY, Dim, Dims
@@ -75,9 +75,9 @@ def attention(call: Call) -> Answer:
     return None
 
 
-def layer(call: Call) -> Answer:
-    """Refuse inputs of a `MultiHeadAttention` that do not fit."""
-    given = [call.argument(name) for name in ("query", "key", "value")]
+def attending(call: Call) -> Answer:
+    """Refuse inputs of a `MultiHeadAttention`, or an `EncoderBlock`, that do not fit."""
+    given = [call.argument(place) for place in (0, "key", "value")]
     if given[1] is None and given[2] is None:
         given = given[:1] * 3
     operands = [known(read_tensor(one)) for one in given]
@@ -88,17 +88,6 @@ def layer(call: Call) -> Answer:
         _check_mask(call, scores, attention_rules.OR_KEYS)
         _check_bias(call, operands[0], scores)
     _check_keys(call, key)
-    return None
-
-
-def encoder(call: Call) -> Answer:
-    """Refuse inputs of an `EncoderBlock` that do not fit."""
-    x = call.operand("x").dims
-    _check_features(call, [x])
-    scores = _seen(call, (*x[:-1], x[-2])) if len(x) > 1 else None
-    if scores is not None:
-        _check_mask(call, scores, attention_rules.OR_KEYS)
-    _check_keys(call, x)
     return None
 
 
@@ -146,8 +135,8 @@ def _check_bias(call: Call, query: Operand, scores: Dims) -> None:
         attention_rules.check_broadcasts(call.op, "bias", bias.shape, scores)
 
 
-# The names of the operands, by the place where a loss is defined.
-PAIRS: Final = {
+# Losses whose operands have one shape: what these are called, the signs of their elements last.
+ALIKE: Final = {
     **dict.fromkeys(
         [f"regression.{name}" for name in ("mse", "rmse", "mae", "huber", "smooth_l1", "quantile")],
         ("prediction", "target"),
@@ -157,14 +146,11 @@ PAIRS: Final = {
     "classification.binary_cross_entropy_with_logits": ("logits", "probabilities"),
     "classification.kl_div": ("logits", "probabilities"),
     "regression.poisson_nll": ("log_rates", "counts"),
-}
-# Operands of one shape, and whether there is a sign for each of their elements.
-ALIKE: Final = {
-    "margin.hinge_embedding": (("distances",), True),
-    "margin.soft_margin": (("prediction",), True),
-    "margin.margin_ranking": (("lhs", "rhs"), True),
-    "margin.triplet_margin": (("anchor", "positive", "negative"), False),
-    "regression.gaussian_nll": (("prediction", "target", "variance"), False),
+    "regression.gaussian_nll": ("prediction", "target", "variance"),
+    "margin.triplet_margin": ("anchor", "positive", "negative"),
+    "margin.hinge_embedding": ("distances", "signs"),
+    "margin.soft_margin": ("prediction", "signs"),
+    "margin.margin_ranking": ("lhs", "rhs", "signs"),
 }
 # The losses of labels: what the scores are called, and what takes probabilities in their place.
 LABELLED: Final = {
@@ -174,16 +160,20 @@ LABELLED: Final = {
 }
 
 
-def pair(call: Call, names: tuple[str, str]) -> Answer:
-    """Refuse two tensors that are not of one shape."""
-    lhs, rhs = call.operand(0), call.operand(1)
-    # What has any other number of axes, or a size that is computed, has no type in common with it.
-    unlike = (lhs.shape is None) != (rhs.shape is None) and not (lhs.fits_all or rhs.fits_all)
-    if unlike:
-        raise losses_rules.differing(call.op, names, (lhs.shape, rhs.shape))
-    losses_rules.check_alike(call.op, dict(zip(names, (lhs.shape, rhs.shape), strict=True)))
-    check_floating(call.op, lhs)
-    check_same(call.op, [lhs, rhs])
+def alike(call: Call, names: tuple[str, ...]) -> Answer:
+    """Refuse operands that are not of one shape, and signs that are none."""
+    operands = [call.operand(place) for place in range(len(names))]
+    for name, one in zip(names, operands, strict=True):
+        # What has any other number of axes, or a computed size, has no type in common with a shape.
+        is_unlike = (one.shape is None) != (operands[0].shape is None)
+        if is_unlike and not (one.fits_all or operands[0].fits_all):
+            raise losses_rules.differing(call.op, (names[0], name), (operands[0].shape, one.shape))
+    shapes = [one.shape for one in operands]
+    losses_rules.check_alike(call.op, dict(zip(names, shapes, strict=True)))
+    check_floating(call.op, operands[0])
+    if names[-1] == "signs":
+        check_integers(call.op, "signs", operands.pop(), kind="signed integers")
+    check_same(call.op, operands)
     return None
 
 
@@ -194,19 +184,6 @@ def labelled(call: Call, name: str, other: str) -> Answer:
     losses_rules.check_labels(call.op, name, scores.shape, labels.shape, axis)
     check_floating(call.op, scores)
     check_integers(call.op, "labels", labels, f"; for targets that are probabilities use {other}")
-    return None
-
-
-def alike(call: Call, names: tuple[str, ...], *, has_signs: bool) -> Answer:
-    """Refuse operands that are not of one shape, and signs that are not one for each element."""
-    operands = [call.operand(name) for name in names]
-    signs = [call.operand("signs")] if has_signs else []
-    shapes = [one.shape for one in (*operands, *signs)]
-    losses_rules.check_alike(call.op, dict(zip((*names, "signs"), shapes, strict=False)))
-    check_floating(call.op, operands[0])
-    check_same(call.op, operands)
-    if signs:
-        check_integers(call.op, "signs", signs[0], kind="signed integers")
     return None
 
 

@@ -5,7 +5,8 @@ those of the parameters, a computed dim with one unknown is solved for it, and m
 signature whose computed dims are known. It sees by itself that `N` of both operands of
 ``f(x: Tensor1D[N], y: Tensor1D[N])`` is one size, but not always: of a type variable of the caller
 and a literal it takes the join in some runs, which is `Any`, and says nothing where the call is an
-argument of another generic one.
+argument of another generic one. Of an overloaded function in a `partial` it knows the first
+overload only: the arguments are given to the function here.
 """
 
 from __future__ import annotations
@@ -17,21 +18,26 @@ from mypy.checker import TypeChecker
 from mypy.errorcodes import ARG_TYPE
 from mypy.expandtype import expand_type, freshen_function_type_vars
 from mypy.messages import callable_name, format_type_distinctly
-from mypy.nodes import CallExpr, FuncDef, OpExpr, RefExpr
+from mypy.nodes import CallExpr, Expression, FuncDef, MemberExpr, OpExpr, RefExpr
+from mypy.plugin import FunctionContext, MethodContext
 from mypy.subtypes import is_same_type
 
 from tapetensor.mypy_plugin.names import COMPUTED, class_named
 from tapetensor.mypy_plugin.reading import (
     ANYTHING,
+    class_of,
     has_dims,
     is_computed,
     is_endless,
+    members,
     read_dim,
     read_tensor,
     write_known,
 )
+from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, refused_result, type_of
 from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, parts, replaced
+from tapetensor.mypy_plugin.statements import assignments_of
 from tapetensor.rules.dims import INT, Atom, Dim, Open, Size, differ
 
 
@@ -47,11 +53,9 @@ def compute_dims(context: Context) -> types.FunctionLike:
         return item.copy_modified(arg_types=formals)
     # The caller may be the same function, whose names mean something else there.
     item = freshen_function_type_vars(item)
-    assert isinstance(context.api, TypeChecker)
     matched = _Matched(item)
-    for formal, arguments in zip(item.arg_types, context.args, strict=True):
-        for argument in arguments:
-            matched.match(formal, type_of(argument, context.api))
+    for formal, argument in _given(context, item):
+        matched.match(formal, type_of(argument, checker_of(context)))
     matched.solve()
     formals = [replaced(one, matched.worked_out) for one in item.arg_types]
     return settled(item, matched.only_computed()).copy_modified(arg_types=formals)
@@ -63,27 +67,32 @@ def settle_dropped(context: Context) -> types.CallableType:
     Of ``_, (h, c) = lstm.forward(x)`` mypy takes the `_`, which may be anything, for a hint at the
     names that it would find in `x`, and so gives `h` and `c` open dims and an open tape.
     """
-    item, api = context.default_signature, context.api
-    assert isinstance(api, TypeChecker)
-    wanted = types.get_proper_type(api.expr_checker.type_context[-1])
+    item, api = context.default_signature, checker_of(context)
+    wanted = types.get_proper_type(wanted_by(api))
     result = types.get_proper_type(item.ret_type)
     if not isinstance(wanted, types.TupleType) or not isinstance(result, types.TupleType):
         return item
     is_dropped = any(isinstance(types.get_proper_type(one), types.AnyType) for one in wanted.items)
     if not is_dropped or not any(map(has_dims, result.items)) or not is_readable(context):
         return item
-    known: dict[types.TypeVarId, list[types.Type]] = {}
+    known: dict[types.TypeVarId, list[types.Type]] = {one.id: [] for one in item.variables}
+    for formal, argument in _given(context, item):
+        for declared, found in _paired(formal, type_of(argument, api)):
+            if isinstance(declared, types.TypeVarType) and not isinstance(found, types.AnyType):
+                known.setdefault(declared.id, []).append(found)
+    agreed = {
+        one.id: known[one.id][0]
+        for one in item.variables
+        if known[one.id] and all(is_same_type(known[one.id][0], two) for two in known[one.id])
+    }
+    return settled(item, agreed)
+
+
+def _given(context: Context, item: types.CallableType) -> Iterator[tuple[types.Type, Expression]]:
+    """Yield the arguments of a call, each behind the type of its parameter."""
     for formal, arguments in zip(item.arg_types, context.args, strict=True):
         for argument in arguments:
-            for declared, found in _pairs(formal, type_of(argument, api)):
-                if isinstance(declared, types.TypeVarType) and not isinstance(found, types.AnyType):
-                    known.setdefault(declared.id, []).append(found)
-    agreed = {
-        name: first
-        for name, (first, *others) in known.items()
-        if all(is_same_type(first, one) for one in others)
-    }
-    return settled(item, {one.id: agreed[one.id] for one in item.variables if one.id in agreed})
+            yield formal, argument
 
 
 def settled(
@@ -118,11 +127,10 @@ def _taking_functions(context: Context) -> types.CallableType:
 
     mypy would compare the two part by part, without working out what is computed.
     """
-    item = context.default_signature
-    assert isinstance(context.api, TypeChecker)
+    item, api = context.default_signature, checker_of(context)
     opened = [
         isinstance(types.get_proper_type(formal), types.CallableType)
-        and any(isinstance(one, RefExpr) and mentions(type_of(one, context.api)) for one in given)
+        and any(isinstance(one, RefExpr) and mentions(type_of(one, api)) for one in given)
         for formal, given in zip(item.arg_types, context.args, strict=True)
     ]
     if not any(opened):
@@ -154,7 +162,7 @@ class _Matched:
 
     def match(self, formal: types.Type, actual: types.Type) -> None:
         """Take note of what the dims of a parameter are at an argument."""
-        for declared, found in _pairs(formal, actual):
+        for declared, found in _paired(formal, actual):
             size, dim = read_dim(declared), read_dim(found)
             if not isinstance(size, Size) or dim is None:
                 continue
@@ -212,26 +220,6 @@ class _Matched:
         return atom in self._variables and atom not in self._values
 
 
-def _pairs(formal: types.Type, actual: types.Type) -> Iterator[tuple[types.Type, types.Type]]:
-    """Yield the places of a parameter where a dim may stand, and what an argument has there."""
-    declared, found = types.get_proper_type(formal), types.get_proper_type(actual)
-    if is_endless(formal):
-        return
-    if isinstance(declared, types.TypeVarType) or is_computed(declared):
-        yield declared, found
-    elif isinstance(declared, types.Instance) and isinstance(found, types.Instance):
-        if declared.type == found.type:
-            for one, two in zip(declared.args, found.args, strict=False):
-                yield from _pairs(one, two)
-    elif isinstance(declared, types.TupleType) and isinstance(found, types.TupleType):
-        if len(declared.items) == len(found.items):
-            for one, two in zip(declared.items, found.items, strict=True):
-                yield from _pairs(one, two)
-    elif isinstance(declared, types.UnionType):
-        for one in declared.items:
-            yield from _pairs(one, actual)
-
-
 def _named(formal: types.Type) -> Iterator[types.TypeVarId]:
     """Yield the type variables that stand outside of computed dims."""
     proper = types.get_proper_type(formal)
@@ -253,21 +241,18 @@ def _sizes(formal: types.Type) -> Iterator[Size]:
 
 def agreeing(context: Context) -> types.CallableType:
     """Return the signature with one size for each name on which the arguments do not agree."""
-    item, api = context.default_signature, context.api
-    assert isinstance(api, TypeChecker)
+    item, api = context.default_signature, checker_of(context)
     if not _has_dims(item) or not is_readable(context):
         return item
-    given = [
-        (formal, argument)
-        for formal, arguments in zip(item.arg_types, context.args, strict=True)
-        for argument in arguments
-    ]
     known: dict[types.TypeVarId, types.Type] = {}
     settling: dict[types.TypeVarId, types.Type] = {}
     disputed = False
-    for formal, argument in given if item.variables else ():
-        for name, found in _matched(formal, type_of(argument, api)):
-            first = known.setdefault(name, found)
+    for formal, argument in _given(context, item) if item.variables else ():
+        for declared, found in _paired(formal, type_of(argument, api)):
+            is_alone = declared is types.get_proper_type(formal)
+            if is_alone or not isinstance(declared, types.TypeVarType | types.TypeVarTupleType):
+                continue
+            name, first = declared.id, known.setdefault(declared.id, found)
             if _disagree(first, found):
                 disputed, settling[name] = True, first
             elif name not in settling and (opened := _opened(first, found)) != first:
@@ -295,8 +280,7 @@ def _reported(
         known: what the names of the signature stand for.
         disputed: whether the arguments do not agree on one of them.
     """
-    api, called, formals = context.api, context.context, [*item.arg_types]
-    assert isinstance(api, TypeChecker)
+    api, called, formals = checker_of(context), context.context, [*item.arg_types]
     for index, arguments in enumerate(context.args):
         for argument in arguments:
             found = type_of(argument, api)
@@ -353,41 +337,38 @@ def _has_dims(item: types.CallableType) -> bool:
     return any(any(map(has_dims, one)) for one in formals)
 
 
-def _matched(
-    formal: types.Type, actual: types.Type
-) -> Iterator[tuple[types.TypeVarId, types.Type]]:
-    """Yield the names in the shapes of a parameter, and what an argument has there."""
-    for declared, found in _paired(formal, actual):
-        if isinstance(declared, types.TypeVarType | types.TypeVarTupleType):
-            yield declared.id, found
-
-
 def _paired(formal: types.Type, actual: types.Type) -> Iterator[tuple[types.Type, types.Type]]:
-    """Yield the parts of the shapes of a parameter, and what an argument has there."""
+    """Yield the places of a parameter where a dim may stand, and what an argument has there."""
     declared, found = types.get_proper_type(formal), types.get_proper_type(actual)
     if is_endless(formal):
         return
-    if isinstance(declared, types.UnionType):
+    if isinstance(declared, types.TypeVarType) or is_computed(declared):
+        yield declared, found
+    elif isinstance(declared, types.UnionType):
         # The items of the union may differ in the tape only.
-        items = [types.get_proper_type(one) for one in declared.items]
+        items = [one for one in members(declared) if not isinstance(one, types.NoneType)]
         shapes = [one.args[0] for one in items if isinstance(one, types.Instance) and has_dims(one)]
-        if len(shapes) == len(items) and all(one == shapes[0] for one in shapes):
-            yield from _paired(declared.items[0], actual)
+        if shapes and len(shapes) == len(items) and all(one == shapes[0] for one in shapes):
+            yield from _paired(items[0], actual)
     elif isinstance(declared, types.TupleType) and isinstance(found, types.TupleType):
         if len(declared.items) == len(found.items):
             for one, two in zip(declared.items, found.items, strict=True):
                 yield from _paired(one, two)
-    elif isinstance(declared, types.Instance) and isinstance(found, types.Instance):
-        if not has_dims(declared) or declared.type != found.type:
-            return
+    elif (
+        isinstance(declared, types.Instance)
+        and isinstance(found, types.Instance)
+        and declared.type == found.type
+    ):
         for one, two in zip(declared.args, found.args, strict=False):
-            yield from _parts(one, two)
+            yield from _parts(one, two) if has_dims(declared) else _paired(one, two)
 
 
 def _parts(declared: types.Type, found: types.Type) -> Iterator[tuple[types.Type, types.Type]]:
     """Yield the parts of an argument of a tensor's, or a module's, type."""
     left, right = types.get_proper_type(declared), types.get_proper_type(found)
-    if not isinstance(left, types.TupleType):
+    if has_dims(left):
+        yield from _paired(left, right)
+    elif not isinstance(left, types.TupleType):
         yield left, right
     elif isinstance(right, types.TupleType):
         before, middle, after = _parted(left)
@@ -436,3 +417,35 @@ def _disagree(first: types.Type, second: types.Type) -> bool:
         return len(left.items) == len(right.items) and any(map(_disagree, left.items, right.items))
     lhs, rhs = read_dim(left), read_dim(right)
     return lhs is not None and rhs is not None and differ(lhs, rhs)
+
+
+def called_partial(context: FunctionContext | MethodContext) -> types.Type:
+    """Return what the call of a partial gives, checked as that of its overloaded function."""
+    api, call = checker_of(context), context.context
+    made = _made(call.callee, api) if isinstance(call, CallExpr) else None
+    match made:
+        case CallExpr(callee=RefExpr(fullname="functools.partial"), args=[function, *given]):
+            found = types.get_proper_type(type_of(function, api))
+            items = found.items if isinstance(found, types.Overloaded) else []
+            if any(has_dims(formal) for item in items for formal in item.arg_types):
+                assert isinstance(call, CallExpr)
+                whole = CallExpr(
+                    function,
+                    [*given, *call.args],
+                    [*made.arg_kinds[1:], *call.arg_kinds],
+                    [*made.arg_names[1:], *call.arg_names],
+                )
+                whole.set_line(call)
+                return api.expr_checker.accept(whole, wanted_by(api))
+    return context.default_return_type
+
+
+def _made(callee: Expression, api: TypeChecker) -> Expression:
+    """Return what a name, or an attribute that is set once and in this file, was assigned."""
+    known = assignments_of(api.tree)
+    if not isinstance(callee, MemberExpr):
+        return known.value(callee)
+    owner = class_of(type_of(callee.expr, api))
+    is_near = owner is not None and owner.module_name == api.tree.fullname
+    values = known.set_on.get(callee.name, []) if is_near else []
+    return values[0] if len(values) == 1 else callee

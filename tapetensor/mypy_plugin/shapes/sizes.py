@@ -3,6 +3,11 @@
 For mypy the result of arithmetic on ints is `int`, and a list has no length. So expressions are
 read, names that are assigned once for what they were assigned, and for a local list what the
 function does with it: one that is built in plain sight has as many items as were put into it.
+
+Functions may have a name of their own for the size of what they return. ``def halved(x:
+Tensor1D[M]) -> Tensor1D[N]`` says that the result has some other size, which plain typing cannot
+compute. What is computed there from `M` would not fit `N`, so it stays open. A name of a class may
+be one, too, unless it is a size that a layer of the class makes.
 """
 
 from __future__ import annotations
@@ -14,13 +19,23 @@ from functools import reduce
 from mypy import nodes
 from mypy.checker import TypeChecker
 from mypy.server.subexpr import get_subexpressions
-from mypy.types import TupleType, UnpackType, get_proper_type
+from mypy.types import (
+    CallableType,
+    Instance,
+    TupleType,
+    Type,
+    TypeVarType,
+    UnpackType,
+    get_proper_type,
+)
+from mypy.typevars import fill_typevars
 
 from tapetensor.mypy_plugin import reporting
-from tapetensor.mypy_plugin.reading import read_dim, read_tensor
+from tapetensor.mypy_plugin.reading import is_endless, is_int, read_dim, read_tensor
 from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.mypy_plugin.shapes.computed import parts, type_in
 from tapetensor.mypy_plugin.statements import assignments_of, statements
-from tapetensor.rules.dims import ANY, INT, Dim, Dims, Open, Size, computed, total
+from tapetensor.rules.dims import ANY, INT, Atom, Dim, Dims, Open, Size, computed, total
 
 # So many names are followed: `n = m`, `m = k`, ...
 _MOST_NAMES = 10
@@ -84,6 +99,8 @@ _LOOKING = (
     *[f"builtins.{name}" for name in ("len", "zip", "enumerate", "sum", "reversed", "tuple")],
     *[f"tapetensor.tensor.joining.{name}" for name in ("concat", "stack")],
 )
+# What has as many items as its first argument.
+_AS_LONG = [f"builtins.{name}" for name in ("enumerate", "reversed", "list", "sorted")]
 
 
 def length_of(found: nodes.Expression, used: nodes.Context, api: TypeChecker) -> Dim:
@@ -99,36 +116,29 @@ def length_of(found: nodes.Expression, used: nodes.Context, api: TypeChecker) ->
     tensor = read_tensor(known)
     if tensor is not None and tensor.shape:
         return tensor.shape[0]
-    if isinstance(found, nodes.ListExpr):
-        is_open = any(isinstance(item, nodes.StarExpr) for item in found.items)
-        return ANY if is_open else Size.of(len(found.items))
-    if isinstance(found, nodes.ListComprehension):
-        generator = found.generator
-        if len(generator.sequences) > 1 or any(generator.condlists) or any(generator.is_async):
-            return ANY
-        return length_of(generator.sequences[0], used, api)
-    if isinstance(found, nodes.CallExpr) and isinstance(found.callee, nodes.RefExpr):
-        return _length_of_call(found, found.callee.fullname, used, api)
-    return _length_of_name(found, used, api) if isinstance(found, nodes.NameExpr) else ANY
-
-
-def _length_of_call(
-    call: nodes.CallExpr, called: str, used: nodes.Context, api: TypeChecker
-) -> Dim:
-    if not all(kind is nodes.ARG_POS for kind in call.arg_kinds if called != "builtins.zip"):
-        return ANY
-    if called == "builtins.range" and len(call.args) < 3:
-        ends = [size_of(one, api) for one in call.args]
-        return computed(lambda *known: reduce(operator.sub, reversed(known)), *ends)
-    if called in ("builtins.enumerate", "builtins.reversed", "builtins.list", "builtins.sorted"):
-        return length_of(call.args[0], used, api) if call.args else ANY
-    if called == "builtins.zip":
-        lengths = [
-            length_of(one, used, api)
-            for one, kind in zip(call.args, call.arg_kinds, strict=True)
-            if kind is nodes.ARG_POS
-        ]
-        return lengths[0] if lengths and all(one == lengths[0] for one in lengths) else ANY
+    match found:
+        case nodes.ListExpr(items=items):
+            is_open = any(isinstance(item, nodes.StarExpr) for item in items)
+            return ANY if is_open else Size.of(len(items))
+        case nodes.ListComprehension(
+            generator=nodes.GeneratorExpr(sequences=[walked], condlists=[[]], is_async=[False])
+        ):
+            return length_of(walked, used, api)
+        case nodes.CallExpr(callee=nodes.RefExpr(fullname="builtins.zip"), args=args):
+            kinds = zip(args, found.arg_kinds, strict=True)
+            lengths = [length_of(one, used, api) for one, kind in kinds if kind is nodes.ARG_POS]
+            return lengths[0] if len({*lengths}) == 1 else ANY
+        case nodes.CallExpr(callee=nodes.RefExpr(fullname="builtins.range"), args=[*ends]) if (
+            len(ends) < 3
+        ):
+            sizes = [size_of(one, api) for one in ends]
+            return computed(lambda *known: reduce(operator.sub, reversed(known)), *sizes)
+        case nodes.CallExpr(callee=nodes.RefExpr(fullname=name), args=[walked, *_]) if (
+            name in _AS_LONG and found.arg_kinds[0] is nodes.ARG_POS
+        ):
+            return length_of(walked, used, api)
+        case nodes.NameExpr():
+            return _length_of_name(found, used, api)
     return ANY
 
 
@@ -222,3 +232,61 @@ def _count_uses(body: nodes.Block, name: nodes.NameExpr) -> int:
             case nodes.IndexExpr(base=base, index=index) if not isinstance(index, nodes.SliceExpr):
                 looks += [] if deletes else [base]
     return uses - sum(isinstance(one, nodes.NameExpr) and one.node is name.node for one in looks)
+
+
+def settled_dims(found: Dims, given: Dims, api: TypeChecker) -> Dims:
+    """Return the dims of a result, open where they are computed and nobody could say them."""
+    computed = [dim for dim in found if isinstance(dim, Size) and dim.atoms and dim not in given]
+    if not computed or not _has_own_names(api):
+        return found
+    return tuple(ANY if dim in computed else dim for dim in found)
+
+
+def _has_own_names(api: TypeChecker) -> bool:
+    function = reporting.function(api)
+    signature = None if function is None else get_proper_type(function.type)
+    if not isinstance(signature, CallableType) or function is None:
+        return False
+    # The names of a class are no names of what a method is given: see below.
+    first = 1 if function.info and signature.arg_kinds[:1] == [nodes.ARG_POS] else 0
+    given = {name for one in signature.arg_types[first:] for name in _names(one)}
+    own = {name for name in _names(signature.ret_type) if name not in given}
+    return bool(own) and not own <= {*_made_in(function.info)}
+
+
+def _made_in(info: nodes.TypeInfo) -> Iterator[Atom]:
+    """Yield the names of sizes that the library's layers make in a class."""
+    whole = fill_typevars(info) if info else None
+    if not isinstance(whole, Instance):
+        return
+    for base in info.mro:
+        for symbol in base.names.values():
+            if isinstance(symbol.node, nodes.Var):
+                yield from _made_by(type_in(whole, symbol.node))
+
+
+def _made_by(layer: Type | None) -> Iterator[Atom]:
+    """Yield the names of sizes of a layer of the library but the first: that is what it takes."""
+    proper = get_proper_type(layer)
+    if not isinstance(proper, Instance) or not proper.type.fullname.startswith("tapetensor.nn."):
+        return
+    for number, one in enumerate(proper.args):
+        if not isinstance(get_proper_type(one), TypeVarType):
+            yield from _made_by(one)
+        elif number:
+            yield from _names(one)
+
+
+def _names(found: Type) -> Iterator[Atom]:
+    """Yield the names of sizes in a type."""
+    proper = get_proper_type(found)
+    if is_endless(found):
+        return
+    if isinstance(proper, TypeVarType) and not is_int(proper.upper_bound):
+        return
+    dim = read_dim(proper) if isinstance(proper, TypeVarType | Instance) else None
+    if isinstance(dim, Size):
+        yield from dim.atoms
+        return
+    for one in parts(proper):
+        yield from _names(one)

@@ -9,6 +9,8 @@ tuple, which a loop takes one by one, mypy makes `object`, where here it is one 
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Final
 
 from mypy import nodes
@@ -30,9 +32,24 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.reading import ANYTHING, has_dims, is_endless, members, read_dim
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    has_dims,
+    is_endless,
+    members,
+    read_dim,
+    read_tensor,
+)
+from tapetensor.mypy_plugin.reporting import checker_of
 from tapetensor.mypy_plugin.shapes.calls import type_of
-from tapetensor.mypy_plugin.statements import WALKING, assignments_of, joined_with, statements
+from tapetensor.mypy_plugin.statements import (
+    WALKING,
+    assignments_of,
+    joined_in,
+    once_a_file,
+    pairs_of,
+    statements,
+)
 from tapetensor.rules.dims import differ
 
 _SETTING: Final = (
@@ -42,17 +59,50 @@ _SETTING: Final = (
 
 
 class _Values:
-    """The values of names in the file that is being checked, by the expression."""
+    """The values of the names in a file.
 
-    def __init__(self) -> None:
-        self.statements: list[nodes.Statement] | None = None
+    Attributes:
+        names: the name that is given a value.
+        looped: the values that names are given in loops.
+        unrolled: those of loops over what is listed.
+    """
+
+    def __init__(self, tree: nodes.MypyFile) -> None:
         self.names: dict[nodes.Context, nodes.NameExpr] = {}
         self.looped: set[nodes.Context] = set()
         self.unrolled: set[nodes.Context] = set()
-        self.added_to: set[nodes.Context] = set()
+        self._added_to: set[nodes.Context] = set()
+        for statement in statements(tree.defs):
+            match statement:
+                case nodes.AssignmentStmt(lvalues=lvalues, rvalue=rvalue):
+                    for lvalue in lvalues:
+                        self._add(lvalue, rvalue)
+                case nodes.OperatorAssignmentStmt(lvalue=lvalue):
+                    self._added_to.add(lvalue)
+                case nodes.ForStmt(body=body) | nodes.WhileStmt(body=body):
+                    values = [
+                        value
+                        for inner in statements(body.body)
+                        if isinstance(inner, nodes.AssignmentStmt)
+                        for value in _values(inner.rvalue)
+                    ]
+                    self.looped.update(values)
+                    if isinstance(statement, nodes.ForStmt) and _is_display(statement.expr, tree):
+                        self.unrolled.update(values)
+
+    def _add(self, lvalue: nodes.Expression, rvalue: nodes.Expression) -> None:
+        for target, value in pairs_of(lvalue, rvalue):
+            self.names.update(dict.fromkeys(_values(value), target))
+
+    def name_of(self, made: nodes.Context) -> nodes.NameExpr | None:
+        """Return the name that a value is given, be it by ``x += y``."""
+        match made:
+            case nodes.OpExpr(left=nodes.NameExpr() as name) if name in self._added_to:
+                return name
+        return self.names.get(made)
 
 
-_found = _Values()
+_values_of = once_a_file(_Values)
 
 
 def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = False) -> Type:
@@ -65,15 +115,13 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     result = get_proper_type(context.default_return_type)
     if not isinstance(result, Instance) or result.type.fullname != TENSOR:
         return context.default_return_type
-    api = context.api
-    assert isinstance(api, TypeChecker)
-    if _found.statements is not api.tree.defs:
-        _read(api.tree)
-    name = _name_of(context.context)
+    api = checker_of(context)
+    values = _values_of(api.tree)
+    name = values.name_of(context.context)
     node = None if name is None else name.node
     if name is None or not isinstance(node, nodes.Var) or node.is_final:
         return distributed(result)
-    grows = context.context in (_found.looped if may_grow else _found.unrolled)
+    grows = context.context in (values.looped if may_grow else values.unrolled)
     # What is annotated stays what that says; a parameter says what it is given.
     is_parameter = reporting.is_parameter(api, node)
     redefines = api.options.allow_redefinition
@@ -99,22 +147,15 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         return result
     if is_parameter and not grows and not redefines:
         return _kept(api, name, tensors[0], result)
+    new: Type = result
     if grows:
         for one in members(reporting.type_now(api, name)):
             if isinstance(one, Instance) and one.type is result.type:
-                result = _opened(result, one, grows=True)
-    opened = _all_opened(node.type, result)
+                new = _opened(new, one, _are_other_dims)
+    opened = _all_opened(node.type, new)
     if opened is not node.type:
-        reporting.redeclare(api, name, opened, lambda found: _all_opened(found, result))
-    return _kept(api, name, opened, result)
-
-
-def _name_of(made: nodes.Context) -> nodes.NameExpr | None:
-    """Return the name that a value is given, be it by ``x += y``."""
-    match made:
-        case nodes.OpExpr(left=nodes.NameExpr() as name) if name in _found.added_to:
-            return name
-    return _found.names.get(made)
+        reporting.redeclare(api, name, opened, lambda found: _all_opened(found, new))
+    return _kept(api, name, opened, new)
 
 
 def _adds_to(made: nodes.Context, name: nodes.NameExpr) -> bool:
@@ -129,94 +170,52 @@ def _is_number(found: Type | None) -> bool:
     return isinstance(proper, Instance) and proper.type.fullname in names
 
 
-def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Type, result: Instance) -> Instance:
+def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Type, result: Type) -> Type:
     """Return the result; note which setting lets the name take it, where mypy will refuse it."""
     if not api.options.allow_redefinition and not is_subtype(result, declared):
         reporting.note_once(api, _SETTING, name)
     return result
 
 
-def _all_opened(declared: Type | None, result: Instance) -> Type:
+def _all_opened(declared: Type | None, result: Type) -> Type:
     """Return a type with open parts in the tensors of which the result may be one, as it has them.
 
     Of a tensor with an open part and of the tensors that it may be mypy takes the latter.
     """
     items = members(declared)
-    opened = [
-        _opened(one, result)
-        if isinstance(one, Instance) and one.type is result.type and not _is_other(one, result)
-        else one
-        for one in items
-    ]
-    is_same = all(one is two for one, two in zip(opened, items, strict=True))
+    opened = [one if _is_other(one, result) else _opened(one, result) for one in items]
+    is_same = declared is not None and all(map(is_same_type, opened, items))
     return declared if is_same and declared is not None else make_simplified_union(opened)
 
 
-def _is_other(one: Instance, result: Instance) -> bool:
-    """Tell whether two tensors have not one rank, or dims at one place that are not the same."""
-    known, new = get_proper_type(one.args[0]), get_proper_type(result.args[0])
-    if not isinstance(known, TupleType) or not isinstance(new, TupleType):
-        return False
-    dims = [[read_dim(item) for item in shape.items] for shape in (known, new)]
-    return len(dims[0]) != len(dims[1]) or any(
-        lhs is not None and rhs is not None and differ(lhs, rhs)
-        for lhs, rhs in zip(*dims, strict=True)
-    )
+def _is_other(one: ProperType, result: Type) -> bool:
+    """Tell whether two are not tensors of one rank, or have other dims at one place."""
+    lhs, rhs = read_tensor(one), read_tensor(result)
+    if lhs is None or rhs is None or lhs.shape is None or rhs.shape is None:
+        return lhs is None or rhs is None
+    return len(lhs.shape) != len(rhs.shape) or any(map(differ, lhs.shape, rhs.shape))
 
 
-def _opened(declared: Instance, found: Instance, *, grows: bool = False) -> Instance:
-    """Return a tensor with open parts where another one has some.
-
-    Args:
-        declared: the tensor.
-        found: the other one.
-        grows: whether dims that differ are open, too.
-    """
-    pairs = zip(map(get_proper_type, declared.args), map(get_proper_type, found.args), strict=True)
-    args = [_opened_part(one, two, grows=grows) for one, two in pairs]
-    opened = declared.copy_modified(args=args)
-    return declared if is_same_type(opened, declared) else opened
-
-
-def _opened_part(known: ProperType, new: ProperType, *, grows: bool) -> ProperType:
-    if isinstance(new, AnyType):
-        return new
-    if not isinstance(known, TupleType) or not isinstance(new, TupleType):
-        return known
-    if len(known.items) != len(new.items):
-        return known
-    dims = zip(known.items, new.items, strict=True)
-    return known.copy_modified(
-        items=[ANYTHING if _is_open(*pair, grows=grows) else pair[0] for pair in dims]
-    )
+def _opened(
+    known: Type, new: Type, is_open: Callable[[Type, Type], bool] = lambda one, two: False
+) -> Type:
+    """Return a type with open parts where another one has some, and where it says so of the two."""
+    one, two = get_proper_type(known), get_proper_type(new)
+    match one, two:
+        case _, AnyType():
+            return two
+        case Instance(), Instance() if has_dims(one) and one.type is two.type:
+            pairs = zip(one.args, two.args, strict=True)
+            return one.copy_modified(args=[_opened(*pair, is_open) for pair in pairs])
+        case TupleType(), TupleType() if len(one.items) == len(two.items):
+            pairs = zip(one.items, two.items, strict=True)
+            return one.copy_modified(items=[_opened(*pair, is_open) for pair in pairs])
+    return ANYTHING if is_open(one, two) else one
 
 
-def _is_open(known: Type, new: Type, *, grows: bool) -> bool:
-    lhs, rhs = read_dim(known), read_dim(new)
-    if isinstance(get_proper_type(new), AnyType):
-        return lhs is not None
-    return grows and lhs is not None and rhs is not None and differ(lhs, rhs)
-
-
-def _read(tree: nodes.MypyFile) -> None:
-    _found.statements = tree.defs
-    _found.names, _found.added_to, _found.looped, _found.unrolled = {}, set(), set(), set()
-    for statement in statements(tree.defs):
-        if isinstance(statement, nodes.AssignmentStmt):
-            for lvalue in statement.lvalues:
-                _add(lvalue, statement.rvalue)
-        elif isinstance(statement, nodes.OperatorAssignmentStmt):
-            _found.added_to.add(statement.lvalue)
-        elif isinstance(statement, nodes.ForStmt | nodes.WhileStmt):
-            values = [
-                value
-                for inner in statements(statement.body.body)
-                if isinstance(inner, nodes.AssignmentStmt)
-                for value in _values(inner.rvalue)
-            ]
-            _found.looped.update(values)
-            if isinstance(statement, nodes.ForStmt) and _is_display(statement.expr, tree):
-                _found.unrolled.update(values)
+def _are_other_dims(one: Type, two: Type) -> bool:
+    lhs, rhs = read_dim(one), read_dim(two)
+    return lhs is not None and rhs is not None and differ(lhs, rhs)
 
 
 def _is_display(walked: nodes.Expression, tree: nodes.MypyFile) -> bool:
@@ -230,15 +229,6 @@ def _is_display(walked: nodes.Expression, tree: nodes.MypyFile) -> bool:
         case nodes.ListExpr(items=[_, *_]) | nodes.TupleExpr(items=[_, *_]):
             return True
     return False
-
-
-def _add(lvalue: nodes.Expression, rvalue: nodes.Expression) -> None:
-    if isinstance(lvalue, nodes.NameExpr):
-        for one in _values(rvalue):
-            _found.names[one] = lvalue
-    elif isinstance(lvalue, nodes.TupleExpr) and isinstance(rvalue, nodes.TupleExpr):
-        for one, two in zip(lvalue.items, rvalue.items, strict=False):
-            _add(one, two)
 
 
 def _values(rvalue: nodes.Expression) -> list[nodes.Expression]:
@@ -267,12 +257,8 @@ def walked(context: FunctionContext | MethodContext) -> Type:
 def summed(context: FunctionContext | MethodContext) -> Type:
     """Return the result of `sum` of tensors: a tensor, where mypy adds the 0 of an empty list."""
     items = [one for one in members(context.default_return_type) if not _is_zero(one)]
-    tensors = [one for one in items if has_dims(one)]
-    return (
-        UnionType.make_union(tensors)
-        if items and len(tensors) == len(items)
-        else (context.default_return_type)
-    )
+    is_tensor = bool(items) and all(map(has_dims, items))
+    return UnionType.make_union(items) if is_tensor else context.default_return_type
 
 
 def _is_zero(found: ProperType) -> bool:
@@ -304,25 +290,15 @@ def _known(joined: ProperType, items: list[Instance]) -> Type:
     by_class: dict[str, list[Instance]] = {}
     for one in items:
         by_class.setdefault(one.type.fullname, []).append(one)
-    return UnionType.make_union([_with_open_dims(*several) for several in by_class.values()])
+    return UnionType.make_union([_with_open_dims(several) for several in by_class.values()])
 
 
-def _with_open_dims(first: Instance, *others: Instance) -> Instance:
+def _with_open_dims(several: list[Instance]) -> Type:
     """Return a type with open dims, and shapes, where those of one class differ."""
-    each = zip(*[map(get_proper_type, one.args) for one in (first, *others)], strict=True)
-    return first.copy_modified(args=[_in_common(several) for several in each])
-
-
-def _in_common(several: tuple[ProperType, ...]) -> ProperType:
-    """Return what types are all of: one, a shape with open dims where they differ, or `Any`."""
-    first, *others = several
-    if all(first == one for one in others):
-        return first
-    shapes = [one for one in several if isinstance(one, TupleType)]
-    if len(shapes) < len(several) or len({len(one.items) for one in shapes}) > 1:
-        return ANYTHING
-    dims = zip(*[map(get_proper_type, one.items) for one in shapes], strict=True)
-    return shapes[0].copy_modified(items=[_in_common(beside) for beside in dims])
+    opened: Type = several[0]
+    for one in several[1:]:
+        opened = _opened(opened, one, operator.ne)
+    return opened
 
 
 _asking: set[nodes.Context] = set()
@@ -333,17 +309,17 @@ def displayed(context: AttributeContext) -> Type:
 
     Of ``[self.hidden.weight, self.out.weight]`` mypy makes a list of objects.
     """
-    found, api, node = get_proper_type(context.default_attr_type), context.api, context.context
-    assert isinstance(api, TypeChecker)
+    found, api = get_proper_type(context.default_attr_type), checker_of(context)
+    node = context.context
     if _asking or not isinstance(found, Instance) or not has_dims(found):
         return context.default_attr_type
     others: list[Instance] = []
     _asking.add(node)
     try:
-        for one in joined_with(node, api):
+        for one in joined_in(api.tree).get(node, []):
             beside = None if one is node else get_proper_type(type_of(one, api))
             if isinstance(beside, Instance) and beside.type is found.type:
                 others.append(beside)
     finally:
         _asking.discard(node)
-    return _with_open_dims(found, *others) if others else context.default_attr_type
+    return _with_open_dims([found, *others]) if others else context.default_attr_type

@@ -25,9 +25,9 @@ from tapetensor.mypy_plugin.reading import (
     read_shape,
     read_tensor,
 )
+from tapetensor.mypy_plugin.shapes.broadcasting import check_floating, check_same
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call
-from tapetensor.mypy_plugin.shapes.elementwise import check_floating, check_same
-from tapetensor.mypy_plugin.shapes.own_names import settled_dims
+from tapetensor.mypy_plugin.shapes.sizes import settled_dims
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import ANY, Dim, Dims, Size, is_negative, product
 from tapetensor.rules.windows import Window
@@ -38,10 +38,6 @@ def read_numbers(call: Call, axes: Mapping[str, int]) -> list[Dims]:
 
     Args:
         axes: how many numbers to read, by the name of the argument.
-
-    Raises:
-        ArgumentValueError: if one is a literal that is too small.
-        UndecidedError: if a type is of nothing that can be a number.
     """
     # All are read before one may leave the call to plain typing, for the first may be refused.
     found = [_numbers(call.op, name, call.argument(name), count) for name, count in axes.items()]
@@ -63,11 +59,7 @@ def _numbers(op: str, name: str, found: Type | None, axes: int) -> Dims | None:
 
 
 def read_sizes(found: Type, axes: int) -> Dims:
-    """Return the numbers of a window that a type argument of a layer names, one for each axis.
-
-    Raises:
-        UndecidedError: if there are not as many.
-    """
+    """Return the numbers of a window that a type argument of a layer names, one for each axis."""
     items = on_axes(found, axes)
     if len(items) != axes:
         raise UndecidedError
@@ -81,25 +73,23 @@ def read_number(found: Type) -> Dim:
 
 
 def convolution(call: Call) -> Answer:
-    """Return the result of a function that slides a weight over `x`."""
-    axes = _axes(call)
+    """Return the result of a function that slides a weight over `x`, or in which `x` writes it."""
+    axes, transposed = _axes(call), call.op.startswith("conv_transpose")
     shapes, tape, dtype = _operands(call)
     x, weight = shapes[:2]
     rules.check_rank(call.op, x, axes)
-    window, groups, _ = _window(call, weight, axes)
-    found = rules.convolution(call.op, shapes, window, groups)
+    rules.check_weight(call.op, weight, axes, transposed=transposed)
+    kernel = tuple(dim if isinstance(dim, Size) else ANY for dim in weight[2:])
+    counts = dict.fromkeys(("stride", "padding", "dilation"), axes)
+    stride, padding, dilation, groups, more = read_numbers(
+        call, counts | {"groups": 1, "output_padding": axes}
+    )
+    window = Window(kernel, stride, padding, dilation)
+    if transposed:
+        found = rules.transposed_convolution(call.op, shapes, window, groups[0], more)
+    else:
+        found = rules.convolution(call.op, shapes, window, groups[0])
     return call.tensor((*found[:-axes], *settled_dims(found[-axes:], x, call.api)), tape, dtype)
-
-
-def transposed(call: Call) -> Answer:
-    """Return the result of a function in which every element writes a weight."""
-    axes = _axes(call)
-    shapes, tape, dtype = _operands(call)
-    x, weight = shapes[:2]
-    rules.check_rank(call.op, x, axes)
-    window, groups, more = _window(call, weight, axes)
-    found = rules.transposed_convolution(call.op, shapes, window, groups, more)
-    return call.tensor(found, tape, dtype)
 
 
 def layer(call: Call) -> Answer:
@@ -140,60 +130,52 @@ def _operands(call: Call) -> tuple[list[Dims], Type, Type]:
     return ([one.dims for one in operands], *merged(operands))
 
 
-def _window(call: Call, weight: Dims, axes: int) -> tuple[Window, Dim, Dims]:
-    """Return the window, the number of groups, and what is added to the output."""
-    rules.check_weight(call.op, weight, axes, transposed=call.op.startswith("conv_transpose"))
-    kernel = tuple(dim if isinstance(dim, Size) else ANY for dim in weight[2:])
-    counts = dict.fromkeys(("stride", "padding", "dilation"), axes)
-    stride, padding, dilation, groups, more = read_numbers(
-        call, counts | {"groups": 1, "output_padding": axes}
-    )
-    return Window(kernel, stride, padding, dilation), groups[0], more
-
-
 def pooling(call: Call) -> Answer:
-    """Return the result of a function that reduces windows."""
-    image, step = image_of(call), call.argument("stride")
-    (kernel,) = read_numbers(call, {"kernel_size": 2})
+    """Return the result of a function that reduces windows, or of its layer."""
+    image, window = image_of(call), _window(call)
     x = known(image)
-    # By default windows stand as far apart as they are large.
-    moved = () if is_absent(step) else ("stride",)
-    *stride, padding, dilation = read_numbers(
-        call, dict.fromkeys((*moved, "padding", "dilation"), 2)
-    )
-    window = Window(kernel, stride[0] if stride else kernel, padding, dilation)
-    return _reduced(call, x, window)
-
-
-def pooling_layer(call: Call) -> Answer:
-    """Return the result of the `forward` of a pooling layer."""
-    x = known(image_of(call))
-    return _reduced(call, x, Window(*[read_sizes(one, 2) for one in call.layer]))
-
-
-def _reduced(call: Call, x: Operand, window: Window) -> Answer:
     found = rules.pooling(call.op, x.dims, window)
     return call.like(x, (*found[:-2], *settled_dims(found[-2:], x.dims, call.api)))
 
 
+def _window(call: Call) -> Window:
+    """Return the window of a function, by its arguments, or of a layer, by its type."""
+    if _is_layer(call):
+        return Window(*[read_sizes(one, 2) for one in call.layer])
+    names = ["kernel_size", "padding", "dilation"]
+    # By default the windows of a pool stand as far apart as they are large.
+    if not (call.op.endswith("pool2d") and is_absent(call.argument("stride"))):
+        names.append("stride")
+    kernel, padding, dilation, *stride = read_numbers(call, dict.fromkeys(names, 2))
+    return Window(kernel, stride[0] if stride else kernel, padding, dilation)
+
+
+def _is_layer(call: Call) -> bool:
+    return call.formals == 1
+
+
 def upscale2d(call: Call) -> Answer:
-    """Return the result of `upscale2d`: the size that was asked for."""
-    x, size = known(image_of(call)), known(read_shape(call.argument("size")))
-    return _stretched(call, x, size) if len(size) == 2 else None
+    """Return the result of `upscale2d`, or of its layer: the size that was asked for."""
+    x, size = known(image_of(call)), _size(call)
+    if len(size) != 2:
+        return None
+    rules.check_stretch(call.op, x.dims, size)
+    return call.like(x, (*x.dims[:-2], *size))
+
+
+def _size(call: Call) -> Dims:
+    if _is_layer(call):
+        return tuple(map(read_number, call.layer))
+    return known(read_shape(call.argument("size")))
 
 
 def interpolate(call: Call) -> Answer:
     """Return the result of `interpolate`: the size that was asked for."""
-    x, size = known(image_of(call)), known(read_shape(call.argument("size")))
+    x, size = known(image_of(call)), _size(call)
     for one in size:
         if one.literal == 0 or is_negative(one):
             raise ArgumentValueError(f"{call.op}: size must be > 0, got {one}")
     return call.like(x, (*x.dims[:-2], *size)) if len(size) == 2 else None
-
-
-def upscale_layer(call: Call) -> Answer:
-    """Return the result of the `forward` of `Upscale2d`."""
-    return _stretched(call, known(image_of(call)), tuple(map(read_number, call.layer)))
 
 
 def upscale_by_layer(call: Call) -> Answer:
@@ -221,21 +203,16 @@ def image_of(call: Call) -> Operand | None:
     return x
 
 
-def _stretched(call: Call, x: Operand, size: Dims) -> Answer:
-    rules.check_stretch(call.op, x.dims, size)
-    return call.like(x, (*x.dims[:-2], *size))
-
-
 def unfold(call: Call) -> Answer:
     """Return the result of `unfold`, or its layer: rows for what a window reads, a column each."""
-    x, window = known(image_of(call)), _patch(call)
+    x, window = known(image_of(call)), _window(call)
     found = (product((x.dims[-3], *window.kernel)), product(window.counts(call.op, x.dims)))
     return _settled(call, x, (*x.dims[:-3], *found), 2)
 
 
 def fold(call: Call) -> Answer:
     """Return the result of `fold`: images of the size that was asked for."""
-    x, size, window = call.operand(0), known(read_shape(call.argument("size"))), _patch(call)
+    x, size, window = call.operand(0), _size(call), _window(call)
     check_floating(call.op, x)
     if len(size) != 2:
         return None
@@ -255,8 +232,8 @@ def pixel_unshuffle(call: Call) -> Answer:
 
 def _by_factor(call: Call, rule: Callable[[str, Dims, Dim], Dims]) -> Answer:
     # The factor is an argument, or of the layer's type.
-    is_layer = call.formals == 1
-    factor = read_number(call.layer[0]) if is_layer else read_numbers(call, {"factor": 1})[0][0]
+    asked = () if _is_layer(call) else read_numbers(call, {"factor": 1})[0]
+    factor = asked[0] if asked else read_number(call.layer[0])
     x = call.operand(0)
     return _settled(call, x, rule(call.op, x.dims, factor), 3)
 
@@ -264,10 +241,3 @@ def _by_factor(call: Call, rule: Callable[[str, Dims, Dim], Dims]) -> Answer:
 def _settled(call: Call, x: Operand, found: Dims, axes: int, asked: Dims = ()) -> Answer:
     """Return a result the last axes of which are new; those that were asked for stand behind."""
     return call.like(x, (*found[:-axes], *settled_dims(found[-axes:], x.dims, call.api), *asked))
-
-
-def _patch(call: Call) -> Window:
-    if call.formals == 1:
-        return Window(*[read_sizes(one, 2) for one in call.layer])
-    names = ("kernel_size", "stride", "padding", "dilation")
-    return Window(*read_numbers(call, dict.fromkeys(names, 2)))

@@ -222,7 +222,7 @@ def built() -> None:
     tt.build(nn.Conv2d[L[4], L[6], L[3], L[1], L[0], L[1], L[4]], rng=rng)
     # E: build: EncoderBlock.self_attn: 3 heads do not divide key_features=8 evenly
     tt.build(nn.EncoderBlock[L[8], L[3], L[16]], rng=rng)
-    tt.build(Generous[L[3], L[8]], rng=rng)  # E: build: Generous.nominal: the dim Features has no
+    tt.build(Generous[L[3], L[8]], rng=rng)  # E: build: Generous.attention: 3 heads do not divide
     tt.build(BesideOpen, rng=rng)  # E: build: BesideOpen.layer.layer: the dim Features has no size
     tt.build(Heads, rng=rng)  # E: build: Heads.attention: 3 heads do not divide key_features=8
     # E: build: Linear: out_features must be > 0, got 0

@@ -1,4 +1,4 @@
-"""Broadcasting of any ranks, with the tape rule of plain typing."""
+"""Broadcasting of any ranks, with the tape rule of plain typing: beyond random expressions."""
 
 from __future__ import annotations
 
@@ -8,60 +8,24 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D, Tensor4D
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D
 from tapetensor.typing import B, N, S, T
 from tests.typing.check import assert_type, check
-from tests.typing.operands import c, m, mask, md, q, r, s, u, uu, v, vmask, z, z1, zc, zr
+from tests.typing.operands import c, m, mask, md, r, s, u, v, vmask, z, zr
 
-# What plain typing refuses: a 1 in the middle, both growing, a smaller operand on the left.
-check(assert_type(z + zr, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
-check(assert_type(zr - z, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
-check(assert_type(c * z, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
-check(assert_type(r / zc, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
-check(assert_type(zr + zc, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
-check(assert_type(z1 + zr, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
-check(assert_type(q + zr, Tensor4D[L[5], L[4], L[2], L[3]]), (5, 4, 2, 3))
-check(assert_type(uu + u, Tensor2D[L[1], L[1]]), (1, 1))
-check(assert_type(m**v, Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(v**m, Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(s**m, Tensor2D[L[2], L[3]]), (2, 3))
-
-# What it knows is as it was.
-check(assert_type(m + v, Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(m + s, Tensor2D[L[2], L[3]]), (2, 3))
+# Operators that the random expressions have not.
 check(assert_type(2.0 * m + 1.0, Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(md + md, Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
-
-# All four tapes.
-check(assert_type(z.trace() + zr, Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(assert_type(z * zr.trace(), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(assert_type(c.trace() - z.trace(), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(assert_type(v.trace() ** m, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 total = m.trace()
 total += r
 check(assert_type(total, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
-
-# Comparisons and the logic of masks.
-check(assert_type(m > v, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
-check(assert_type(zr.trace() <= z, Tensor3D[L[4], L[2], L[3], NoneTape, np.bool_]), (4, 2, 3))
-check(assert_type(v == m, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
 check(assert_type(m != 1.0, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
 check(assert_type(mask & vmask, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
 check(assert_type(vmask | (z > 0.0), Tensor3D[L[4], L[2], L[3], NoneTape, np.bool_]), (4, 2, 3))
 # Both spellings of its dtype that mypy has, that of a call and that of an annotation.
 check(tt.ones((2, 3), np.bool_) & (z > 0.0), (4, 2, 3))
 check((z > 0.0) ^ tt.ones((2, 3), np.bool_), (4, 2, 3))
-
-# Functions of two and of three.
-check(assert_type(tt.maximum(v, m), Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(tt.minimum(zr, zc.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(assert_type(tt.maximum(m, 0.0), Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(tt.where(mask, m, s), Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(tt.where(vmask, c, 0.0), Tensor2D[L[2], L[3]]), (2, 3))
-check(assert_type(tt.where(mask, 0.0, z.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(assert_type(tt.ssm_scan(z, zr, zc), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(tt.ssm_scan(z, m, s.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
-check(assert_type(tt.ssm_scan(z.trace(), u, z1), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.where(vmask, m.trace(), zr), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 
 

@@ -1,4 +1,4 @@
-"""Ops whose operands broadcast (arithmetic, masks, maximum, where, ssm_scan), and dtypes.
+"""Ops whose operands broadcast, products and decompositions of matrices, and dtypes.
 
 Dtypes are refused where they are known: `Any` and what is abstract fit everything.
 """
@@ -20,11 +20,15 @@ from tapetensor.mypy_plugin.reading import (
     known,
     merged,
     read_int,
+    read_literal,
     read_tensor,
 )
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, type_of
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening, type_of
 from tapetensor.mypy_plugin.shapes.sizes import value_of
+from tapetensor.rules import products
 from tapetensor.rules.broadcasting import broadcast, check_coefficient, check_ranks, check_scanned
+from tapetensor.rules.dims import ANY, Dim, Size
+from tapetensor.rules.products import check_matrices
 
 _KINDS: Final = {
     "numpy.floating": "float",
@@ -107,8 +111,7 @@ def elementwise(call: Call) -> Answer:
     if other is not None and read_tensor(other) is None:
         check_number(call.op, call.receiver, other)
         return None
-    _check_ranks(call, call.owner, call.expression(0))
-    return _merged(call, [call.receiver, call.operand(0)])
+    return _merged(call, _operands(call))
 
 
 def beside_number(call: Call) -> Answer:
@@ -130,19 +133,23 @@ def extreme(call: Call) -> Answer:
 def comparison(call: Call) -> Answer:
     """Return the result of an operator that gives a plain mask, whatever the tapes."""
     call.refuse_again()
-    lhs, rhs, result = call.receiver, call.operand(0), call.result
-    shapes = [lhs.dims, rhs.dims]
+    operands = lhs, rhs = _operands(call)
     common_dtype(lhs.dtype, rhs.dtype)
-    _check_ranks(call, call.owner, call.expression(0))
-    return call.like(result, known(broadcast(call.op, shapes)))
+    return call.like(call.result, known(broadcast(call.op, [one.dims for one in operands])))
 
 
 @of_all_shapes
 def logic(call: Call) -> Answer:
     """Return the result of an operator on plain masks."""
-    operands = [call.receiver, call.operand(0)]
-    _check_ranks(call, call.owner, call.expression(0))
+    operands = _operands(call)
     return _merged(call, operands) if all(map(_is_mask, operands)) else None
+
+
+def _operands(call: Call) -> tuple[Operand, Operand]:
+    """Return the operands of an operator, which do not meet each with each by accident."""
+    operands = call.receiver, call.operand(0)
+    _check_ranks(call, call.owner, call.expression(0))
+    return operands
 
 
 @of_all_shapes
@@ -180,7 +187,7 @@ def ssm_scan(call: Call) -> Answer:
     return _merged(call, operands)
 
 
-def _merged(call: Call, tensors: list[Operand], mask: Operand | None = None) -> Answer:
+def _merged(call: Call, tensors: Sequence[Operand], mask: Operand | None = None) -> Answer:
     shapes = [one.dims for one in (tensors if mask is None else [*tensors, mask])]
     tape, dtype = merged(tensors)
     return call.tensor(known(broadcast(call.op, shapes)), tape, dtype)
@@ -248,3 +255,80 @@ def _is_number(found: Type | None) -> bool:
         "builtins.int",
         "builtins.float",
     )
+
+
+def _is_open(call: Call) -> bool:
+    # Plain typing knows the columns of what a matrix gives, and nothing else of an open shape.
+    rhs = read_tensor(call.argument(0))
+    by_matrix = rhs is not None and rhs.shape is not None and len(rhs.shape) == 2
+    return call.fits_all and not by_matrix
+
+
+@opening(_is_open)
+def matmul(call: Call) -> Answer:
+    """Return the result of ``@`` for operands of all ranks."""
+    operands = [call.receiver, call.operand(0)]
+    lhs, rhs = [one.dims for one in operands]
+    tape, dtype = merged(operands)
+    return call.tensor(known(products.matmul(call.op, lhs, rhs)), tape, dtype)
+
+
+def rmatmul(call: Call) -> Answer:
+    """Explain a product whose left operand has no axes, which no overload takes."""
+    if call.operand(0).shape == ():
+        products.matmul(call.op, (), call.receiver.dims)
+    return None
+
+
+def einsum(call: Call) -> Answer:
+    """Return the result of `einsum` with literal subscripts."""
+    subscripts = known(read_literal(call.argument(0), str))
+    given = [read_tensor(one) for index in range(1, call.formals) for one in call.types(index)]
+    operands = [known(one) for one in given]
+    shapes = [one.dims for one in operands]
+    tape, dtype = merged(operands)
+    _, output, dims = products.einsum(call.op, subscripts, shapes, products.shared_dim)
+    return call.tensor(tuple(dims[letter] for letter in output), tape, dtype)
+
+
+@of_all_shapes
+def solve(call: Call) -> Answer:
+    """Refuse matrices that are not square, and right-hand sides that do not fit them."""
+    products.solve(call.op, call.receiver.dims, call.operand(0).dims)
+    return None
+
+
+# The axes of what each op makes of matrices (*Ds, M, N), where K is the smaller of M and N.
+MADE: Final = {
+    "inv": ("NN",),
+    "cholesky": ("NN",),
+    "det": ("",),
+    "slogdet": ("", ""),
+    "eigh": ("N", "NN"),
+    "qr": ("MK", "KN"),
+    "svd": ("MK", "K", "KN"),
+    "pinv": ("NM",),
+}
+_OF_ANY_MATRIX: Final = ("qr", "svd", "pinv")
+
+
+@of_all_shapes
+def of_matrices(call: Call) -> Answer:
+    """Return what an op makes of matrices, which mostly have to be square."""
+    shape = call.receiver.dims
+    if call.op in _OF_ANY_MATRIX:
+        check_matrices(call.op, shape)
+        rows, columns = shape[-2:]
+    else:
+        rows = columns = products.side_of_squares(call.op, shape)
+    sides = {"M": rows, "N": columns, "K": _smaller(rows, columns)}
+    shapes = [(*shape[:-2], *[sides[side] for side in made]) for made in MADE[call.op]]
+    if len(shapes) == 1:
+        return call.like(call.receiver, shapes[0])
+    return call.tuple_of(list(map(call.like, call.results, shapes)))
+
+
+def _smaller(rows: Dim, columns: Dim) -> Dim:
+    if rows.literal is not None and columns.literal is not None:
+        return Size.of(min(rows.literal, columns.literal))
+    return rows if rows == columns else ANY

@@ -1,43 +1,35 @@
-"""Fields and layers that nothing can be: where a class is defined, and where a layer is made."""
+"""Layers that nothing can be, for their sizes do not go together: where they are made."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
-from typing import TypeAlias
+from itertools import chain
 
 from mypy import types
-from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_POS, ARG_STAR, CallExpr, TypeInfo
-from mypy.plugin import ClassDefContext, FunctionSigContext
+from mypy.plugin import FunctionSigContext
 from mypy.typevars import fill_typevars
 
 from tapetensor.arguments.spellings import given_by_name
-from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules.classes import (
-    assignments,
-    declared,
-    fields_of,
     signature_of_constructor,
     with_constructor,
 )
 from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.reading import (
     is_absent,
-    is_module,
     keeps_size,
     on_axes,
     read_dim,
     read_int,
-    read_shape,
 )
-from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS
+from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.signatures import settled
-from tapetensor.rules.dims import Size, is_negative
+from tapetensor.rules.dims import Size
 
 # The layers of the library are defined here.
 LIBRARY = "tapetensor.nn."
@@ -50,19 +42,20 @@ def check_constructed(context: FunctionSigContext) -> types.FunctionLike:
     owner = with_constructor(made.type) if isinstance(made, types.Instance) else None
     called = context.context
     if owner is None and isinstance(made, types.Instance) and isinstance(called, CallExpr):
-        assert isinstance(context.api, TypeChecker)
         given = zip(called.args, called.arg_kinds, strict=True)
-        sizes = [read_int(type_of(one, context.api)) for one, kind in given if kind is ARG_POS]
+        sizes = [
+            read_int(type_of(one, checker_of(context))) for one, kind in given if kind is ARG_POS
+        ]
         if sizes:
             message = given_by_name(made.type.name, sizes, bool(made.type.type_vars))
-            context.api.fail(message, called, code=ARGUMENT_KIND)
+            fail(context, message, ARGUMENT_KIND)
             return taking_anything(item)
     layer = _layer_of_ours(made.type) if isinstance(made, types.Instance) else None
     if layer is not None and is_readable(context):
         call = Call(context)
         complaint = refused(_constructed(call, item, layer))
         if complaint is not None:
-            context.api.fail(f"{layer.name}: {complaint}", context.context, code=MODULE_DIMS)
+            fail(context, f"{layer.name}: {complaint}", MODULE_DIMS)
         return _with_defaults(call, item, layer)
     return item
 
@@ -180,12 +173,7 @@ def _misfits(sizes: Mapping[str, int]) -> Iterator[str]:
 
 
 def _window_misfits(layer: TypeInfo, found: Mapping[str, types.Type]) -> Iterator[str]:
-    """Yield what does not go together among the numbers of a window, along one axis or the other.
-
-    Args:
-        layer: the class.
-        found: the types of its numbers, each of one or of a pair, by argument.
-    """
+    """Yield what does not go together among the numbers of a window, along one of its axes."""
     if not layer.name.endswith(("1d", "2d")) or not {"stride", "dilation"} <= found.keys():
         return
     axes = 1 if layer.name.endswith("1d") else 2
@@ -224,111 +212,3 @@ def _window_misfits(layer: TypeInfo, found: Mapping[str, types.Type]) -> Iterato
 def _in_words(numbers: Sequence[int | None]) -> str:
     words = ["?" if one is None else str(one) for one in numbers]
     return words[0] if len({*words}) == 1 else f"({', '.join(words)})"
-
-
-# The plugin looks into the classes of these files. A change further away would go unnoticed, as
-# mypy would not check the class again.
-Files: TypeAlias = frozenset[str]
-
-_LISTS = ("builtins.list", "builtins.tuple")
-# The plugin looks this far into modules within modules, for one may hold itself by mistake.
-DEEPEST = 20
-
-
-def check_fields(context: ClassDefContext) -> None:
-    """Report every field of a module class that nothing can be."""
-    cls, info = context.cls, context.cls.info
-    module = fill_typevars(info)
-    if not isinstance(module, types.Instance):
-        return
-    statements = assignments(cls)
-    for name, statement in statements.items():
-        kind = declared(statement.rvalue)[0]
-        if kind and statement.unanalyzed_type is None:
-            context.api.fail(
-                f"{info.name}.{name}: annotate it ({name}: ... = nn.{kind}(...)), so that it "
-                "becomes a field",
-                statement,
-                code=MODULE_DIMS,
-            )
-    files = frozenset(one.module_name for one in info.mro)
-    # A base is reported by itself where it is wrong whatever its type arguments are.
-    bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), types.Instance)]
-    known = {field for base in bases for field, _ in _complaints(files, base, info.name)}
-    for field, complaint in _complaints(files, module, info.name):
-        if field in statements or field not in known:
-            context.api.fail(complaint, statements.get(field, cls), code=MODULE_DIMS)
-
-
-def impossible(files: Files, annotation: types.Type, path: str) -> Iterator[str]:
-    """Yield why nothing can be of a type; nothing if something may be.
-
-    Args:
-        files: whose classes are looked into.
-        annotation: the type.
-        path: how to call it.
-    """
-    found = types.get_proper_type(annotation)
-    if isinstance(found, types.TupleType):
-        for index, one in enumerate(found.items):
-            yield from impossible(files, one, f"{path}.{index}")
-    elif isinstance(found, types.Instance) and found.type.fullname == names.TENSOR:
-        shape, tape, _ = found.args
-        yield from refused_tape(tape, path)
-        for dim in read_shape(shape) or ():
-            if is_negative(dim):
-                yield unsized(path, f"Literal[{dim}]")
-    elif isinstance(found, types.Instance) and is_module(found) and path.count(".") <= DEEPEST:
-        for _, complaint in _complaints(files, found, path):
-            yield complaint
-
-
-def _complaints(files: Files, module: types.Instance, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what of a module nothing can be: the field, empty for itself, and why."""
-    info = module.type
-    if info.module_name not in files and not info.module_name.startswith(LIBRARY):
-        return
-    complaint = refused(module)
-    if complaint is not None:
-        yield "", f"{path}: {complaint}"
-        return
-    for field, name, annotation in _parts(module):
-        for why in islice(impossible(files, annotation, f"{path}.{name}"), 1):
-            yield field, why
-
-
-def _parts(module: types.Instance) -> Iterator[tuple[str, str, types.Type]]:
-    """Yield what a module is made of: the field, its name in a path, its type."""
-    info = module.type
-    owner = with_constructor(info)
-    if owner is not None:
-        if owner.module_name.startswith(LIBRARY):
-            several = owner.has_type_var_tuple_type
-            for index, one in enumerate(map_instance_to_supertype(module, owner).args):
-                yield "", str(index) if several else "layer", one
-        return
-    for name, kind, _, annotation in fields_of(module):
-        if isinstance(annotation, types.Instance) and annotation.type.fullname in _LISTS:
-            # Any other list may be empty.
-            if kind == "repeat":
-                yield name, f"{name}.0", annotation.args[0]
-        elif annotation is not None:
-            yield name, name, annotation
-
-
-def refused_tape(tape: types.Type, path: str) -> Iterator[str]:
-    """Yield a complaint about a field that owns a tape."""
-    found = types.get_proper_type(tape)
-    if isinstance(found, types.Instance) and found.type.fullname == names.OWNED_TAPE:
-        yield (
-            f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
-            "it is the input of a model that is traced"
-        )
-
-
-def unsized(path: str, dim: str) -> str:
-    """Return the complaint about a dim of a field, as it is written, that is no size."""
-    return (
-        f"{path}: the dim {dim} has no size; write Literal[64], say, "
-        "or construct the module with ints"
-    )
