@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from tapetensor.command.docs import contents, explanation, opened
+from tapetensor.command.docs import contents, explanation, opened, serve
 from tapetensor.command.new import new_project
 from tapetensor.errors import TapeTensorError
 from tapetensor.machine.doctor import examination
@@ -39,7 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     explain.set_defaults(run=lambda asked: explanation(asked.name) if asked.name else contents())
     docs = commands.add_parser("docs", help="open the pages that this installation brings")
     docs.add_argument("page", metavar="PAGE", nargs="?", help="a page, such as training")
-    docs.set_defaults(run=lambda asked: opened(asked.page))
+    docs.add_argument("--serve", action="store_true", help="serve the pages until Ctrl-C")
+    docs.add_argument("--port", type=int, default=8000, help="the port, by default 8000")
+    docs.set_defaults(
+        run=lambda asked: serve(asked.page, asked.port) if asked.serve else opened(asked.page)
+    )
     doctor = commands.add_parser(
         "doctor", help="measure the speed of matrix products on this machine"
     )

@@ -5,6 +5,9 @@ The catalogue of errors is read an entry at a time: ``python -m tapetensor expla
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import http.server
 import importlib
 import inspect
 import os
@@ -83,9 +86,7 @@ def opened(name: str | None) -> str:
     Raises:
         ArgumentValueError: if there is no such page.
     """
-    names = [page.removesuffix(".md") for _, _, page in _pages()]
-    if name is not None and name not in names:
-        raise ArgumentValueError(f"docs: {name} is no page; there are {', '.join(names)}")
+    _check_page(name)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     target = Path(base, "tapetensor", f"docs-{metadata.version('tapetensor')}")
     try:
@@ -96,6 +97,44 @@ def opened(name: str | None) -> str:
     page = first if name is None else (target / name).with_suffix(".html")
     is_shown = webbrowser.open(page.as_uri())
     return f"the pages are in {target}" + ("" if is_shown else f"; open {page} in a browser")
+
+
+def serve(name: str | None, port: int) -> str:
+    """Serve the pages to browsers on this machine until Ctrl-C.
+
+    Args:
+        name: the page to open, as its file is called; None for the first.
+        port: where; 0 for one that is free.
+
+    Raises:
+        ArgumentValueError: if there is no such page.
+        OSError: if something else listens there.
+    """
+    _check_page(name)
+    with tempfile.TemporaryDirectory() as target:
+        write(Path(target))
+        handler = functools.partial(_Quiet, directory=target)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+            address = f"http://127.0.0.1:{server.server_port}/{name or 'index'}.html"
+            print(f"the pages are at {address}; Ctrl-C ends it", flush=True)
+            webbrowser.open(address)
+            with contextlib.suppress(KeyboardInterrupt):
+                server.serve_forever()
+    return "served"
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    """A server of files that says nothing of each."""
+
+    @override
+    def log_message(self, *_: Any) -> None:
+        """Keep it to itself."""
+
+
+def _check_page(name: str | None) -> None:
+    names = [page.removesuffix(".md") for _, _, page in _pages()]
+    if name is not None and name not in names:
+        raise ArgumentValueError(f"docs: {name} is no page; there are {', '.join(names)}")
 
 
 def _pages() -> list[tuple[str, str, str]]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
+import sys
+import urllib.request
 import webbrowser
 from html import unescape
 from importlib.util import find_spec
@@ -119,3 +124,17 @@ def test_a_page_is_opened_or_it_is_said_where_it_is(
     assert first == f"the pages are in {folder}"
     assert second == f"{first}; open {folder / 'index.html'} in a browser"
     assert shown[0] == (folder / "training.html").as_uri()
+
+
+def test_pages_are_served_until_ctrl_c() -> None:
+    command = [sys.executable, "-m", "tapetensor", "docs", "training", "--serve", "--port", "0"]
+    surroundings = {**os.environ, "BROWSER": "true"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[4].rstrip(";")
+        with urllib.request.urlopen(address) as page:
+            text = page.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+
+    assert '<h1 id="training">' in text
