@@ -147,7 +147,8 @@ def _arguments(layer: TypeInfo) -> list[tuple[str, types.TypeVarType]]:
         if name is not None and isinstance(proper, types.TypeVarType):
             own = types.get_proper_type(expand_type_by_instance(proper, variables))
             if isinstance(own, types.TypeVarType):
-                found.append((name, own))
+                # To a variable of the class itself mypy 2.0 leaves the default of another use.
+                found.append((name, own.copy_modified(default=proper.default)))
     return found
 
 
