@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -184,3 +185,16 @@ def imports_at_the_top(name: str) -> set[str]:
     }
     found = (modules | named) & imports().keys()
     return found | {one.rpartition(".")[0] for one in found} - {""}
+
+
+def test_the_tests_that_ci_names_are_there() -> None:
+    program = (ROOT / ".ci" / "run").read_text()
+    named = re.findall(r"(?<![\w/])tests/[\w/{},*.]+", program)
+
+    expanded = subprocess.run(
+        ["bash", "-c", f"printf '%s\\n' {' '.join(named)}"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+
+    assert len(expanded) > len(named) > 10
+    assert [one for one in expanded if not (ROOT / one).exists()] == []
