@@ -9,7 +9,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from threading import RLock, get_ident
 from typing import Any
 from weakref import WeakSet
@@ -235,15 +235,13 @@ class Compiled:
     @override
     def __reduce__(self) -> Any:
         """Pickle by name, as functions are; what the name does not lead to is compiled anew."""
-        from tapetensor.compiler.entrance import compile
-
         name: str = getattr(self._function, "__qualname__", "")
         found: Any = sys.modules.get(self._function.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
         if found is self:
             return name
-        return partial(compile, backend=self._backend, trusts=self._trusts), (self._function,)
+        return Compiled, (self._function, self._backend, self._trusts)
 
     def _repr_html_(self) -> str | None:
         """Return the picture of the last used plan for a notebook; None before the first call."""
