@@ -22,11 +22,10 @@ from tapetensor.errors import (
 )
 from tapetensor.io.disk import PICKLE, Header, Source, header_of
 from tapetensor.io.names import (
-    Chosen,
     Loaded,
     Names,
     attentions_of,
-    check_for_module,
+    chosen,
     cure_of_prefix,
     in_our_names,
     in_pytorch_names,
@@ -322,7 +321,7 @@ def load_state_dict(
     >>> layer.weight
     Tensor([[1., 1.]], shape=(1, 2), dtype=float32, NoneTape)
     """
-    state, source = state_of("load_state_dict", part), Arrays("load_state_dict", arrays)
+    state, source = state_of("load_state_dict", part), in_memory("load_state_dict", arrays)
     loaded, values = read_by_name(
         "load_state_dict", "the arrays do", part, state, source, names, strict
     )
@@ -344,11 +343,14 @@ def read_by_name(
     Args:
         subject: what the source is, and the beginning of a verb: "the arrays do".
     """
-    check_for_module(op, part, names, strict)
     loaded = Loaded(tuple(source.headers))
     if isinstance(part, Module):
-        source = chosen = Chosen(op, part, source, names, strict)
-        loaded = chosen.report
+        source, loaded = chosen(op, part, source, names, strict)
+    elif names is not None or strict is not True:
+        raise ArgumentTypeError(
+            f"{op}: names= and strict=False are for a Module, got {type(part).__name__}, which is "
+            "loaded whole"
+        )
     try:
         values = read(f"{op}: {subject}", {"": state}, source)[""]
     except StateMismatchError as error:
@@ -393,12 +395,6 @@ def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str,
     return arrays
 
 
-def restore(states: Mapping[str, State], arrays: Mapping[str, Mapping[str, Array]]) -> None:
-    """Give all states what `read` returned."""
-    for prefix, state in states.items():
-        state.restore(arrays[prefix])
-
-
 def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:
     listed = [prefix + one for prefix, several in differences.items() for one in several]
     if listed:
@@ -406,22 +402,19 @@ def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:
         raise StateMismatchError(f"{subject} not fit, nothing was loaded:{lines}", listed)
 
 
-class Arrays:
-    """Arrays in memory, as a source."""
+def in_memory(op: str, arrays: Mapping[str, Array]) -> Source:
+    """Return arrays in memory as a source; refuse what is no array by a name."""
+    check_kind(op, "the state", arrays, Mapping, "arrays by name")
+    for name, array in arrays.items():
+        if not isinstance(name, str) or not isinstance(array, np.ndarray):
+            raise ArgumentTypeError(
+                f"{op}: {name!r} must be the name of a numpy array, "
+                f"got {type(array).__name__}; of a PyTorch tensor take numpy()"
+            )
+        check_unmasked(op, repr(name), array)
 
-    def __init__(self, op: str, arrays: Mapping[str, Array]) -> None:
-        check_kind(op, "the state", arrays, Mapping, "arrays by name")
-        for name, array in arrays.items():
-            if not isinstance(name, str) or not isinstance(array, np.ndarray):
-                raise ArgumentTypeError(
-                    f"{op}: {name!r} must be the name of a numpy array, "
-                    f"got {type(array).__name__}; of a PyTorch tensor take numpy()"
-                )
-            check_unmasked(op, repr(name), array)
-        self._arrays: Mapping[str, Array] = arrays
-        self.headers = {name: header_of(array) for name, array in arrays.items()}
-
-    def array(self, name: str) -> Array:
-        """Return a copy of an array, in C order."""
-        array = self._arrays[name]
+    def copied(name: str) -> Array:
+        array = arrays[name]
         return np.array(array, native(array.dtype), order="C")
+
+    return Source({name: header_of(array) for name, array in arrays.items()}, copied)

@@ -1,9 +1,9 @@
-"""The gradients that a step is given: whether they fit, and updates by those of rows of a table."""
+"""The gradients that a step is given: whether they fit, and who else sees what they change."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from sys import getrefcount
 from typing import Any, Literal, TypeAlias
 
@@ -70,20 +70,6 @@ def places_of(gradients: Sequence[Any]) -> tuple[int, ...] | None:
     """Return which of the gradients there are; None for all."""
     places = tuple([place for place, one in enumerate(gradients) if one is not None])
     return None if len(places) == len(gradients) else places
-
-
-def update_rows(
-    gradient: RowSparse,
-    tables: Sequence[Array],
-    run: Callable[[Array, Array, Array, list[Array]], None],
-) -> None:
-    """Write what `run` makes of the rows of a table, and of its state, that have a gradient."""
-    ids, rows = gradient.summed()
-    before, *state = [table[ids].reshape(-1) for table in tables]
-    after = np.empty_like(before)
-    run(after, before, rows.reshape(-1), state)
-    for table, changed in zip(tables, (after, *state), strict=True):
-        table[ids] = changed.reshape(rows.shape)
 
 
 def is_shared(flat: Array, tensor: Tensor[Any, Any, Any]) -> bool:

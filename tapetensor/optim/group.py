@@ -20,7 +20,6 @@ from tapetensor.optim.given import (
     misfit,
     places_of,
     refuse_not_finite,
-    update_rows,
 )
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.row_sparse import RowSparse, dense_of, values_of
@@ -248,11 +247,12 @@ class Group:
         self.steps += 1
         taken = options(self.steps - self.missed[0])
         tables = [flat.reshape(shape) for flat in (self._values, *self._state)]
-        update_rows(
-            gradient,
-            tables,
-            lambda out, values, flow, state: self._run(out, values, flow, taken, state),
-        )
+        ids, rows = gradient.summed()
+        before, *state = [table[ids].reshape(-1) for table in tables]
+        after = np.empty_like(before)
+        self._run(after, before, rows.reshape(-1), taken, state)
+        for table, changed in zip(tables, (after, *state), strict=True):
+            table[ids] = changed.reshape(rows.shape)
 
     def _run_parts(
         self,

@@ -21,7 +21,7 @@ from tapetensor.errors import ArgumentValueError, NumericalInstabilityError, Sta
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.training.history import EarlyStopping, Row, explained
-from tapetensor.training.streams import Streams
+from tapetensor.training.streams import Streams, is_number
 
 
 @dataclass
@@ -122,7 +122,7 @@ def _check_position(position: Position, streams: Streams) -> None:
     if not isinstance(position.rows, list):
         raise ValueError(f"rows: {position.rows!r} is no list")
     for row in position.rows:
-        if not isinstance(row, dict) or not all(map(_is_number, row.values())):
+        if not isinstance(row, dict) or not all(map(is_number, row.values())):
             raise ValueError(f"rows: {row!r} is no row of numbers")
     for name in ("batches", "weight", "skipped"):
         count = getattr(position, name)
@@ -130,7 +130,7 @@ def _check_position(position: Position, streams: Streams) -> None:
             raise ValueError(f"{name}: {count!r} is no count")
     for name in ("total", "seconds"):
         number = getattr(position, name)
-        if not _is_number(number) or not math.isfinite(number):
+        if not is_number(number) or not math.isfinite(number):
             raise ValueError(f"{name}: {number!r} is no finite number")
     if position.seconds < 0 or position.skipped > position.batches:
         raise ValueError("its seconds or its skipped batches cannot be")
@@ -138,10 +138,6 @@ def _check_position(position: Position, streams: Streams) -> None:
         streams.check(position.starts["streams"])
         if not all(type(one) in (int, type(None)) for one in position.starts["first"]):
             raise ValueError("starts: what tells the first batches is no number")
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
 
 
 _NOTHING_LOST = "nothing was lost: the model in memory has all its steps"

@@ -47,7 +47,6 @@ from tapetensor.training.epoch import (
     Unused,
     averaging,
     check_same_start,
-    communicator_of,
     count_batches,
     from_root,
     make_alike,
@@ -63,6 +62,7 @@ from tapetensor.training.evaluation import (
     Source,
     check_batches,
     check_metrics,
+    communicator_of,
     evaluate,
 )
 from tapetensor.training.history import COLUMNS, SKIPPED, EarlyStopping, Ended, History, Row
@@ -194,7 +194,7 @@ def fit(
     _check_files(checkpoint, stop, log)
     # What is validated, and kept as the best.
     judged, decay = (model, 0.0) if average is None else average
-    team = communicator_of(ranks)
+    team = communicator_of("fit", ranks)
     around = {
         "batches": batches,
         "validation": validation,

@@ -79,8 +79,11 @@ class Streams:
         """Raise ValueError, or what a generator raises, for states that were none of these."""
         if not isinstance(states, dict) or states.keys() != self._streams.keys():
             raise ValueError(f"streams: the states are not those of {', '.join(self.names)}")
-        for name, state in states.items():
-            self._streams[name].check(state)
+        now = self.read()
+        try:
+            self.write(states)
+        finally:
+            self.write(now)
 
     def tell_of_opaque(self, *, is_resumed: bool) -> None:
         """Warn of what keeps a place that no checkpoint holds: of batches at once, for they are
@@ -121,11 +124,7 @@ class Stream(ABC):
 
     @abstractmethod
     def write(self, state: Any) -> None:
-        """Put back a state."""
-
-    @abstractmethod
-    def check(self, state: Any) -> None:
-        """Raise an error for what cannot be put back."""
+        """Put back a state; raise an error for what is none."""
 
 
 class _Random(Stream):
@@ -161,12 +160,6 @@ class _Numpys(_Random):
             self._bits.__setstate__((self._bits.state, seed))
 
     @override
-    def check(self, state: Any) -> None:
-        type(self._bits)(0).state = state["state"]
-        if type(state["children"]) is not int:
-            raise ValueError(f"children: {state['children']!r} is no count")
-
-    @override
     def seed(self, rank: int, step: int) -> Callable[[], None]:
         before = self._bits.state
         drawn = int(np.random.Generator(self._bits).integers(1 << 63))
@@ -194,11 +187,6 @@ class _Legacy(_Random):
         self._generator.set_state(state)
 
     @override
-    def check(self, state: Any) -> None:
-        kind: Any = getattr(np.random, state["bit_generator"])
-        np.random.RandomState(kind(0)).set_state(state)
-
-    @override
     def seed(self, rank: int, step: int) -> Callable[[], None]:
         before = self.read()
         drawn = self._generator.randint(1 << 32, dtype=np.uint32)
@@ -222,10 +210,6 @@ class _Pythons(_Random):
     def write(self, state: Any) -> None:
         version, numbers, gauss = state
         self._generator.setstate((version, tuple(numbers), gauss))
-
-    @override
-    def check(self, state: Any) -> None:
-        _Pythons(random.Random()).write(state)
 
     @override
     def seed(self, rank: int, step: int) -> Callable[[], None]:
@@ -262,15 +246,12 @@ class _Numbers(Stream):
 
     @override
     def write(self, state: Any) -> None:
+        for numbers in state.values():
+            if not all(map(is_number, numbers.values())):
+                raise ValueError(f"numbers: {numbers!r} are no numbers by name")
         # A place that the program does not have any more is one on which nothing depends.
         for name, holder in self._holders.items():
             holder.put(self._first[name] | state.get(name, {}))
-
-    @override
-    def check(self, state: Any) -> None:
-        for numbers in state.values():
-            if not all(map(_is_number, numbers.values())):
-                raise ValueError(f"numbers: {numbers!r} are no numbers by name")
 
 
 class _Holder(NamedTuple):
@@ -293,7 +274,7 @@ def _holder_of(place: Place) -> _Holder | None:
 
         def value() -> dict[str, Any]:
             found = variable.read()
-            return {"": found} if _is_number(found) else {}
+            return {"": found} if is_number(found) else {}
 
         def set_value(numbers: dict[str, Any]) -> None:
             if numbers and value() != numbers:
@@ -317,7 +298,7 @@ def _holder_of(place: Place) -> _Holder | None:
 
     def numbers() -> dict[str, Any]:
         found = {text: kind.__getitem__(items, key) for text, key in keys().items()}
-        return {text: one for text, one in found.items() if _is_number(one)}
+        return {text: one for text, one in found.items() if is_number(one)}
 
     def put(wanted: dict[str, Any]) -> None:
         now, places = numbers(), keys()
@@ -332,7 +313,8 @@ def _holder_of(place: Place) -> _Holder | None:
     return _Holder(type(owner).__qualname__, id(items), numbers, put)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Tell whether a value is an int or a float, and no bool."""
     return type(value) in (int, float)
 
 
