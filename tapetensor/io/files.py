@@ -274,7 +274,8 @@ def open_file(op: str, path: PathLike) -> Iterator[Source]:
     def parsed(name: str) -> Array:
         # Of all that happens meanwhile only this may say that the file is damaged.
         with _parsing(op, target):
-            return reader.array(name)
+            array: Array = reader.array(name)
+            return array
 
     with reader:
         try:

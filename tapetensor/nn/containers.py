@@ -76,7 +76,8 @@ class Sequential(Several[*Layers], init=False):
     def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
         """Return the output of the last module."""
         output: Any = x
-        for position, module in enumerate(self.layers):
+        modules: tuple[Any, ...] = self.layers
+        for position, module in enumerate(modules):
             output = _run(self, position, module, output)
         result: Tensor[Any, T, Any] = output
         return result
