@@ -73,10 +73,14 @@ class Linear(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        sizes = (in_features, out_features)
-        self.in_features, self.out_features, uniform = _matrix("Linear", sizes, dtype, rng)
-        self.weight = uniform(self.out_features, self.in_features)
-        self.bias = uniform(self.out_features)
+        self.in_features = as_size("Linear", "in_features", in_features, low=1)
+        self.out_features = as_size("Linear", "out_features", out_features, low=1)
+        scalar_type = as_floating_dtype("Linear", "weights", dtype)
+        uniform = init.uniform(1.0 / math.sqrt(self.in_features))
+        check_rng("Linear", rng)
+        shape = (self.out_features, self.in_features)
+        self.weight = init.make(uniform, shape, scalar_type, rng)
+        self.bias = init.make(uniform, (self.out_features,), scalar_type, rng)
 
     def forward(self, x: Tensor[tuple[*Ds, In], T, W]) -> Tensor[tuple[*Ds, Out], T, W]:
         """Return ``x @ weight.T + bias``.
@@ -136,9 +140,13 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        sizes = (in_features, out_features)
-        self.in_features, self.out_features, uniform = _matrix("UnbiasedLinear", sizes, dtype, rng)
-        self.weight = uniform(self.out_features, self.in_features)
+        self.in_features = as_size("UnbiasedLinear", "in_features", in_features, low=1)
+        self.out_features = as_size("UnbiasedLinear", "out_features", out_features, low=1)
+        scalar_type = as_floating_dtype("UnbiasedLinear", "weights", dtype)
+        uniform = init.uniform(1.0 / math.sqrt(self.in_features))
+        check_rng("UnbiasedLinear", rng)
+        shape = (self.out_features, self.in_features)
+        self.weight = init.make(uniform, shape, scalar_type, rng)
 
     def forward(self, x: Tensor[tuple[*Ds, In], T, W]) -> Tensor[tuple[*Ds, Out], T, W]:
         """Return ``x @ weight.T``.
@@ -149,16 +157,6 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
         """
         check_input("UnbiasedLinear", x, self.weight, self.in_features)
         return apply(linear_algebra.unbiased_linear, (x, self.weight))
-
-
-def _matrix(layer: str, sizes: tuple[Any, Any], dtype: object, rng: np.random.Generator) -> Any:
-    """Return the features of a layer, checked, and what draws weights of any shape."""
-    in_features = as_size(layer, "in_features", sizes[0], low=1)
-    out_features = as_size(layer, "out_features", sizes[1], low=1)
-    scalar_type = as_floating_dtype(layer, "weights", dtype)
-    check_rng(layer, rng)
-    uniform = init.uniform(1.0 / math.sqrt(in_features))
-    return in_features, out_features, lambda *shape: init.make(uniform, shape, scalar_type, rng)
 
 
 class Bias1d(Module, Generic[N, W]):

@@ -21,8 +21,7 @@ from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     BuildError,
-    TapeTensorError,
-    cut_traceback,
+    at_the_call,
 )
 from tapetensor.nn.annotations import check_fields, is_class_variable, names_around
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
@@ -186,7 +185,7 @@ class Module:
                 f"{type(self).__name__}.{name}: a module that inference() returned keeps its "
                 "tensors; ask nn.is_training(self, x) before a tensor is replaced"
             )
-        try:
+        with at_the_call:
             self._check_value(name, value)
             before = vars(self).get(name)
             # A tensor has been compared with the one before, and running statistics come often.
@@ -195,9 +194,6 @@ class Module:
             if name in self.fields_of_class and not (is_compared or is_setting):
                 check_fields(self, vars(self) | {name: value})
             self._own(name, value)
-        except TapeTensorError as error:
-            cut_traceback(error)
-            raise
         object.__setattr__(self, name, value)
 
     def _own(self, name: str, value: object) -> None:
@@ -241,11 +237,8 @@ class Module:
             forward = getattr(self, "forward", None)
             if forward is None:
                 raise BuildError(f"{type(self).__name__}: define forward() to call the module")
-            try:
+            with at_the_call:
                 result: Result_co = forward(*args, **kwargs)
-            except TapeTensorError as error:
-                cut_traceback(error)
-                raise
             return result
 
     def parameters(self) -> dict[str, Tensor[Any, NoneTape, Any]]:

@@ -24,12 +24,7 @@ from tapetensor.arguments import (
     check_kind,
     check_path,
 )
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    TapeTensorError,
-    cut_traceback,
-)
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, at_the_call
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
@@ -260,8 +255,7 @@ def fit(
         for one in logs:
             one.write(history.rows[-1])
 
-    with ExitStack() as stack:
-        stack.push(_cut)
+    with at_the_call, ExitStack() as stack:
         for one in logs:
             stack.callback(one.close)
             counts = [SKIPPED] if check_finite == "skip" else []
@@ -304,12 +298,6 @@ def fit(
         team.on_root("fit", files.restore)
         make_alike(team, [judged])
     return history
-
-
-def _cut(_kind: object, error: BaseException | None, _traceback: object) -> None:
-    """Leave the inside of the loop out of the traceback of an error in it."""
-    if isinstance(error, TapeTensorError):
-        cut_traceback(error)
 
 
 def _tell_of_nans(row: Row) -> None:

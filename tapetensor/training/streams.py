@@ -130,6 +130,10 @@ class Stream(ABC):
 class _Random(Stream):
     """A generator."""
 
+    def __init__(self, generator: Any) -> None:
+        # All kinds of numpy's bits take a seed and have a state; their base in the stubs has not.
+        self._generator = generator
+
     @abstractmethod
     def seed(self, rank: int, step: int) -> Callable[[], None]:
         """Draw a state for a rank and step; return what puts back the state from before."""
@@ -138,45 +142,38 @@ class _Random(Stream):
 class _Numpys(_Random):
     """The bits of a numpy Generator, and how many children it has had by `spawn`."""
 
-    def __init__(self, bits: Any) -> None:
-        # All kinds take a seed and have a state; their base class, which the stubs name, has not.
-        self._bits = bits
-
     @override
     def read(self) -> Any:
-        return {"state": self._bits.state, "children": self._children()}
+        return {"state": self._generator.state, "children": self._children()}
 
     @override
     def write(self, state: Any) -> None:
-        self._bits.state = state["state"]
+        self._generator.state = state["state"]
         if self._children() != state["children"]:
-            old = self._bits.seed_seq
+            old = self._generator.seed_seq
             seed = np.random.SeedSequence(
                 old.entropy,
                 spawn_key=old.spawn_key,
                 pool_size=old.pool_size,
                 n_children_spawned=state["children"],
             )
-            self._bits.__setstate__((self._bits.state, seed))
+            self._generator.__setstate__((self._generator.state, seed))
 
     @override
     def seed(self, rank: int, step: int) -> Callable[[], None]:
-        before = self._bits.state
-        drawn = int(np.random.Generator(self._bits).integers(1 << 63))
+        before = self._generator.state
+        drawn = int(np.random.Generator(self._generator).integers(1 << 63))
         seed = np.random.SeedSequence(drawn, spawn_key=(rank, step))
-        self._bits.state = type(self._bits)(seed).state
+        self._generator.state = type(self._generator)(seed).state
         # Children count on: the next step has others.
-        return partial(setattr, self._bits, "state", before)
+        return partial(setattr, self._generator, "state", before)
 
     def _children(self) -> int:
-        return getattr(getattr(self._bits, "seed_seq", None), "n_children_spawned", 0)
+        return getattr(getattr(self._generator, "seed_seq", None), "n_children_spawned", 0)
 
 
 class _Legacy(_Random):
     """numpy's older generator, which is also behind the functions of `numpy.random`."""
-
-    def __init__(self, generator: np.random.RandomState) -> None:
-        self._generator = generator
 
     @override
     def read(self) -> Any:
@@ -198,9 +195,6 @@ class _Legacy(_Random):
 
 class _Pythons(_Random):
     """A generator of Python's own."""
-
-    def __init__(self, generator: random.Random) -> None:
-        self._generator = generator
 
     @override
     def read(self) -> Any:
