@@ -239,7 +239,7 @@ class Module:
             forward = getattr(self, "forward", None)
             if forward is None:
                 raise BuildError(f"{type(self).__name__}: define forward() to call the module")
-            # Every layer is called: a `with` would take a twentieth of the time of a small one.
+            # Many layers are called in a step, and a `with` takes longer than a `try`.
             try:
                 result: Result_co = forward(*args, **kwargs)
             except TapeTensorError as error:

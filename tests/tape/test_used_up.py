@@ -250,15 +250,6 @@ def test_a_pass_that_would_arrive_at_what_was_used_up_leaves_the_rest_as_it_is()
 
 
 @pytest.mark.usefixtures("without_garbage_collection")
-def test_a_history_dies_with_the_tensor() -> None:
-    watched = Watched()
-    result = watched.double(watched.double(tt.ones((3,)).trace()))
-    del result
-
-    assert not any(watched.alive())
-
-
-@pytest.mark.usefixtures("without_garbage_collection")
 def test_a_branch_that_was_dropped_costs_nothing() -> None:
     watched = Watched()
     trunk = watched.double(tt.ones((3,)).trace())
