@@ -88,16 +88,15 @@ class Checkpoint:
             found = dict(notes.value)
             parts, streams = list(found.pop("parts")), found.pop("streams")
             position = Position(**found)
-            fits = parts == list(self._parts) and list(streams) == self._streams.names
-            if fits:
+            pairs = [(parts, list(self._parts)), (list(streams), self._streams.names)]
+            unlike = [pair for pair in pairs if pair[0] != pair[1]]
+            if not unlike:
                 _check_position(position, self._streams)
                 self._streams.check(streams)
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
             raise self._mismatch(f"training: not written by fit ({error})") from None
-        if not fits:
-            held, expected = parts, list(self._parts)
-            if held == expected:
-                held, expected = list(streams), self._streams.names
+        if unlike:
+            held, expected = unlike[0]
             raise self._mismatch(
                 f"training: it holds {', '.join(map(str, held))}, expected is "
                 f"{', '.join(expected)}; a training goes on with as many generators as before, "

@@ -198,8 +198,8 @@ def fit(
         "optimizer": optimizer,
         "schedule": schedule,
     }
-    in_sight = checkpoint is not None or team.size > 1
-    streams = found_streams(model, around, rng, in_sight=in_sight)
+    is_asked_for = checkpoint is not None or team.size > 1
+    streams = found_streams(model, around, rng, is_asked_for=is_asked_for)
     per_epoch = len(batches) if isinstance(batches, Sized) else None
     settings: dict[str, object] = {
         "optimizer": settings_of(optimizer),

@@ -313,47 +313,46 @@ def is_number(value: object) -> bool:
 
 
 def found_streams(
-    model: Module, around: Mapping[str, object], given: Any, *, in_sight: bool
+    model: Module, around: Mapping[str, object], given: Any, *, is_asked_for: bool
 ) -> Streams:
     """Return the generators and counters of a training, each once.
 
     Args:
         around: the arguments of `fit` but the model, by name.
         given: the generators that were passed as `rng`.
-        in_sight: whether to look for all objects that can be reached.
+        is_asked_for: whether there is a checkpoint, or a rank, to give states to; without one
+            nothing is looked for.
     """
-    modules = [model, *model.modules().values()]
-    found: list[object] = [value for module in modules for value in vars(module).values()]
-    found += [source.rng for source in around.values() if isinstance(source, Batches)]
-    bits: list[Any] = [one.bit_generator for one in found if isinstance(one, np.random.Generator)]
+    bits: list[Any] = []
     extra = () if given is None else given
     for one in extra if isinstance(extra, Iterable) else [extra]:
         check_rng("fit", one)
         bits.append(one.bit_generator)
-    others: dict[str, Stream] = {}
-    opaque: list[tuple[str, str]] = []
-    if in_sight:
-        reached = {name: Reach([one]) for name, one in {"model": model, **around}.items()}
-        for reach in reached.values():
-            bits += [
-                one.rng.bit_generator
-                for one in reach.closed
-                if isinstance(one, Batches) and one.rng is not None
-            ]
-        places = list(chain.from_iterable(one.places for one in reached.values()))
-        states = [one.generator for one in places if isinstance(one, GeneratorState)]
-        bits += [one for one in states if isinstance(one, np.random.BitGenerator)]
-        # Libraries draw from these without a word.
-        states = [*COMMON_GENERATORS.values(), *states]
-        legacy = _once(one for one in states if isinstance(one, np.random.RandomState))
-        pythons = _once(one for one in states if isinstance(one, random.Random))
-        others |= {f"RandomState {at}": _Legacy(one) for at, one in enumerate(legacy)}
-        seeded = [one for one in pythons if not isinstance(one, random.SystemRandom)]
-        others |= {f"Random {at}": _Pythons(one) for at, one in enumerate(seeded)}
-        others["numbers"] = _Numbers(places)
-        opaque = [(name, told) for name in reached for told in _opaque_in(name, reached[name])]
-    own = {f"{type(one).__name__} {at}": _Numpys(one) for at, one in enumerate(_once(bits))}
-    return Streams({**own, **others}, opaque)
+    if not is_asked_for:
+        return Streams({}, [])
+    reached = {name: Reach([one]) for name, one in {"model": model, **around}.items()}
+    for reach in reached.values():
+        bits += [
+            one.rng.bit_generator
+            for one in reach.closed
+            if isinstance(one, Batches) and one.rng is not None
+        ]
+    places = list(chain.from_iterable(one.places for one in reached.values()))
+    states = [one.generator for one in places if isinstance(one, GeneratorState)]
+    bits += [one for one in states if isinstance(one, np.random.BitGenerator)]
+    # Libraries draw from these without a word.
+    states = [*COMMON_GENERATORS.values(), *states]
+    legacy = _once(one for one in states if isinstance(one, np.random.RandomState))
+    pythons = _once(one for one in states if isinstance(one, random.Random))
+    seeded = [one for one in pythons if not isinstance(one, random.SystemRandom)]
+    streams: dict[str, Stream] = {
+        **{f"{type(one).__name__} {at}": _Numpys(one) for at, one in enumerate(_once(bits))},
+        **{f"RandomState {at}": _Legacy(one) for at, one in enumerate(legacy)},
+        **{f"Random {at}": _Pythons(one) for at, one in enumerate(seeded)},
+        "numbers": _Numbers(places),
+    }
+    opaque = [(name, told) for name in reached for told in _opaque_in(name, reached[name])]
+    return Streams(streams, opaque)
 
 
 def _once(values: Iterable[Any]) -> list[Any]:
