@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,6 @@ def line() -> int:
 
 def gradient(loss: Any, of: Any = X, **options: Any) -> Any:
     return loss.backward(**options)[of].numpy()
-
-
-@pytest.fixture
-def without_garbage_collection() -> Iterator[None]:
-    gc.disable()
-    yield
-    gc.enable()
 
 
 class Watched:
