@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from sys import getrefcount
+from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -77,17 +78,10 @@ def is_shared(flat: Array, tensor: Tensor[Any, Any, Any]) -> bool:
     return (getrefcount(flat), getrefcount(tensor._array)) != _UNSHARED
 
 
-class _Probe:
-    __slots__ = ("flat", "views")
-
-    def __init__(self) -> None:
-        self.flat = np.empty(1)
-        self.views = [self.flat.reshape(1, 1)]
-
-
 def _references_of_unshared() -> tuple[int, int]:
     """Return the reference counts of what nobody else holds, as `is_shared` sees them."""
-    probe = _Probe()
+    probe = SimpleNamespace(flat=np.empty(1))
+    probe.views = [probe.flat.reshape(1, 1)]
     tensor: Tensor[Any, Any, Any] = wrap(Tensor, probe.views[0], 0, None)
     found: list[tuple[int, int]] = []
 
