@@ -32,7 +32,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -112,6 +112,19 @@ class TapeTensorError(Exception):
             type(self), self, self.__traceback__, tb_offset=1
         )
         return lines
+
+
+class _AtTheCall:
+    """Inside of `at_the_call` an error of the tree is cut as `cut_traceback` does."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, TapeTensorError):
+            cut_traceback(error)
+
+
+at_the_call: Final = _AtTheCall()
 
 
 class ShapeError(TapeTensorError, ValueError):

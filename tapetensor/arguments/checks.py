@@ -18,8 +18,7 @@ from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     AxisError,
-    TapeTensorError,
-    cut_traceback,
+    at_the_call,
 )
 from tapetensor.rules.dims import Dim, sized, written
 from tapetensor.rules.rearranging import reshape
@@ -155,11 +154,8 @@ def as_size(op: str, name: str, value: object, low: int = 0, high: float = sys.m
 
 def as_shape(op: str, shape: object) -> tuple[int, ...]:
     """Return `shape` as a tuple of non-negative ints."""
-    try:
+    with at_the_call:
         return tuple(as_size(op, "a dim", dim) for dim in _as_tuple(op, shape))
-    except TapeTensorError as error:
-        cut_traceback(error)
-        raise
 
 
 def as_target_shape(op: str, shape: object, size: int, source: tuple[int, ...]) -> tuple[int, ...]:

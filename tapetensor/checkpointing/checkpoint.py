@@ -18,9 +18,8 @@ from tapetensor.checkpointing.records import FingerprintingTape, OpPrint, Run
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    TapeTensorError,
     UntracedTensorError,
-    cut_traceback,
+    at_the_call,
 )
 from tapetensor.surroundings.reachable import Surroundings
 from tapetensor.tape import OwnedTape
@@ -118,7 +117,7 @@ def checkpoint(
         check_tensor("checkpoint", f"input {position}", x)
     if rng is not None:
         check_rng("checkpoint", rng)
-    try:
+    with at_the_call:
         is_traced = any(x.owns_tape for x in inputs)
         if IS_TRACING.get() or not is_traced:
             # A plan computes the values again itself; what is captured for one is run once.
@@ -130,9 +129,6 @@ def checkpoint(
         part = _Part(f, inputs, Surroundings(f, rng, *inputs))
         ids = tuple([x.id for x in inputs if x.owns_tape])
         return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
-    except TapeTensorError as error:
-        cut_traceback(error)
-        raise
 
 
 class _Part(Fingerprinted):

@@ -14,8 +14,7 @@ from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     ShapeError,
-    TapeTensorError,
-    cut_traceback,
+    at_the_call,
 )
 from tapetensor.tape import NoneTape
 from tapetensor.tape.history import OWN, gap_step, size_of
@@ -182,15 +181,12 @@ def batches_exact(
 
 def _checked(op: str, tensors: tuple[Any, ...], size: object, rng: object) -> tuple[int, int]:
     """Return how many rows there are in all and in a batch."""
-    try:
+    with at_the_call:
         rows = rows_in(op, tensors, low=1)
         number = as_size(op, "size", size, low=1)
         if rng is not None:
             check_rng(op, rng)
         return rows, number
-    except TapeTensorError as error:
-        cut_traceback(error)
-        raise
 
 
 def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:

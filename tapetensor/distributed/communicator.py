@@ -29,9 +29,9 @@ from tapetensor.errors import (
     MissingDependencyError,
     ShapeError,
 )
-from tapetensor.io.disk import Header, header_of
+from tapetensor.io.disk import Header, Source, header_of
 from tapetensor.io.files import PathLike
-from tapetensor.io.state import Part, read, state_of
+from tapetensor.io.state import Part, State, read, state_of
 from tapetensor.nn import Module
 from tapetensor.typing import D, Ds, N
 
@@ -101,12 +101,7 @@ class Communicator:
         for array in arrays.values():
             self.transport.broadcast(np.array(to_numpy(array), order="C"))
         if not self.is_root:
-            source = _FromRoot(self.transport, sent)
-            try:
-                values = read("broadcast: what rank 0 sent does", {"": state}, source)[""]
-            finally:
-                source.drain()
-            state.restore(values)
+            state.restore(_received(self.transport, state, sent))
 
     def mean(self, value: float) -> float:
         """Return the mean of a number, such as a loss, over all ranks."""
@@ -239,28 +234,27 @@ class Communicator:
         return f"Communicator(rank {self.rank} of {self.size})"
 
 
-class _FromRoot:
-    """Arrays that rank 0 sends in the order of their headers, as a source of state."""
+def _received(transport: Transport, state: State, sent: list[Any]) -> dict[str, Array]:
+    """Return the state that rank 0 sends, array by array in the order of its headers."""
+    headers = {name: Header(tuple(shape), dtype) for name, shape, dtype in sent}
+    coming = iter(headers)
 
-    def __init__(self, transport: Transport, sent: list[Any]) -> None:
-        self._transport = transport
-        self.headers = {name: Header(tuple(shape), dtype) for name, shape, dtype in sent}
-        self._coming = iter(self.headers)
+    def received(name: str) -> Array:
+        array: Array = np.empty(*headers[name])
+        transport.broadcast(array)
+        return array
 
-    def array(self, name: str) -> Array:
-        """Receive an array, which is the next one."""
-        following = next(self._coming)
-        assert following == name, following
-        shape, dtype = self.headers[name]
-        received = np.empty(shape, dtype)
-        self._transport.broadcast(received)
-        return received
+    def following(name: str) -> Array:
+        first = next(coming)
+        assert first == name, first
+        return received(name)
 
-    def drain(self) -> None:
-        """Receive what has not been asked for, as it is sent all the same."""
-        for name in [*self._coming]:
-            shape, dtype = self.headers[name]
-            self._transport.broadcast(np.empty(shape, dtype))
+    try:
+        return read("broadcast: what rank 0 sent does", {"": state}, Source(headers, following))[""]
+    finally:
+        # What has not been asked for is sent all the same.
+        for name in coming:
+            received(name)
 
 
 def world(size: int | None = None) -> Communicator:

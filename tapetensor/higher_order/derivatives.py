@@ -17,9 +17,8 @@ from tapetensor.errors import (
     ArgumentTypeError,
     HigherOrderError,
     ShapeError,
-    TapeTensorError,
     UntracedTensorError,
-    cut_traceback,
+    at_the_call,
 )
 from tapetensor.higher_order.array import RecordingLevel
 from tapetensor.tape import NoneTape, OwnedTape
@@ -128,11 +127,8 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     >>> tt.grad(lambda x: tt.grad(lambda x: (x**3).sum(), x).sum(), x)
     Tensor([ 6., 12.], shape=(2,), dtype=float32, NoneTape)
     """
-    try:
+    with at_the_call:
         gradients = _derived("grad", f, inputs, is_scalar=True)[1:]
-    except TapeTensorError as error:
-        cut_traceback(error)
-        raise
     return gradients[0] if len(gradients) == 1 else gradients
 
 
@@ -183,11 +179,8 @@ def value_and_grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     >>> slope
     Tensor([ 3., 12.], shape=(2,), dtype=float32, NoneTape)
     """
-    try:
+    with at_the_call:
         value, *gradients = _derived("value_and_grad", f, inputs, is_scalar=False)
-    except TapeTensorError as error:
-        cut_traceback(error)
-        raise
     return value, gradients[0] if len(gradients) == 1 else tuple(gradients)
 
 

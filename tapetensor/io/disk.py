@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,15 +82,12 @@ class Header(NamedTuple):
     dtype: str
 
 
-class Source(Protocol):
+class Source(NamedTuple):
     """Arrays by name, which can be asked for their headers first."""
 
-    @property
-    def headers(self) -> Mapping[str, Header]:
-        """The headers by name."""
-
-    def array(self, name: str) -> Array:
-        """Return a copy of an array, in C order."""
+    headers: Mapping[str, Header]
+    # Returns a copy of an array, in C order.
+    array: Callable[[str], Array]
 
 
 def header_of(array: Array) -> Header:

@@ -21,9 +21,9 @@ from tapetensor.errors import (
     TapeTensorError,
 )
 from tapetensor.io import npz, safetensors, state
-from tapetensor.io.disk import BFLOAT16, PICKLE, Header, Source, check_regular, write_atomically
+from tapetensor.io.disk import BFLOAT16, PICKLE, Source, check_regular, write_atomically
 from tapetensor.io.names import Loaded, Names, in_pytorch_names
-from tapetensor.io.state import Arrays, Part, State, read_by_name, restore, state_of
+from tapetensor.io.state import Part, State, in_memory, read_by_name, state_of
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -225,7 +225,7 @@ def write(path: PathLike, arrays: Mapping[str, Array]) -> None:
     ...     print(io.read(Path(folder) / "arrays.npz")["a"])
     [0. 1. 2.]
     """
-    for name, header in Arrays("write", arrays).headers.items():
+    for name, header in in_memory("write", arrays).headers.items():
         if header.dtype not in _SIZES:
             raise ArgumentTypeError(
                 f"write: {name!r} is of {header.dtype}, and tensors are of floats of up to 64 "
@@ -270,9 +270,16 @@ def open_file(op: str, path: PathLike) -> Iterator[Source]:
     check_regular(target)
     with _parsing(op, target):
         reader = _FORMATS[target.suffix.lower()].Reader(target)
+
+    def parsed(name: str) -> Array:
+        # Of all that happens meanwhile only this may say that the file is damaged.
+        with _parsing(op, target):
+            array: Array = reader.array(name)
+            return array
+
     with reader:
         try:
-            yield _Parsed(op, target, reader)
+            yield Source(reader.headers, parsed)
         except StateMismatchError:
             # What does not fit may be what was damaged.
             with _parsing(op, target):
@@ -280,19 +287,6 @@ def open_file(op: str, path: PathLike) -> Iterator[Source]:
             raise
         with _parsing(op, target):
             reader.check()
-
-
-class _Parsed:
-    """A source whose parser's errors are told as errors of the file, and no others are."""
-
-    def __init__(self, op: str, target: Path, source: Source) -> None:
-        self._op, self._target, self._source = op, target, source
-        self.headers: Mapping[str, Header] = source.headers
-
-    def array(self, name: str) -> Array:
-        """Return a copy of an array, in C order."""
-        with _parsing(self._op, self._target):
-            return self._source.array(name)
 
 
 def _said_of(dtype: str) -> str:
@@ -402,7 +396,8 @@ def load_checkpoint(path: PathLike, /, **parts: Part) -> None:
     states = _states("load_checkpoint", parts)
     with open_file("load_checkpoint", path) as source:
         arrays = state.read(f"load_checkpoint: {os.fspath(path)} does", states, source)
-    restore(states, arrays)
+    for prefix, one in states.items():
+        one.restore(arrays[prefix])
 
 
 def _states(op: str, parts: dict[str, Part]) -> dict[str, State]:

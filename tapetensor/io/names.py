@@ -67,68 +67,53 @@ class _Entry(NamedTuple):
     third: int | None = None
 
 
-class Chosen:
-    """The arrays that a module takes of a source, in its own names and dtypes.
+def chosen(
+    op: str, module: Module, source: Source, names: Names | None, strict: bool
+) -> tuple[Source, Loaded]:
+    """Return the arrays that a module takes of a source, in its own names and dtypes.
 
     Args:
         names: the module's name of each name in the source, None to leave it out; names that a
             mapping does not have stay as they are.
         strict: whether all names must be there, and no others.
     """
+    strict = as_flag(op, "strict", strict)
+    tensors = {**module.parameters(), **module.buffers()}
+    expected = {name: header_of(tensor._array) for name, tensor in tensors.items()}
+    renamed = _renamed(op, source, names)
+    found = {ours: _Entry(source.headers[theirs], theirs) for ours, theirs in renamed.items()}
+    found = in_our_names(found, attentions_of(module), _thirds)
+    taken = {name: entry for name, entry in found.items() if name in expected}
+    entries = taken if not strict else found
+    headers = {name: one.header for name, one in entries.items()}
+    converted = {}
+    for name, entry in taken.items():
+        if (entry.header.dtype, expected[name].dtype) in _WIDER:
+            converted[name] = entry.header.dtype
+            headers[name] = Header(entry.header.shape, expected[name].dtype)
+    groups: dict[int, list[str]] = {}
+    for name, tensor in tensors.items():
+        groups.setdefault(id(tensor), []).append(name)
+    missing = [same for same in groups.values() if taken.keys().isdisjoint(same)]
+    if not strict:
+        if not taken and groups:
+            raise _nothing_taken(op, source, expected)
+        # What is missing is given what it has already.
+        headers |= {same[0]: expected[same[0]] for same in missing}
 
-    def __init__(
-        self, op: str, module: Module, source: Source, names: Names | None, strict: bool
-    ) -> None:
-        strict = as_flag(op, "strict", strict)
-        self._source = source
-        tensors = {**module.parameters(), **module.buffers()}
-        self._kept = {name: tensor._array for name, tensor in tensors.items()}
-        expected = {name: header_of(array) for name, array in self._kept.items()}
-        renamed = _renamed(op, source, names)
-        found = {ours: _Entry(source.headers[theirs], theirs) for ours, theirs in renamed.items()}
-        found = in_our_names(found, attentions_of(module), _thirds)
-        taken = {name: entry for name, entry in found.items() if name in expected}
-        self._entries = taken if not strict else found
-        self.headers = {name: one.header for name, one in self._entries.items()}
-        converted = {}
-        for name, entry in taken.items():
-            if (entry.header.dtype, expected[name].dtype) in _WIDER:
-                converted[name] = entry.header.dtype
-                self.headers[name] = Header(entry.header.shape, expected[name].dtype)
-        groups: dict[int, list[str]] = {}
-        for name, tensor in tensors.items():
-            groups.setdefault(id(tensor), []).append(name)
-        missing = [same for same in groups.values() if taken.keys().isdisjoint(same)]
-        if not strict:
-            if not taken and groups:
-                raise _nothing_taken(op, source, expected)
-            # What is missing is given what it has already.
-            self.headers |= {same[0]: expected[same[0]] for same in missing}
-        used = {entry.theirs for entry in taken.values()}
-        left = tuple([name for name in source.headers if name not in used])
-        lacking = tuple([name for same in missing for name in same])
-        self.report = Loaded(tuple(taken), left, lacking, converted)
-
-    def array(self, name: str) -> Array:
-        """Return a copy of an array, in C order."""
-        entry = self._entries.get(name)
+    def array_of(name: str) -> Array:
+        entry = entries.get(name)
         if entry is None:
-            return np.array(to_numpy(self._kept[name]), order="C")
-        array = self._source.array(entry.theirs)
+            return np.array(to_numpy(tensors[name]._array), order="C")
+        array = source.array(entry.theirs)
         if entry.third is not None:
             array = np.array(np.split(array, 3)[entry.third], order="C")
-        if name in self.report.converted:
-            array = array.astype(self.headers[name].dtype)
-        return array
+        return array.astype(headers[name].dtype) if name in converted else array
 
-
-def check_for_module(op: str, part: object, names: Names | None, strict: bool) -> None:
-    """Refuse names, and less than all, for what has no names that people know."""
-    if not isinstance(part, Module) and (names is not None or strict is not True):
-        raise ArgumentTypeError(
-            f"{op}: names= and strict=False are for a Module, got {type(part).__name__}, which is "
-            "loaded whole"
-        )
+    used = {entry.theirs for entry in taken.values()}
+    left = tuple([name for name in source.headers if name not in used])
+    lacking = tuple([name for same in missing for name in same])
+    return Source(headers, array_of), Loaded(tuple(taken), left, lacking, converted)
 
 
 def cure_of_prefix(there: Collection[str], expected: Collection[str]) -> str:

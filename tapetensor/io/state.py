@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
-from typing_extensions import override
 
 from tapetensor.arguments import as_flag, check_kind
 from tapetensor.arrays.array import Array, check_unmasked, native
@@ -22,11 +20,10 @@ from tapetensor.errors import (
 )
 from tapetensor.io.disk import PICKLE, Header, Source, header_of
 from tapetensor.io.names import (
-    Chosen,
     Loaded,
     Names,
     attentions_of,
-    check_for_module,
+    chosen,
     cure_of_prefix,
     in_our_names,
     in_pytorch_names,
@@ -82,129 +79,111 @@ def _check_comes_back(value: object) -> None:
 Part: TypeAlias = Module | Optimizer | np.random.Generator | Notes
 
 
-class State(ABC):
-    """The state of a part, as arrays that can be saved and restored."""
+class State(NamedTuple):
+    """The state of a part, as functions of arrays by name.
 
-    @abstractmethod
-    def arrays(self) -> dict[str, Array]:
-        """Return the state by name. The arrays may change with the part."""
+    Attributes:
+        arrays: returns the state. The arrays may change with the part.
+        differences: returns a sentence for each name, shape and dtype that does not fit.
+        refusals: returns a sentence for each value that cannot be restored.
+        restore: restores the state from arrays that were not refused.
+        needed: returns the names of the arrays to read, after all of them were found to fit.
+    """
 
-    @abstractmethod
-    def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        """Return a sentence for each name, shape and dtype that does not fit."""
-
-    def needed(self, headers: Mapping[str, Header]) -> list[str]:
-        """Return the names of the arrays to read, after all of them were found to fit."""
-        return list(headers)
-
-    @abstractmethod
-    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
-        """Return a sentence for each value that cannot be restored."""
-
-    @abstractmethod
-    def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Restore the state from arrays that were not refused."""
+    arrays: Callable[[], dict[str, Array]]
+    differences: Callable[[Mapping[str, Header]], list[str]]
+    refusals: Callable[[Mapping[str, Array]], list[str]]
+    restore: Callable[[Mapping[str, Array]], None]
+    needed: Callable[[Mapping[str, Header]], list[str]] = list
 
 
 def state_of(op: str, part: object) -> State:
     """Return the state of a part; refuse what has none."""
     if isinstance(part, Module):
-        return _ModuleState(part)
+        return _state_of_module(part)
     if isinstance(part, Optimizer):
-        return _OptimizerState(part)
+        return _state_of_optimizer(part)
     if isinstance(part, np.random.Generator):
         bits = part.bit_generator
         # On a second one of its kind, which shows whether numpy takes it.
-        return _TextState(f"a {type(bits).__name__}", bits, "state", type(bits), longest=100_000)
+        return _state_of_text(f"a {type(bits).__name__}", bits, "state", type(bits), 100_000)
     if isinstance(part, Notes):
-        return _TextState("Notes", part, "value", lambda: Notes(None), longest=100_000_000)
+        return _state_of_text("Notes", part, "value", lambda: Notes(None), 100_000_000)
     raise ArgumentTypeError(
         f"{op}: expected a Module, an Optimizer, a numpy Generator or Notes, "
         f"got {type(part).__name__}"
     )
 
 
-class _ModuleState(State):
-    """Parameters and buffers. One that goes by several names is saved under each."""
+def _state_of_module(module: Module) -> State:
+    """Return the state of parameters and buffers, each under all names by which it goes."""
+    tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = {
+        **module.parameters(),
+        **module.buffers(),
+    }
+    attentions = attentions_of(module)
+    groups: dict[int, list[str]] = {}
+    for name, tensor in tensors.items():
+        groups.setdefault(id(tensor), []).append(name)
 
-    def __init__(self, module: Module) -> None:
-        self._tensors = {**module.parameters(), **module.buffers()}
-        self._attentions = attentions_of(module)
-        self._names: dict[int, list[str]] = {}
-        for name, tensor in self._tensors.items():
-            self._names.setdefault(id(tensor), []).append(name)
+    def arrays() -> dict[str, Array]:
+        return {name: tensor._array for name, tensor in tensors.items()}
 
-    @override
-    def arrays(self) -> dict[str, Array]:
-        return {name: tensor._array for name, tensor in self._tensors.items()}
+    def in_ours(given: Mapping[str, Array]) -> dict[str, Array]:
+        return in_our_names(given, attentions, lambda array: np.split(array, 3))
 
-    @override
-    def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        needed = {name: headers[name] for name in self.needed(headers)}
-        found = in_our_names(needed, self._attentions, thirds_of_header)
-        return _differences("model", self.arrays(), self._names.values(), found)
-
-    def _is_counter(self, name: str) -> bool:
+    def is_counter(name: str) -> bool:
         """Tell whether it is PyTorch's count of batches, on which none of our layers depends."""
         owner, _, last = name.rpartition("num_batches_tracked")
-        return not last and f"{owner}running_mean" in self._tensors
+        return not last and f"{owner}running_mean" in tensors
 
-    @override
-    def needed(self, headers: Mapping[str, Header]) -> list[str]:
-        return [name for name in headers if not self._is_counter(name)]
+    def needed(headers: Mapping[str, Header]) -> list[str]:
+        return [name for name in headers if not is_counter(name)]
 
-    @override
-    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
-        arrays = self._in_our_names(arrays)
+    def differences(headers: Mapping[str, Header]) -> list[str]:
+        taken = {name: headers[name] for name in needed(headers)}
+        found = in_our_names(taken, attentions, thirds_of_header)
+        return _differences("model", arrays(), groups.values(), found)
+
+    def refusals(given: Mapping[str, Array]) -> list[str]:
+        ours = in_ours(given)
         refused: list[str] = []
-        for names in self._names.values():
-            given = [name for name in names if name in arrays]
+        for names in groups.values():
+            given_names = [name for name in names if name in ours]
             refused += [
-                f"{given[0]} = {name}: one tensor in the model, two values"
-                for name in given[1:]
-                if not np.array_equal(arrays[given[0]], arrays[name], equal_nan=True)
+                f"{given_names[0]} = {name}: one tensor in the model, two values"
+                for name in given_names[1:]
+                if not np.array_equal(ours[given_names[0]], ours[name], equal_nan=True)
             ]
         return refused
 
-    @override
-    def restore(self, arrays: Mapping[str, Array]) -> None:
-        tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
-        for name, array in self._in_our_names(arrays).items():
+    def restore(given: Mapping[str, Array]) -> None:
+        for name, array in in_ours(given).items():
             # A model that was moved stays where it is.
             tensors[name]._array = beside(array, tensors[name]._array)
 
-    def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))
+    return State(arrays, differences, refusals, restore, needed)
 
 
-class _OptimizerState(State):
-    def __init__(self, optimizer: Optimizer) -> None:
-        self._optimizer = optimizer
-
-    @override
-    def arrays(self) -> dict[str, Array]:
-        return self._optimizer.state_arrays()
-
-    @override
-    def differences(self, headers: Mapping[str, Header]) -> list[str]:
-        arrays = self.arrays()
+def _state_of_optimizer(optimizer: Optimizer) -> State:
+    def differences(headers: Mapping[str, Header]) -> list[str]:
+        arrays = optimizer.state_arrays()
         return _differences("optimizer", arrays, [[name] for name in arrays], headers)
 
-    @override
-    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+    def refusals(arrays: Mapping[str, Array]) -> list[str]:
         try:
-            self._optimizer.check_arrays(arrays)
+            optimizer.check_arrays(arrays)
         except TapeTensorError as error:
             return [str(error)]
         return []
 
-    @override
-    def restore(self, arrays: Mapping[str, Array]) -> None:
-        self._optimizer.restore_arrays(arrays)
+    return State(optimizer.state_arrays, differences, refusals, optimizer.restore_arrays)
 
 
-class _TextState(State):
-    """An attribute that JSON can write, as an array of the bytes of that text.
+def _state_of_text(
+    called: str, owner: object, attribute: str, twin: Callable[[], object], longest: int
+) -> State:
+    """Return the state of an attribute that JSON can write, as an array of the bytes of that text.
 
     Args:
         called: what messages call the owner.
@@ -212,40 +191,29 @@ class _TextState(State):
         longest: how many bytes the text has at most.
     """
 
-    def __init__(
-        self, called: str, owner: object, attribute: str, twin: Callable[[], object], longest: int
-    ) -> None:
-        self._called = called
-        self._owner = owner
-        self._attribute = attribute
-        self._twin = twin
-        self._longest = longest
-
-    @override
-    def arrays(self) -> dict[str, Array]:
-        text = json.dumps(getattr(self._owner, self._attribute), default=np.ndarray.tolist)
+    def arrays() -> dict[str, Array]:
+        text = json.dumps(getattr(owner, attribute), default=np.ndarray.tolist)
         return {"state": np.frombuffer(text.encode(), np.uint8)}
 
-    @override
-    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+    def differences(headers: Mapping[str, Header]) -> list[str]:
         found = headers.get("state")
         if headers.keys() != {"state"} or found is None:
             return [f"expected is one array, state; found are {', '.join(headers) or 'none'}"]
-        if found.dtype != "uint8" or len(found.shape) != 1 or found.shape[0] > self._longest:
+        if found.dtype != "uint8" or len(found.shape) != 1 or found.shape[0] > longest:
             return [f"state: {found.dtype} of shape {found.shape}, expected is a text as uint8"]
         return []
 
-    @override
-    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+    def refusals(given: Mapping[str, Array]) -> list[str]:
         try:
-            setattr(self._twin(), self._attribute, json.loads(arrays["state"].tobytes()))
+            setattr(twin(), attribute, json.loads(given["state"].tobytes()))
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-            return [f"state: not that of {self._called} ({error})"]
+            return [f"state: not that of {called} ({error})"]
         return []
 
-    @override
-    def restore(self, arrays: Mapping[str, Array]) -> None:
-        setattr(self._owner, self._attribute, json.loads(arrays["state"].tobytes()))
+    def restore(given: Mapping[str, Array]) -> None:
+        setattr(owner, attribute, json.loads(given["state"].tobytes()))
+
+    return State(arrays, differences, refusals, restore)
 
 
 def _differences(
@@ -322,7 +290,7 @@ def load_state_dict(
     >>> layer.weight
     Tensor([[1., 1.]], shape=(1, 2), dtype=float32, NoneTape)
     """
-    state, source = state_of("load_state_dict", part), Arrays("load_state_dict", arrays)
+    state, source = state_of("load_state_dict", part), in_memory("load_state_dict", arrays)
     loaded, values = read_by_name(
         "load_state_dict", "the arrays do", part, state, source, names, strict
     )
@@ -344,11 +312,14 @@ def read_by_name(
     Args:
         subject: what the source is, and the beginning of a verb: "the arrays do".
     """
-    check_for_module(op, part, names, strict)
     loaded = Loaded(tuple(source.headers))
     if isinstance(part, Module):
-        source = chosen = Chosen(op, part, source, names, strict)
-        loaded = chosen.report
+        source, loaded = chosen(op, part, source, names, strict)
+    elif names is not None or strict is not True:
+        raise ArgumentTypeError(
+            f"{op}: names= and strict=False are for a Module, got {type(part).__name__}, which is "
+            "loaded whole"
+        )
     try:
         values = read(f"{op}: {subject}", {"": state}, source)[""]
     except StateMismatchError as error:
@@ -393,12 +364,6 @@ def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str,
     return arrays
 
 
-def restore(states: Mapping[str, State], arrays: Mapping[str, Mapping[str, Array]]) -> None:
-    """Give all states what `read` returned."""
-    for prefix, state in states.items():
-        state.restore(arrays[prefix])
-
-
 def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:
     listed = [prefix + one for prefix, several in differences.items() for one in several]
     if listed:
@@ -406,22 +371,19 @@ def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:
         raise StateMismatchError(f"{subject} not fit, nothing was loaded:{lines}", listed)
 
 
-class Arrays:
-    """Arrays in memory, as a source."""
+def in_memory(op: str, arrays: Mapping[str, Array]) -> Source:
+    """Return arrays in memory as a source; refuse what is no array by a name."""
+    check_kind(op, "the state", arrays, Mapping, "arrays by name")
+    for name, array in arrays.items():
+        if not isinstance(name, str) or not isinstance(array, np.ndarray):
+            raise ArgumentTypeError(
+                f"{op}: {name!r} must be the name of a numpy array, "
+                f"got {type(array).__name__}; of a PyTorch tensor take numpy()"
+            )
+        check_unmasked(op, repr(name), array)
 
-    def __init__(self, op: str, arrays: Mapping[str, Array]) -> None:
-        check_kind(op, "the state", arrays, Mapping, "arrays by name")
-        for name, array in arrays.items():
-            if not isinstance(name, str) or not isinstance(array, np.ndarray):
-                raise ArgumentTypeError(
-                    f"{op}: {name!r} must be the name of a numpy array, "
-                    f"got {type(array).__name__}; of a PyTorch tensor take numpy()"
-                )
-            check_unmasked(op, repr(name), array)
-        self._arrays: Mapping[str, Array] = arrays
-        self.headers = {name: header_of(array) for name, array in arrays.items()}
-
-    def array(self, name: str) -> Array:
-        """Return a copy of an array, in C order."""
-        array = self._arrays[name]
+    def copied(name: str) -> Array:
+        array = arrays[name]
         return np.array(array, native(array.dtype), order="C")
+
+    return Source({name: header_of(array) for name, array in arrays.items()}, copied)

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_rng
 from tapetensor.arrays.array import FLOATING, as_dtype
-from tapetensor.errors import ArgumentValueError, BuildError, TapeTensorError, cut_traceback
+from tapetensor.errors import ArgumentValueError, BuildError, TapeTensorError, at_the_call
 from tapetensor.nn import init
 from tapetensor.nn.annotations import (
     Substitution,
@@ -79,11 +79,8 @@ def build(module: type[ModuleT], *, rng: np.random.Generator) -> ModuleT:
     if not (isinstance(cls, type) and issubclass(cls, Module)):
         got = f"a {type(cls).__name__} object" if isinstance(cls, Module) else repr(cls)
         raise BuildError(f"build: expected a module class, build(Mlp, rng=rng), say; got {got}")
-    try:
+    with at_the_call:
         built: ModuleT = _build_module(module, {}, _Place(cls.__name__, rng))
-    except TapeTensorError as error:
-        cut_traceback(error)
-        raise
     return built
 
 

@@ -78,12 +78,7 @@ class Sequential(Several[*Layers], init=False):
         output: Any = x
         modules: tuple[Any, ...] = self.layers
         for position, module in enumerate(modules):
-            try:
-                output = module.forward(output)
-            except TapeTensorError as error:
-                cut_traceback(error)
-                error.add_note(f"in layer {position} of the Sequential: {module!r}")
-                raise
+            output = _run(self, position, module, output)
         result: Tensor[Any, T, Any] = output
         return result
 
@@ -94,6 +89,16 @@ class Sequential(Several[*Layers], init=False):
             (path.removeprefix("layers."), value, is_buffer)
             for path, value, is_buffer in super()._contents()
         ]
+
+
+def _run(owner: Module, position: int, module: Any, x: Any) -> Any:
+    """Return what a module makes of an input; an error names its position."""
+    try:
+        return module.forward(x)
+    except TapeTensorError as error:
+        cut_traceback(error)
+        error.add_note(f"in layer {position} of the {type(owner).__name__}: {module!r}")
+        raise
 
 
 class Repeated(Module, Generic[Layer, N]):
@@ -126,13 +131,8 @@ class Repeated(Module, Generic[Layer, N]):
         check_tensor("Repeated", "the input", x)
         shape = x.shape
         output: Any = x
-        modules: list[Any] = list(self.layers)
-        for position, module in enumerate(modules):
-            try:
-                output = module.forward(output)
-            except TapeTensorError as error:
-                error.add_note(f"in layer {position} of the Repeated: {module!r}")
-                raise
+        for position, module in enumerate(self.layers):
+            output = _run(self, position, module, output)
             if output.shape != shape:
                 raise ShapeError(
                     f"Repeated: layer {position} made shape {output.shape} of {shape}; "

@@ -22,6 +22,7 @@ from tapetensor.errors import (
     ArgumentValueError,
     BuildError,
     TapeTensorError,
+    at_the_call,
     cut_traceback,
 )
 from tapetensor.nn.annotations import check_fields, is_class_variable, names_around
@@ -186,7 +187,7 @@ class Module:
                 f"{type(self).__name__}.{name}: a module that inference() returned keeps its "
                 "tensors; ask nn.is_training(self, x) before a tensor is replaced"
             )
-        try:
+        with at_the_call:
             self._check_value(name, value)
             before = vars(self).get(name)
             # A tensor has been compared with the one before, and running statistics come often.
@@ -195,9 +196,6 @@ class Module:
             if name in self.fields_of_class and not (is_compared or is_setting):
                 check_fields(self, vars(self) | {name: value})
             self._own(name, value)
-        except TapeTensorError as error:
-            cut_traceback(error)
-            raise
         object.__setattr__(self, name, value)
 
     def _own(self, name: str, value: object) -> None:
@@ -241,6 +239,7 @@ class Module:
             forward = getattr(self, "forward", None)
             if forward is None:
                 raise BuildError(f"{type(self).__name__}: define forward() to call the module")
+            # Many layers are called in a step, and a `with` takes longer than a `try`.
             try:
                 result: Result_co = forward(*args, **kwargs)
             except TapeTensorError as error:

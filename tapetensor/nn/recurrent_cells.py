@@ -14,7 +14,7 @@ from typing_extensions import TypeAliasType
 
 from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import as_floating_dtype
-from tapetensor.errors import ArgumentTypeError, ShapeError, TapeTensorError, cut_traceback
+from tapetensor.errors import ArgumentTypeError, ShapeError, at_the_call
 from tapetensor.kernels import indexing
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.kernels.linear_algebra import linear, unbiased_linear
@@ -83,12 +83,9 @@ class Recurrent(Module, Generic[In, Out, W]):
 
     def _states(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
         """Return the states after every step, those of a cell after its one."""
-        try:
+        with at_the_call:
             x, *before = self._checked(x, state)
             return self._run(x, self.weights, before)
-        except TapeTensorError as error:
-            cut_traceback(error)
-            raise
 
     def _run(
         self, x: Tensor[Any, Any, Any], fields: Sequence[str], before: Sequence[Any]

@@ -1,10 +1,11 @@
-"""The gradients that a step is given: whether they fit, and updates by those of rows of a table."""
+"""The gradients that a step is given: whether they fit, and who else sees what they change."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from sys import getrefcount
+from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -72,36 +73,15 @@ def places_of(gradients: Sequence[Any]) -> tuple[int, ...] | None:
     return None if len(places) == len(gradients) else places
 
 
-def update_rows(
-    gradient: RowSparse,
-    tables: Sequence[Array],
-    run: Callable[[Array, Array, Array, list[Array]], None],
-) -> None:
-    """Write what `run` makes of the rows of a table, and of its state, that have a gradient."""
-    ids, rows = gradient.summed()
-    before, *state = [table[ids].reshape(-1) for table in tables]
-    after = np.empty_like(before)
-    run(after, before, rows.reshape(-1), state)
-    for table, changed in zip(tables, (after, *state), strict=True):
-        table[ids] = changed.reshape(rows.shape)
-
-
 def is_shared(flat: Array, tensor: Tensor[Any, Any, Any]) -> bool:
     """Tell whether a tape, a view or a handle holds on to the values that a parameter shows."""
     return (getrefcount(flat), getrefcount(tensor._array)) != _UNSHARED
 
 
-class _Probe:
-    __slots__ = ("flat", "views")
-
-    def __init__(self) -> None:
-        self.flat = np.empty(1)
-        self.views = [self.flat.reshape(1, 1)]
-
-
 def _references_of_unshared() -> tuple[int, int]:
     """Return the reference counts of what nobody else holds, as `is_shared` sees them."""
-    probe = _Probe()
+    probe = SimpleNamespace(flat=np.empty(1))
+    probe.views = [probe.flat.reshape(1, 1)]
     tensor: Tensor[Any, Any, Any] = wrap(Tensor, probe.views[0], 0, None)
     found: list[tuple[int, int]] = []
 

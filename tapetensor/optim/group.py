@@ -20,7 +20,6 @@ from tapetensor.optim.given import (
     misfit,
     places_of,
     refuse_not_finite,
-    update_rows,
 )
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.row_sparse import RowSparse, dense_of, values_of
@@ -67,25 +66,6 @@ class Group:
         missed: how many of these each parameter did not take, for it had no gradient.
         spare: memory for new values, if nobody else holds on to it.
     """
-
-    __slots__ = (
-        "_apart",
-        "_names",
-        "_scratch",
-        "_shapes",
-        "_slices",
-        "_state",
-        "_takes",
-        "_values",
-        "_views",
-        "dtype",
-        "kernel",
-        "missed",
-        "spare",
-        "states",
-        "steps",
-        "tensors",
-    )
 
     def __init__(
         self,
@@ -248,11 +228,12 @@ class Group:
         self.steps += 1
         taken = options(self.steps - self.missed[0])
         tables = [flat.reshape(shape) for flat in (self._values, *self._state)]
-        update_rows(
-            gradient,
-            tables,
-            lambda out, values, flow, state: self._run(out, values, flow, taken, state),
-        )
+        ids, rows = gradient.summed()
+        before, *state = [table[ids].reshape(-1) for table in tables]
+        after = np.empty_like(before)
+        self._run(after, before, rows.reshape(-1), taken, state)
+        for table, changed in zip(tables, (after, *state), strict=True):
+            table[ids] = changed.reshape(rows.shape)
 
     def _run_parts(
         self,

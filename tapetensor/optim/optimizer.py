@@ -310,13 +310,14 @@ def _as_lr(op: str, value: object) -> float:
 
 def _named_parameters(op: str, model: Parameters) -> dict[Names, Tensor[Any, Any, Any]]:
     """Return the parameters of `model`, each once, by all its names."""
-    parameters: Any = getattr(model, "parameters", None)
+    named: Any
     if isinstance(model, Mapping) and all(isinstance(name, str) for name in model):
-        listed = dict(model)
-        parameters = lambda: listed  # noqa: E731  # what a model would have
+        named = model
     elif isinstance(model, list | tuple):
-        parameters = lambda: {str(at): one for at, one in enumerate(model)}  # noqa: E731  # the same
-    if not callable(parameters) or isinstance(model, type):
+        named = {str(at): one for at, one in enumerate(model)}
+    elif callable(getattr(model, "parameters", None)) and not isinstance(model, type):
+        named = model.parameters()  # type: ignore[union-attr]
+    else:
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise ArgumentTypeError(
             f"{op}: expected a model with a method parameters() that returns tensors by name, a "
@@ -324,7 +325,7 @@ def _named_parameters(op: str, model: Parameters) -> dict[Names, Tensor[Any, Any
         )
     names: dict[int, Names] = {}
     tensors: dict[int, Any] = {}
-    for name, tensor in parameters().items():
+    for name, tensor in named.items():
         cure = "it is the model's input that is traced"
         check_plain(op, f"parameter {name!r}", tensor, cure)
         check_floating(op, tensor)

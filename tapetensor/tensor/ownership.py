@@ -16,9 +16,8 @@ from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
     ShapeError,
-    TapeTensorError,
     UntracedTensorError,
-    cut_traceback,
+    at_the_call,
 )
 from tapetensor.pictures import calling_place
 from tapetensor.tape import NoneTape, OwnedTape, Tape
@@ -246,7 +245,7 @@ class Ownership(TensorBase[S, T, D]):
         Tensor([108.], shape=(1,), dtype=float32, NoneTape)
         """
         # First, because it may run code of the caller's: a generator, a module's parameters().
-        try:
+        with at_the_call:
             wanted = None if wrt is None else _wanted(wrt)
             tape, seed = tape_and_seed(self, cotangent)
             if retain is not False:
@@ -259,9 +258,6 @@ class Ownership(TensorBase[S, T, D]):
                 self.history, self._id, seed, wanted,
                 retain=retain, unused=unused, finite=check_finite, place=calling_place(),
             )  # fmt: skip
-        except TapeTensorError as error:
-            cut_traceback(error)
-            raise
 
     def to_html(
         self: Ownership[S, OwnedTape, D], *, names: Mapping[str, Tensorlike[Any]] | None = None

@@ -21,7 +21,7 @@ from tapetensor.errors import ArgumentValueError, NumericalInstabilityError, Sta
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.training.history import EarlyStopping, Row, explained
-from tapetensor.training.streams import Streams
+from tapetensor.training.streams import Streams, is_number
 
 
 @dataclass
@@ -88,16 +88,15 @@ class Checkpoint:
             found = dict(notes.value)
             parts, streams = list(found.pop("parts")), found.pop("streams")
             position = Position(**found)
-            fits = parts == list(self._parts) and list(streams) == self._streams.names
-            if fits:
+            pairs = [(parts, list(self._parts)), (list(streams), self._streams.names)]
+            unlike = [pair for pair in pairs if pair[0] != pair[1]]
+            if not unlike:
                 _check_position(position, self._streams)
                 self._streams.check(streams)
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
             raise self._mismatch(f"training: not written by fit ({error})") from None
-        if not fits:
-            held, expected = parts, list(self._parts)
-            if held == expected:
-                held, expected = list(streams), self._streams.names
+        if unlike:
+            held, expected = unlike[0]
             raise self._mismatch(
                 f"training: it holds {', '.join(map(str, held))}, expected is "
                 f"{', '.join(expected)}; a training goes on with as many generators as before, "
@@ -122,7 +121,7 @@ def _check_position(position: Position, streams: Streams) -> None:
     if not isinstance(position.rows, list):
         raise ValueError(f"rows: {position.rows!r} is no list")
     for row in position.rows:
-        if not isinstance(row, dict) or not all(map(_is_number, row.values())):
+        if not isinstance(row, dict) or not all(map(is_number, row.values())):
             raise ValueError(f"rows: {row!r} is no row of numbers")
     for name in ("batches", "weight", "skipped"):
         count = getattr(position, name)
@@ -130,7 +129,7 @@ def _check_position(position: Position, streams: Streams) -> None:
             raise ValueError(f"{name}: {count!r} is no count")
     for name in ("total", "seconds"):
         number = getattr(position, name)
-        if not _is_number(number) or not math.isfinite(number):
+        if not is_number(number) or not math.isfinite(number):
             raise ValueError(f"{name}: {number!r} is no finite number")
     if position.seconds < 0 or position.skipped > position.batches:
         raise ValueError("its seconds or its skipped batches cannot be")
@@ -138,10 +137,6 @@ def _check_position(position: Position, streams: Streams) -> None:
         streams.check(position.starts["streams"])
         if not all(type(one) in (int, type(None)) for one in position.starts["first"]):
             raise ValueError("starts: what tells the first batches is no number")
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
 
 
 _NOTHING_LOST = "nothing was lost: the model in memory has all its steps"

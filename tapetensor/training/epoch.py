@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments import check_kind
 from tapetensor.data.rows import rows_taken
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -387,17 +386,6 @@ class Interruption(AbstractContextManager["Interruption"]):
         # A call of print may be what was interrupted, so this writes by itself.
         with contextlib.suppress(OSError, ValueError):
             os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, _SAID)
-
-
-def communicator_of(ranks: Communicator | None) -> Communicator:
-    """Return the ranks, or this process alone if there are none."""
-    from tapetensor.distributed import Communicator, alone  # imports the compiler
-
-    if ranks is None:
-        return alone()
-    words = "what distributed.world() or distributed.alone() returned"
-    check_kind("fit", "ranks", ranks, Communicator, words)
-    return ranks
 
 
 def check_same_start(

@@ -74,13 +74,8 @@ def evaluate(
     """
     check_kind("evaluate", "model", model, Module)
     check_metrics("evaluate", metrics)
-    if ranks is not None and not hasattr(ranks, "rank"):
-        raise ArgumentTypeError(
-            "evaluate: ranks must be what distributed.world() or distributed.alone() returned, "
-            f"got {type(ranks).__name__}"
-        )
+    team = communicator_of("evaluate", ranks)
     frozen = inference(model)
-    own, dealers = (0, 1) if ranks is None else (ranks.rank, ranks.size)
     averaged = {name: one for name, one in metrics.items() if not isinstance(one, Pooled)}
     pooled = {name: one for name, one in metrics.items() if isinstance(one, Pooled)}
     # What gives predictions and labels, once where several metrics share it.
@@ -93,16 +88,13 @@ def evaluate(
         # All rows, on every rank, so that each has the same.
         for one, found in gathered.values():
             found.append(one.rows(frozen, batch))
-        if number % dealers == own:
+        if number % team.size == team.rank:
             for name, metric in averaged.items():
                 totals[name] += count * _value_of_metric(name, metric(frozen, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
-    if ranks is None:
-        sums = [*totals.values()]
-    else:
-        check_equal("evaluate", ranks, rows)
-        sums = ranks.sum(*totals.values())
+    check_equal("evaluate", team, rows)
+    sums = team.sum(*totals.values())
     means = {name: total / rows for name, total in zip(totals, sums, strict=True)}
     whole = {
         outputs: [np.concatenate(part) for part in zip(*found, strict=True)]
@@ -235,6 +227,17 @@ def rows_of(batch: object) -> int:
         return len(batch)
     shape = batch.shape if isinstance(batch, Tensor) else ()
     return int(shape[0]) if shape else 1
+
+
+def communicator_of(op: str, ranks: Communicator | None) -> Communicator:
+    """Return the ranks, or this process alone if there are none."""
+    from tapetensor.distributed import Communicator, alone  # imports the compiler
+
+    if ranks is None:
+        return alone()
+    words = "what distributed.world() or distributed.alone() returned"
+    check_kind(op, "ranks", ranks, Communicator, words)
+    return ranks
 
 
 def check_equal(op: str, ranks: Communicator, rows: int) -> None:

@@ -24,12 +24,7 @@ from tapetensor.arguments import (
     check_kind,
     check_path,
 )
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    TapeTensorError,
-    cut_traceback,
-)
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, at_the_call
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
@@ -47,7 +42,6 @@ from tapetensor.training.epoch import (
     Unused,
     averaging,
     check_same_start,
-    communicator_of,
     count_batches,
     from_root,
     make_alike,
@@ -63,6 +57,7 @@ from tapetensor.training.evaluation import (
     Source,
     check_batches,
     check_metrics,
+    communicator_of,
     evaluate,
 )
 from tapetensor.training.history import COLUMNS, SKIPPED, EarlyStopping, Ended, History, Row
@@ -194,7 +189,7 @@ def fit(
     _check_files(checkpoint, stop, log)
     # What is validated, and kept as the best.
     judged, decay = (model, 0.0) if average is None else average
-    team = communicator_of(ranks)
+    team = communicator_of("fit", ranks)
     around = {
         "batches": batches,
         "validation": validation,
@@ -203,8 +198,8 @@ def fit(
         "optimizer": optimizer,
         "schedule": schedule,
     }
-    in_sight = checkpoint is not None or team.size > 1
-    streams = found_streams(model, around, rng, in_sight=in_sight)
+    is_asked_for = checkpoint is not None or team.size > 1
+    streams = found_streams(model, around, rng, is_asked_for=is_asked_for)
     per_epoch = len(batches) if isinstance(batches, Sized) else None
     settings: dict[str, object] = {
         "optimizer": settings_of(optimizer),
@@ -260,8 +255,7 @@ def fit(
         for one in logs:
             one.write(history.rows[-1])
 
-    with ExitStack() as stack:
-        stack.push(_cut)
+    with at_the_call, ExitStack() as stack:
         for one in logs:
             stack.callback(one.close)
             counts = [SKIPPED] if check_finite == "skip" else []
@@ -304,12 +298,6 @@ def fit(
         team.on_root("fit", files.restore)
         make_alike(team, [judged])
     return history
-
-
-def _cut(_kind: object, error: BaseException | None, _traceback: object) -> None:
-    """Leave the inside of the loop out of the traceback of an error in it."""
-    if isinstance(error, TapeTensorError):
-        cut_traceback(error)
 
 
 def _tell_of_nans(row: Row) -> None:

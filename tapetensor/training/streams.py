@@ -79,8 +79,11 @@ class Streams:
         """Raise ValueError, or what a generator raises, for states that were none of these."""
         if not isinstance(states, dict) or states.keys() != self._streams.keys():
             raise ValueError(f"streams: the states are not those of {', '.join(self.names)}")
-        for name, state in states.items():
-            self._streams[name].check(state)
+        now = self.read()
+        try:
+            self.write(states)
+        finally:
+            self.write(now)
 
     def tell_of_opaque(self, *, is_resumed: bool) -> None:
         """Warn of what keeps a place that no checkpoint holds: of batches at once, for they are
@@ -121,15 +124,15 @@ class Stream(ABC):
 
     @abstractmethod
     def write(self, state: Any) -> None:
-        """Put back a state."""
-
-    @abstractmethod
-    def check(self, state: Any) -> None:
-        """Raise an error for what cannot be put back."""
+        """Put back a state; raise an error for what is none."""
 
 
 class _Random(Stream):
     """A generator."""
+
+    def __init__(self, generator: Any) -> None:
+        # All kinds of numpy's bits take a seed and have a state; their base in the stubs has not.
+        self._generator = generator
 
     @abstractmethod
     def seed(self, rank: int, step: int) -> Callable[[], None]:
@@ -139,51 +142,38 @@ class _Random(Stream):
 class _Numpys(_Random):
     """The bits of a numpy Generator, and how many children it has had by `spawn`."""
 
-    def __init__(self, bits: Any) -> None:
-        # All kinds take a seed and have a state; their base class, which the stubs name, has not.
-        self._bits = bits
-
     @override
     def read(self) -> Any:
-        return {"state": self._bits.state, "children": self._children()}
+        return {"state": self._generator.state, "children": self._children()}
 
     @override
     def write(self, state: Any) -> None:
-        self._bits.state = state["state"]
+        self._generator.state = state["state"]
         if self._children() != state["children"]:
-            old = self._bits.seed_seq
+            old = self._generator.seed_seq
             seed = np.random.SeedSequence(
                 old.entropy,
                 spawn_key=old.spawn_key,
                 pool_size=old.pool_size,
                 n_children_spawned=state["children"],
             )
-            self._bits.__setstate__((self._bits.state, seed))
-
-    @override
-    def check(self, state: Any) -> None:
-        type(self._bits)(0).state = state["state"]
-        if type(state["children"]) is not int:
-            raise ValueError(f"children: {state['children']!r} is no count")
+            self._generator.__setstate__((self._generator.state, seed))
 
     @override
     def seed(self, rank: int, step: int) -> Callable[[], None]:
-        before = self._bits.state
-        drawn = int(np.random.Generator(self._bits).integers(1 << 63))
+        before = self._generator.state
+        drawn = int(np.random.Generator(self._generator).integers(1 << 63))
         seed = np.random.SeedSequence(drawn, spawn_key=(rank, step))
-        self._bits.state = type(self._bits)(seed).state
+        self._generator.state = type(self._generator)(seed).state
         # Children count on: the next step has others.
-        return partial(setattr, self._bits, "state", before)
+        return partial(setattr, self._generator, "state", before)
 
     def _children(self) -> int:
-        return getattr(getattr(self._bits, "seed_seq", None), "n_children_spawned", 0)
+        return getattr(getattr(self._generator, "seed_seq", None), "n_children_spawned", 0)
 
 
 class _Legacy(_Random):
     """numpy's older generator, which is also behind the functions of `numpy.random`."""
-
-    def __init__(self, generator: np.random.RandomState) -> None:
-        self._generator = generator
 
     @override
     def read(self) -> Any:
@@ -192,11 +182,6 @@ class _Legacy(_Random):
     @override
     def write(self, state: Any) -> None:
         self._generator.set_state(state)
-
-    @override
-    def check(self, state: Any) -> None:
-        kind: Any = getattr(np.random, state["bit_generator"])
-        np.random.RandomState(kind(0)).set_state(state)
 
     @override
     def seed(self, rank: int, step: int) -> Callable[[], None]:
@@ -211,9 +196,6 @@ class _Legacy(_Random):
 class _Pythons(_Random):
     """A generator of Python's own."""
 
-    def __init__(self, generator: random.Random) -> None:
-        self._generator = generator
-
     @override
     def read(self) -> Any:
         return self._generator.getstate()
@@ -222,10 +204,6 @@ class _Pythons(_Random):
     def write(self, state: Any) -> None:
         version, numbers, gauss = state
         self._generator.setstate((version, tuple(numbers), gauss))
-
-    @override
-    def check(self, state: Any) -> None:
-        _Pythons(random.Random()).write(state)
 
     @override
     def seed(self, rank: int, step: int) -> Callable[[], None]:
@@ -262,15 +240,12 @@ class _Numbers(Stream):
 
     @override
     def write(self, state: Any) -> None:
+        for numbers in state.values():
+            if not all(map(is_number, numbers.values())):
+                raise ValueError(f"numbers: {numbers!r} are no numbers by name")
         # A place that the program does not have any more is one on which nothing depends.
         for name, holder in self._holders.items():
             holder.put(self._first[name] | state.get(name, {}))
-
-    @override
-    def check(self, state: Any) -> None:
-        for numbers in state.values():
-            if not all(map(_is_number, numbers.values())):
-                raise ValueError(f"numbers: {numbers!r} are no numbers by name")
 
 
 class _Holder(NamedTuple):
@@ -293,7 +268,7 @@ def _holder_of(place: Place) -> _Holder | None:
 
         def value() -> dict[str, Any]:
             found = variable.read()
-            return {"": found} if _is_number(found) else {}
+            return {"": found} if is_number(found) else {}
 
         def set_value(numbers: dict[str, Any]) -> None:
             if numbers and value() != numbers:
@@ -317,7 +292,7 @@ def _holder_of(place: Place) -> _Holder | None:
 
     def numbers() -> dict[str, Any]:
         found = {text: kind.__getitem__(items, key) for text, key in keys().items()}
-        return {text: one for text, one in found.items() if _is_number(one)}
+        return {text: one for text, one in found.items() if is_number(one)}
 
     def put(wanted: dict[str, Any]) -> None:
         now, places = numbers(), keys()
@@ -332,52 +307,52 @@ def _holder_of(place: Place) -> _Holder | None:
     return _Holder(type(owner).__qualname__, id(items), numbers, put)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Tell whether a value is an int or a float, and no bool."""
     return type(value) in (int, float)
 
 
 def found_streams(
-    model: Module, around: Mapping[str, object], given: Any, *, in_sight: bool
+    model: Module, around: Mapping[str, object], given: Any, *, is_asked_for: bool
 ) -> Streams:
     """Return the generators and counters of a training, each once.
 
     Args:
         around: the arguments of `fit` but the model, by name.
         given: the generators that were passed as `rng`.
-        in_sight: whether to look for all objects that can be reached.
+        is_asked_for: whether there is a checkpoint, or a rank, to give states to; without one
+            nothing is looked for.
     """
-    modules = [model, *model.modules().values()]
-    found: list[object] = [value for module in modules for value in vars(module).values()]
-    found += [source.rng for source in around.values() if isinstance(source, Batches)]
-    bits: list[Any] = [one.bit_generator for one in found if isinstance(one, np.random.Generator)]
+    bits: list[Any] = []
     extra = () if given is None else given
     for one in extra if isinstance(extra, Iterable) else [extra]:
         check_rng("fit", one)
         bits.append(one.bit_generator)
-    others: dict[str, Stream] = {}
-    opaque: list[tuple[str, str]] = []
-    if in_sight:
-        reached = {name: Reach([one]) for name, one in {"model": model, **around}.items()}
-        for reach in reached.values():
-            bits += [
-                one.rng.bit_generator
-                for one in reach.closed
-                if isinstance(one, Batches) and one.rng is not None
-            ]
-        places = list(chain.from_iterable(one.places for one in reached.values()))
-        states = [one.generator for one in places if isinstance(one, GeneratorState)]
-        bits += [one for one in states if isinstance(one, np.random.BitGenerator)]
-        # Libraries draw from these without a word.
-        states = [*COMMON_GENERATORS.values(), *states]
-        legacy = _once(one for one in states if isinstance(one, np.random.RandomState))
-        pythons = _once(one for one in states if isinstance(one, random.Random))
-        others |= {f"RandomState {at}": _Legacy(one) for at, one in enumerate(legacy)}
-        seeded = [one for one in pythons if not isinstance(one, random.SystemRandom)]
-        others |= {f"Random {at}": _Pythons(one) for at, one in enumerate(seeded)}
-        others["numbers"] = _Numbers(places)
-        opaque = [(name, told) for name in reached for told in _opaque_in(name, reached[name])]
-    own = {f"{type(one).__name__} {at}": _Numpys(one) for at, one in enumerate(_once(bits))}
-    return Streams({**own, **others}, opaque)
+    if not is_asked_for:
+        return Streams({}, [])
+    reached = {name: Reach([one]) for name, one in {"model": model, **around}.items()}
+    for reach in reached.values():
+        bits += [
+            one.rng.bit_generator
+            for one in reach.closed
+            if isinstance(one, Batches) and one.rng is not None
+        ]
+    places = list(chain.from_iterable(one.places for one in reached.values()))
+    states = [one.generator for one in places if isinstance(one, GeneratorState)]
+    bits += [one for one in states if isinstance(one, np.random.BitGenerator)]
+    # Libraries draw from these without a word.
+    states = [*COMMON_GENERATORS.values(), *states]
+    legacy = _once(one for one in states if isinstance(one, np.random.RandomState))
+    pythons = _once(one for one in states if isinstance(one, random.Random))
+    seeded = [one for one in pythons if not isinstance(one, random.SystemRandom)]
+    streams: dict[str, Stream] = {
+        **{f"{type(one).__name__} {at}": _Numpys(one) for at, one in enumerate(_once(bits))},
+        **{f"RandomState {at}": _Legacy(one) for at, one in enumerate(legacy)},
+        **{f"Random {at}": _Pythons(one) for at, one in enumerate(seeded)},
+        "numbers": _Numbers(places),
+    }
+    opaque = [(name, told) for name in reached for told in _opaque_in(name, reached[name])]
+    return Streams(streams, opaque)
 
 
 def _once(values: Iterable[Any]) -> list[Any]:

@@ -117,12 +117,6 @@ def test_any_of_several_inputs_may_own_the_tape(
             np.testing.assert_array_equal(found[one].numpy(), expected[one].numpy())
 
 
-def test_central_differences_agree(rng: np.random.Generator) -> None:
-    y = tt.from_numpy(rng.standard_normal(3))
-
-    check_grad(lambda x, y: tt.checkpoint(lambda x, y: (x * y).sin(), x, y), _X, y, rng=rng)
-
-
 def test_a_checkpoint_is_differentiated_twice(rng: np.random.Generator) -> None:
     w = tt.from_numpy(rng.standard_normal((3, 2)))
 

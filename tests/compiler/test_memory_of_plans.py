@@ -28,6 +28,7 @@ from tapetensor.compiler.trace.operations import write_all
 from tapetensor.compiler.trace.program import Program
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.along_axes import row_products
+from tests.compiler.test_plans import _titles
 
 
 @pytest.fixture
@@ -73,10 +74,6 @@ class OneWeight(nn.Module):
     """A weight alone."""
 
     weight: tt.Tensor2D[L[3], L[6]]
-
-
-def _titles(function: Any) -> list[str]:
-    return [step.title for step in plans(function)[0].steps]
 
 
 def _checked(run: Any, *args: Any) -> Any:

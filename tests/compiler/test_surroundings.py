@@ -19,19 +19,16 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import Tensor1D, nn, optim
+from tapetensor import nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import TraceError
+from tests.compiler.test_calls import _vector
 
 SCALE = 2.0
 RNG = np.random.default_rng(0)
 COUNT = 0
 # Of the name of an attribute that functions here use.
 trace = 0
-
-
-def _vector(*values: float) -> Tensor1D[Any]:
-    return tt.from_numpy(list(values), shape=(len(values),))
 
 
 class Holder:

@@ -18,11 +18,8 @@ from tapetensor.errors import (
     MissingGradientError,
     TraceError,
 )
+from tests.compiler.test_numbers import _vector
 from tests.compiler.test_training import Mlp, _batch, _model, _state
-
-
-def _vector(*values: float) -> Any:
-    return tt.from_numpy(np.array(values))
 
 
 def loss_of(model: Mlp, x: Any, labels: Any) -> Any:

@@ -114,21 +114,6 @@ def test_several_inputs_have_a_gradient_each_and_mixed_second_derivatives() -> N
     assert (grads[x].item(), grads[y].item()) == (4.0, 0.0)
 
 
-def test_what_f_closes_over_gets_the_gradient_of_a_penalty() -> None:
-    w = tt.from_numpy(np.array([0.5, -1.0, 2.0]))
-
-    penalty = (tt.grad(lambda x: (x * w).tanh().sum(), _X.trace()) ** 2).sum()
-    found = penalty.backward()
-
-    def value(weights: Array) -> float:
-        slope = weights * (1 - np.tanh(_X.numpy() * weights) ** 2)
-        return float(np.sum(slope**2))
-
-    for position, direction in enumerate(np.eye(3) * 1e-6):
-        expected = (value(w.numpy() + direction) - value(w.numpy() - direction)) / 2e-6
-        np.testing.assert_allclose(found[w].numpy()[position], expected, rtol=1e-6)
-
-
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_a_tensor_that_owns_a_tape_from_outside_is_refused(is_recorded: bool) -> None:
     outside: Any = _X.trace()

@@ -14,6 +14,7 @@ from tapetensor.kernels import convolution, images
 from tapetensor.kernels.numerics import columns, grouped_convolution
 from tapetensor.kernels.numerics.windows import Window
 from tests.arrays import foreign
+from tests.kernels.test_sums import _array
 
 # Channels in and out, groups.
 _GROUPS = [(4, 4, 4), (3, 6, 3), (4, 8, 2), (8, 8, 2)]
@@ -25,10 +26,6 @@ _WINDOWS = [
     Window((1, 1), (1, 1), (2, 0), (1, 1)),
     Window((5, 5), (2, 2), (2, 2), (1, 1)),
 ]
-
-
-def _array(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
-    return np.random.default_rng(len(shape)).standard_normal(shape).astype(dtype)
 
 
 def _layouts(x: Any) -> list[Any]:

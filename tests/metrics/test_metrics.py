@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, metrics, nn, optim, training
+from tapetensor import losses, metrics, nn, training
 from tapetensor.data import batches
 from tapetensor.metrics import Pooled
 
@@ -161,23 +161,6 @@ def test_metrics_that_share_their_outputs_have_the_model_run_once() -> None:
     training.evaluate(model, scores, batches(x, labels, size=5))
 
     assert len(runs) == 2
-
-
-def test_fit_writes_pooled_metrics_down_and_stops_by_them() -> None:
-    x, labels, model = _data(64)
-    history = training.fit(
-        model,
-        optim.Adam(model, lr=0.1),
-        lambda model, batch: losses.cross_entropy(model.forward(batch[0].trace()), batch[1]),
-        batches(x, labels, size=16),
-        epochs=20,
-        metrics={"f1": Pooled(metrics.f1, _outputs)},
-        validation=batches(x, labels, size=60),
-        stop=training.EarlyStopping("f1", mode="max", patience=2),
-    )
-
-    assert history["f1"][-1] > 0.9
-    assert history.ended == "early stopping"
 
 
 def test_outputs_that_are_no_pair_are_refused() -> None:

@@ -291,13 +291,6 @@ def test_an_activation_may_be_a_function_or_a_module_and_set_later(
             block.activation = wrong
 
 
-def test_the_gradients_of_a_decoder_by_either_input(rng: np.random.Generator) -> None:
-    block, x, memory = decoder(rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
-
-    check_layer(block, x, rng, lambda x: block.forward(x, memory))
-    check_layer(block, memory, rng, lambda memory: block.forward(x, memory))
-
-
 def test_a_transformer_is_its_blocks_one_after_another(rng: np.random.Generator) -> None:
     model = build(nn.Transformer[L[4], L[2], L[6], L[2], L[2], np.float64], rng)
     source, target = values(rng, 2, 4, 4), values(rng, 2, 3, 4)

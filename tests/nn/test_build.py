@@ -16,14 +16,7 @@ from tapetensor import NoneTape, OwnedTape, Tensor, Tensor0D, Tensor1D, Tensor2D
 from tapetensor.errors import BuildError
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.typing import Add, B, Div, M, Mul, N, T
-
-
-class Mlp(nn.Module):
-    hidden: nn.Linear[L[7], L[5]]
-    out: nn.Linear[L[5], L[2]]
-
-    def forward(self, x: Tensor2D[B, L[7], T]) -> Tensor2D[B, L[2], T]:
-        return self.out.forward(self.hidden.forward(x).relu())
+from tests.nn.test_module import Mlp
 
 
 class Block(nn.Module, Generic[N]):

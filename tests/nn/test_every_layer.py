@@ -13,6 +13,7 @@ from tapetensor import nn
 from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 from tests.nn.gradients import check_layer
 from tests.nn.layer_rows import ROWS
+from tests.nn.test_arguments import rng
 from tests.ops.calling import strided
 
 
@@ -43,10 +44,6 @@ def test_the_gradients_of_a_layer(
     x = strided(np.asarray(rng.standard_normal(row.shape(rows, size))))
 
     check_layer(layer, x, rng, lambda x: row.run(layer, x))
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 # What names the layer within it that refused, or takes more than one input.

@@ -12,6 +12,7 @@ import tapetensor as tt
 from tapetensor import nn
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tests.nn.gradients import check_layer
+from tests.nn.test_attention import values
 from tests.ops.recurrent_rows import gru, lstm, rnn
 
 STEPS: dict[str, Any] = {"RNN": rnn, "GRU": gru, "LSTM": lstm}
@@ -20,10 +21,6 @@ KINDS = tuple(STEPS)
 
 def layer(kind: str, rng: np.random.Generator) -> Any:
     return getattr(nn, kind)(3, 2, np.float64, rng=rng)
-
-
-def values(rng: np.random.Generator, *shape: int) -> Any:
-    return tt.from_numpy(rng.standard_normal(shape))
 
 
 def states(kind: str, rng: np.random.Generator, batch: int = 2) -> Any:

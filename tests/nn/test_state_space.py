@@ -108,20 +108,6 @@ def test_the_value_is_that_of_the_loops(
     np.testing.assert_allclose(y.numpy(), by_hand(arrays(layer), x), rtol=1e-11, atol=1e-13)
 
 
-@LAYERS
-def test_no_step_sees_a_later_one(make: Any, rng: np.random.Generator) -> None:
-    layer = make(rng)
-    x = rng.standard_normal((1, 6, 3))
-    changed = x.copy()
-    changed[:, 4:] += 1.0
-
-    before = layer.forward(tt.from_numpy(x)).numpy()
-    after = layer.forward(tt.from_numpy(changed)).numpy()
-
-    assert np.array_equal(before[:, :4], after[:, :4])
-    assert np.all(before[:, 4] != after[:, 4])
-
-
 def test_the_first_values_follow_the_papers(rng: np.random.Generator) -> None:
     layer = nn.DiagonalSSM(200, 4, rng=rng)
     steps = np.logaddexp(0.0, layer.step.numpy().astype(np.float64))
@@ -133,27 +119,6 @@ def test_the_first_values_follow_the_papers(rng: np.random.Generator) -> None:
     assert 5e-2 < steps.max() <= 0.1 * 1.001
     # As many below the geometric mean of the bounds as above.
     assert 70 < np.sum(steps < 1e-2) < 130
-
-
-def test_a_selective_layer_can_pass_over_steps(rng: np.random.Generator) -> None:
-    """The step is 0 where the second feature is 0: what comes in there changes nothing."""
-    layer: Any = nn.SelectiveSSM(2, 1, np.float64, rng=rng)
-    layer.step_in.weight = tt.from_numpy(np.array([[0.0, 1.0]]))
-    layer.step_in.bias = tt.zeros((1,), np.float64)
-    layer.step_out.weight = tt.from_numpy(np.array([[100.0], [100.0]]))
-    layer.step_out.bias = tt.full((2,), -50.0, np.float64)
-    x = rng.standard_normal((1, 8, 2))
-    x[:, :, 1] = 0.0
-    x[:, 3, 1] = 1.0
-    readout = tt.zeros((1, 2), np.float64), tt.ones((1,), np.float64)
-    layer.c_proj.weight, layer.c_proj.bias = readout
-    layer.d = tt.zeros((2,), np.float64)
-
-    y = layer.forward(tt.from_numpy(x)).numpy()[0, :, 0]
-
-    np.testing.assert_allclose(y[:3], 0.0, atol=1e-18)
-    assert abs(y[3]) > 1e-3
-    np.testing.assert_allclose(y[4:], y[3], rtol=1e-12)
 
 
 def test_options_reach_the_layers_that_build_makes(rng: np.random.Generator) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -162,22 +161,6 @@ def test_sparse_adam_refuses_the_gradient_of_a_whole_table() -> None:
     assert all(np.array_equal(before[name], one) for name, one in io.state_dict(model).items())
     with pytest.raises(ArgumentValueError, match="SparseAdam: eps must be"):
         SparseAdam(model, eps=0.0)
-
-
-def test_a_run_is_resumed_from_a_file(tmp_path: Path) -> None:
-    def run(table: Any, optimizer: Any, steps: range) -> None:
-        for step in steps:
-            ids: Any = tt.from_numpy(np.random.default_rng(step).integers(40, size=6))
-            optimizer.step(table.forward(ids.trace()).square().sum().backward(wrt=table))
-
-    table, optimizer = lazy((40, 3))
-    run(table, optimizer, range(3))
-    io.save_checkpoint(tmp_path / "run.npz", table=table, optimizer=optimizer)
-    run(table, optimizer, range(3, 6))
-    other, resumed = lazy((40, 3))
-    io.load_checkpoint(tmp_path / "run.npz", table=other, optimizer=resumed)
-    run(other, resumed, range(3, 6))
-    np.testing.assert_array_equal(other.weight.numpy(), table.weight.numpy())
 
 
 @pytest.mark.parametrize("make", [Sgd, Adagrad, Adam])

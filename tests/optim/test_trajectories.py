@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.io import state_dict
 from tapetensor.kernels.numerics import optimizers as kernels
 from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
-from tests.optim.models import SHAPES, Array, Model, drawn, gradients_of, small_model
+from tests.optim.models import Array, Model, drawn, gradients_of, small_model
 from tests.optim.optimizers import BY_TEXTBOOK, Textbook
 
 
@@ -31,27 +30,6 @@ def test_fifty_steps_follow_the_textbook(mode: str, rng: np.random.Generator) ->
         optimizer.step(gradients_of(model, **arrays))
         textbook.step(arrays)
         assert_same(model, textbook.arrays)
-
-
-@pytest.mark.parametrize("mode", BY_TEXTBOOK)
-def test_training_goes_on_as_if_a_refused_step_had_not_been(
-    mode: str, rng: np.random.Generator
-) -> None:
-    make, make_textbook = BY_TEXTBOOK[mode]
-    model = small_model(rng)
-    optimizer, textbook = make(model), Textbook(model.arrays(), make_textbook)
-    refused: list[list[str]] = [[], ["hidden.bias"], [name for name in SHAPES if name != "scale"]]
-    for present in refused:
-        arrays = drawn(model, rng)
-        before = state_dict(optimizer)
-        with pytest.raises(tt.UnusedParametersError):
-            optimizer.step(gradients_of(model, **{name: arrays[name] for name in present}))
-        for name, array in state_dict(optimizer).items():
-            np.testing.assert_array_equal(array, before[name], err_msg=name)
-        optimizer.step(gradients_of(model, **arrays))
-        textbook.step(arrays)
-        assert_same(model, textbook.arrays)
-    assert optimizer.steps == len(refused)
 
 
 @pytest.mark.parametrize("mode", BY_TEXTBOOK)

@@ -6,7 +6,7 @@ import gc
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -110,14 +110,6 @@ def test_four_thousand_training_steps_grow_neither_the_store_nor_the_process(way
     )
 
     assert run.returncode == 0, run.stderr
-
-
-@pytest.fixture
-def without_garbage_collection() -> Iterator[None]:
-    """Let reference counts alone free everything, and faster."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.mark.usefixtures("without_garbage_collection")

@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-
-
-def vector(*values: float) -> tt.Tensor[Any, tt.NoneTape, np.float32]:
-    return tt.from_numpy(list(values), shape=(len(values),))
+from tests.tape.test_backward import vector
 
 
 @pytest.mark.parametrize("method", ["trace", "traced"])

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import distributed, io, losses, nn, optim, training
-from tapetensor.data import batched, collate, shuffled
+from tapetensor import distributed, io, nn, optim, training
+from tapetensor.data import collate, shuffled
 from tests.io.models import assert_same
 from tests.training.models import (
     METRICS,
@@ -69,26 +68,6 @@ def test_a_compiled_step_trains_the_same_model(max_norm: float | None) -> None:
     np.testing.assert_allclose(history["loss"], other["loss"], rtol=1e-5)
     for name, array in run.state().items():
         np.testing.assert_allclose(compiled.state()[name], array, rtol=1e-3, atol=1e-5)
-
-
-def test_batches_may_come_from_a_function() -> None:
-    run = Run()
-    run.optimizer.lr = 0.01
-    rng = np.random.default_rng(5)
-    rows: list[tuple[Any, int]] = [(tt.ones((6,)), 0), (-tt.ones((6,)), 2)] * 4
-
-    def draw() -> Iterator[list[tuple[Any, int]]]:
-        return batched(shuffled(rows, rng), size=3)
-
-    def loss_of_rows(model: Net, batch: list[tuple[Any, int]]) -> tt.Tensor0D[tt.OwnedTape]:
-        x: Any = tt.stack([x for x, _ in batch])
-        labels: Any = tt.from_numpy(np.array([label for _, label in batch]))
-        return losses.cross_entropy(model.forward(x.trace()), labels)
-
-    history = training.fit(run.model, run.optimizer, loss_of_rows, draw, epochs=20)
-
-    assert history["steps"][-1] == 60
-    assert history["loss"][-1] < history["loss"][0]
 
 
 def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_path: Any) -> None:
