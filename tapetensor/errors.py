@@ -115,7 +115,7 @@ class TapeTensorError(Exception):
 
 
 class _AtTheCall:
-    """Inside of `at_the_call` an error of the tree is cut as `cut_traceback` does."""
+    """What cuts the traceback of an error of the library, as `cut_traceback` does."""
 
     def __enter__(self) -> None: ...
 
