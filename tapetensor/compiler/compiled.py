@@ -303,7 +303,7 @@ class Compiled:
             with captured as (capture, run):
                 result = run()
                 inputs = capture.inputs
-                change = capture.change()
+                change = inputs.change()
                 with placed(inputs.place):
                     writer = write_results(inputs, result) if change is None else None
         except NotTracedError as error:
@@ -321,8 +321,6 @@ class Compiled:
         planner = planned(program, inputs.expressions, writer.leaving)
         return Plan(
             planner.code,
-            updates=planner.updates,
-            is_at_risk=planner.is_at_risk,
             names=inputs.guards.names,
             guards=inputs.guards.guards,
             after=writer.lines(planner.leaving_expressions(writer.owned)),

@@ -16,14 +16,9 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import is_captured
 from tapetensor.kernels.numerics import columns as blocks
+from tapetensor.kernels.numerics import grouped_convolution as grouped
 from tapetensor.kernels.numerics.along_axes import is_in_order, sum_over
 from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, whole_kernel
-from tapetensor.kernels.numerics.grouped_convolution import (
-    are_small,
-    convolved,
-    spread,
-    summed_products,
-)
 from tapetensor.kernels.numerics.windows import (
     Sizes,
     Window,
@@ -108,7 +103,7 @@ def _convolution(
         return _by_images(x, weight, bias, spatial)
     source = batch_last(x, spatial)
     convolve = _by_columns
-    if are_small(source, weight, groups):
+    if grouped.are_small(source, weight, groups):
         convolve = _by_rows_of_images
     elif blocks.are_many(source, weight, window, window.counts(source.shape[1:-1]), len(source)):
         convolve = _by_blocks
@@ -200,44 +195,26 @@ def _transposed_by_columns(
 
 
 def _by_rows_of_images(source: Array, weight: Array, window: Window, groups: int) -> Convolved:
-    """Convolve by many small products; a sequence is taken for an image of one row."""
-    added = 4 - source.ndim
-    images = np.reshape(source, (source.shape[0], *[1] * added, *source.shape[1:]))
-    kernels = np.reshape(weight, (*weight.shape[:2], *[1] * added, *window.kernel))
-    flat = Window(
-        *[(*[one] * added, *numbers) for one, numbers in zip((1, 1, 0, 1), window, strict=True)]
-    )
+    """Convolve by many small products."""
+    images, kernels, flat = _as_images(source, weight, window)
     sizes = images.shape[1:-1]
-    count = flat.counts(sizes)
-    y, lines = convolved(images, kernels, flat, count, groups)
-
-    # Reshaping it by way of a flat array copies it into order where needed, once for both.
-    rows = computed_once(lambda g: np.reshape(np.reshape(g, (g.size,)), y.shape))
-
-    def to_source(g: Array) -> Array:
-        return np.reshape(spread(rows(g), kernels, flat, sizes, groups), source.shape)
-
-    def to_weight(g: Array) -> Array:
-        return np.reshape(summed_products(rows(g), lines, flat, kernels.shape), weight.shape)
-
-    shape = (y.shape[0], *y.shape[1 + added :])
-    return np.reshape(y, shape), to_source, to_weight
+    y, lines = grouped.convolved(images, kernels, flat, flat.counts(sizes), groups)
+    return _of_images(
+        (y, source, weight),
+        lambda g: grouped.spread(g, kernels, flat, sizes, groups),
+        lambda g: grouped.summed_products(g, lines, flat, kernels.shape),
+    )
 
 
 def _by_blocks(source: Array, weight: Array, window: Window, groups: int) -> Convolved:
     """Convolve by the columns of a few rows at a time."""
     images, kernels, flat = _as_images(source, weight, window)
     sizes = images.shape[1:-1]
-    y = blocks.convolved(images, kernels, flat, groups)
-    by_row = computed_once(lambda g: np.reshape(g, y.shape))
-
-    def to_source(g: Array) -> Array:
-        return np.reshape(blocks.spread(by_row(g), kernels, flat, sizes, groups), source.shape)
-
-    def to_weight(g: Array) -> Array:
-        return np.reshape(blocks.summed_products(by_row(g), images, flat, groups), weight.shape)
-
-    return np.reshape(y, _without_added(y.shape, window)), to_source, to_weight
+    return _of_images(
+        (blocks.convolved(images, kernels, flat, groups), source, weight),
+        lambda g: blocks.spread(g, kernels, flat, sizes, groups),
+        lambda g: blocks.summed_products(g, images, flat, groups),
+    )
 
 
 def _transposed_by_blocks(
@@ -245,29 +222,33 @@ def _transposed_by_blocks(
 ) -> Convolved:
     """Write windows by the columns of a few rows at a time."""
     images, kernels, flat = _as_images(source, weight, window)
-    y = blocks.spread(images, kernels, flat, (*sizes, 1)[:2], groups)
-    by_row = computed_once(lambda g: np.reshape(g, y.shape))
-
-    def to_source(g: Array) -> Array:
-        return np.reshape(blocks.convolved(by_row(g), kernels, flat, groups), source.shape)
-
-    def to_weight(g: Array) -> Array:
-        return np.reshape(blocks.summed_products(images, by_row(g), flat, groups), weight.shape)
-
-    return np.reshape(y, _without_added(y.shape, window)), to_source, to_weight
+    return _of_images(
+        (blocks.spread(images, kernels, flat, (1, *sizes)[-2:], groups), source, weight),
+        lambda g: blocks.convolved(g, kernels, flat, groups),
+        lambda g: blocks.summed_products(images, g, flat, groups),
+    )
 
 
 def _as_images(source: Array, weight: Array, window: Window) -> tuple[Array, Array, Window]:
-    """Return operands and window as those of images: a sequence is one of one column."""
+    """Return operands and window as those of images: a sequence is one of one row."""
     if len(window.kernel) == 2:
         return source, weight, window
-    flat = Window(*[(*of, one) for one, of in zip((1, 1, 0, 1), window, strict=True)])
-    return np.expand_dims(source, 2), np.expand_dims(weight, 3), flat
+    return np.expand_dims(source, 1), np.expand_dims(weight, 2), window.of_row()
 
 
-def _without_added(shape: Sizes, window: Window) -> Sizes:
-    """Return a shape without the axis that made images of sequences."""
-    return (*shape[: 1 + len(window.kernel)], shape[-1])
+def _of_images(
+    arrays: tuple[Array, Array, Array], to_images: Pullback, to_kernels: Pullback
+) -> Convolved:
+    """Return what images were convolved to, and its pullbacks, as those of source and weight."""
+    y, source, weight = arrays
+    shape, of_source, of_weight = y.shape, source.shape, weight.shape
+    # Reshaping it by way of a flat array copies it into order where needed, once for both.
+    in_order = computed_once(lambda g: np.reshape(np.reshape(g, (g.size,)), shape))
+    return (
+        np.reshape(y, (shape[0], *shape[1 - source.ndim :])),
+        lambda g: np.reshape(to_images(in_order(g)), of_source),
+        lambda g: np.reshape(to_kernels(in_order(g)), of_weight),
+    )
 
 
 def _by_group(x: Array, groups: int, rows: int = 1) -> Array:

@@ -11,6 +11,7 @@ PyTorch has it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -176,13 +177,12 @@ def weighted_cross_entropy(
     """`cross_entropy` with smoothed labels, a weight for each class, and labels that count not."""
     at_label, is_kept = _counted(logits, labels, ignored)
     targets = weights * (at_label * (1 - smoothing) + smoothing / logits.shape[-1] * is_kept)
-    totals = row_sums(targets)
-    log_softmax = _log_softmax(_where_any_counts(logits, totals))
+    log_softmax, slope = _log_softmax(logits, targets)
     terms = -np.sum(_weighted(targets, log_softmax), axis=-1)
     return _reduced(
         terms,
         reduction,
-        lambda g: _slope(log_softmax, targets, totals) * _over_rows(g, terms),
+        lambda g: slope() * _over_rows(g, terms),
         None,
         CONSTANT,
         weight=np.sum(weights * at_label),
@@ -194,13 +194,12 @@ def cross_entropy_with_probabilities(
     logits: Array, probabilities: Array, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
     """``-sum(p * log_softmax(logits))`` of every row; ``0 * log 0`` is 0."""
-    totals = row_sums(probabilities)
-    log_softmax = _log_softmax(_where_any_counts(logits, totals))
+    log_softmax, slope = _log_softmax(logits, probabilities)
     terms = -np.sum(_weighted(probabilities, log_softmax), axis=-1)
     return _reduced(
         terms,
         reduction,
-        lambda g: _slope(log_softmax, probabilities, totals) * _over_rows(g, terms),
+        lambda g: slope() * _over_rows(g, terms),
         lambda g: -log_softmax * _over_rows(g, terms),
     )
 
@@ -208,8 +207,7 @@ def cross_entropy_with_probabilities(
 @native_from(MANY_STEPS)
 def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """``sum(p * (log p - log_softmax(logits)))`` of every row; ``0 * log 0`` is 0, with slope 0."""
-    totals = row_sums(probabilities)
-    log_softmax = _log_softmax(_where_any_counts(logits, totals))
+    log_softmax, slope = _log_softmax(logits, probabilities)
     log_probabilities = np.log(np.where(probabilities == 0, 1, probabilities))
     terms = np.sum(_weighted(probabilities, log_probabilities - log_softmax), axis=-1)
 
@@ -219,12 +217,7 @@ def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[A
         cotangent: Array = np.multiply(np.subtract(rising, log_softmax), _over_rows(g, terms))
         return cotangent
 
-    return _reduced(
-        terms,
-        reduction,
-        lambda g: _slope(log_softmax, probabilities, totals) * _over_rows(g, terms),
-        slope_of_target,
-    )
+    return _reduced(terms, reduction, lambda g: slope() * _over_rows(g, terms), slope_of_target)
 
 
 @native_from(MANY_STEPS)
@@ -344,29 +337,21 @@ def _counted(scores: Array, labels: Array, ignored: int | None) -> tuple[Array, 
     return at_label * is_kept, is_kept
 
 
-def _log_softmax(logits: Array) -> Array:
+def _log_softmax(logits: Array, probabilities: Array) -> tuple[Array, Callable[[], Array]]:
+    """Return the log-softmax of rows, and what gives the slope of their cross-entropy by logits."""
+    totals = row_sums(probabilities)
+    # A row without any probability counts nothing, whatever its logits: infinities and NaN of it
+    # would meet its 0 in the slope. To choose among all elements takes a fifth of the whole loss.
+    if type(totals) is not np.ndarray or not totals.all():
+        logits = np.where(totals == 0, 0, logits)
     shifted = logits - largest(logits, -1)
     log_softmax: Array = shifted - np.log(row_sums(np.exp(shifted)))
-    return log_softmax
+    return log_softmax, lambda: np.subtract(np.exp(log_softmax) * totals, probabilities)
 
 
 def _weighted(probabilities: Array, logarithms: Array) -> Array:
     # A class of probability 0 counts nothing, also where its logarithm is infinite.
     return probabilities * np.where(probabilities == 0, 0, logarithms)
-
-
-def _where_any_counts(logits: Array, totals: Array) -> Array:
-    # A row without any probability counts nothing, whatever its logits: infinities and NaN of it
-    # would meet its 0 in the slope. To choose among all elements takes a fifth of the whole loss.
-    if type(totals) is np.ndarray and totals.all():
-        return logits
-    counting: Array = np.where(totals == 0, 0, logits)
-    return counting
-
-
-def _slope(log_softmax: Array, probabilities: Array, totals: Array) -> Array:
-    slope: Array = np.subtract(np.exp(log_softmax) * totals, probabilities)
-    return slope
 
 
 def gaussian_nll(

@@ -42,11 +42,8 @@ def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array,
 
     def pullback_x(g: Array) -> Array:
         scaled = g * weight
-        projection = row_products(scaled, normalized) / count
-        cotangent: Array = scaled - row_sums(scaled) / count
-        cotangent -= normalized * projection
-        cotangent *= inverse_std
-        return cotangent
+        means = (row_sums(scaled) / count, row_products(scaled, normalized) / count)
+        return _cotangent(scaled, normalized, inverse_std, *means)
 
     return y, (
         pullback_x,
@@ -93,7 +90,8 @@ def batch_norm(
 
     `observe` is called with the mean and the biased variance of every channel.
     """
-    if blocks.are_many_channels(x, weight, bias):
+    # The rows of a matrix are read as they lie in a third of the time.
+    if x.ndim > 2 and blocks.are_many_channels(x, weight, bias):
         y, means, variances, inverses = blocks.normalized_channels(x, weight, bias, eps)
         observe(np.reshape(means, weight.shape), np.reshape(variances, weight.shape))
 

@@ -51,7 +51,7 @@ def convolution(
     # Sequences are images of one row.
     is_row = len(window.kernel) == 1
     if is_row:
-        window = Window(*[(one, *of) for one, of in zip((1, 1, 0, 1), window, strict=True)])
+        window = window.of_row()
     images = _as_images(x, is_row)
     filters = weight.reshape(*weight.shape[:2], *window.kernel)
     sizes: Sizes = (*(1,) * is_row, *written[0]) if written else images.shape[-2:]

@@ -138,7 +138,7 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
             inputs[position] = node
             operands.append(ArrayTracer(program, node))
         else:
-            operands.append(partial(_observe, observed) if callable(one) else one)
+            operands.append((lambda *told: observed.extend(told)) if callable(one) else one)
     try:
         y, pullbacks = kernel(*operands)
         outputs = [node_of(program, one) for one in (y, *observed)]
@@ -173,7 +173,3 @@ def _key_of(args: tuple[Any, ...]) -> Any:
         else:
             key.append("observer")
     return tuple(key)
-
-
-def _observe(observed: list[Any], *arrays: Any) -> None:
-    observed += arrays

@@ -44,10 +44,13 @@ class Operands:
             raise _unknown(self._value)
         return self.graph.constant(operand)
 
+    def cast(self, operand: Any, dtype: np.dtype[Any]) -> str:
+        """Return the name of an operand in a dtype."""
+        return self.graph.cast(self.name(operand), self.dtype(operand), dtype)
+
     def whole(self, operand: Any) -> str:
         """Return the name of integers as ONNX takes them for places."""
-        dtype = operand.dtype if isinstance(operand, Value) else np.asarray(operand).dtype
-        return self.graph.cast(self.name(operand), dtype, _INT64)
+        return self.cast(operand, _INT64)
 
     def shape(self, operand: Any) -> tuple[Any, ...]:
         """Return the shape of an operand."""
@@ -85,7 +88,7 @@ def _joined(axis_is_new: bool) -> Callable[[Operands, Value], str]:
     def rule(on: Operands, value: Value) -> str:
         given = arguments(value, {"arrays": None, "axis": 0})
         axis = given["axis"] % len(value.shape) if given["axis"] is not None else 0
-        names = [on.graph.cast(on.name(one), on.dtype(one), value.dtype) for one in given["arrays"]]
+        names = [on.cast(one, value.dtype) for one in given["arrays"]]
         if given["axis"] is None:
             names = [on.graph.reshaped(one, [-1]) for one in names]
         if axis_is_new:
@@ -123,7 +126,7 @@ def _argsort(on: Operands, value: Value) -> str:
 
 def _cumsum(on: Operands, value: Value) -> str:
     given = arguments(value, {"a": None, "axis": None, "dtype": None})
-    name = on.graph.cast(on.name(given["a"]), on.dtype(given["a"]), value.dtype)
+    name = on.cast(given["a"], value.dtype)
     if given["axis"] is None:
         name = on.graph.reshaped(name, [-1])
     return on.graph.add("CumSum", name, on.graph.constant(given["axis"] or 0, np.int64))
@@ -133,7 +136,7 @@ def _einsum(on: Operands, value: Value) -> str:
     *args, keywords = value.args
     if not args or not isinstance(args[0], str) or keywords.keys() - {"optimize"}:
         raise _unknown(value)
-    names = [on.graph.cast(on.name(one), on.dtype(one), value.dtype) for one in args[1:]]
+    names = [on.cast(one, value.dtype) for one in args[1:]]
     return on.graph.add("Einsum", *names, equation=args[0])
 
 

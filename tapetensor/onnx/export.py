@@ -246,7 +246,7 @@ def _captured(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[dict
         except NotTracedError as error:
             # The function's own error is what there is to tell.
             raise error.__cause__ or error from None
-        change = one.change()
+        change = one.inputs.change()
         if change is not None:
             raise trace_error(f"{change} is changed, which a program of arrays cannot do")
         return dict(one.inputs.arrays), result

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.compiler.plan.storage import made_of
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, NodeKind, View
 from tapetensor.errors import TraceError
 from tapetensor.pictures import Place
@@ -98,7 +99,7 @@ class Merger:
         Raises:
             TraceError: if the programs differ in more than numbers that follow the batch size.
         """
-        orders = [_reached(nodes) for nodes in results]
+        orders = [sorted(made_of(nodes), key=lambda node: node.index) for nodes in results]
         place = None
         try:
             for nodes in _matched(orders):
@@ -202,18 +203,6 @@ class Merger:
         if any(one is not first and one != first for one in several):
             raise _DiffersError("what is computed")
         return first
-
-
-def _reached(results: Sequence[Node]) -> list[Node]:
-    """Return the nodes that lead to results, operands first."""
-    found: set[Node] = set()
-    waiting = list(results)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting.extend(node.parents())
-    return sorted(found, key=lambda node: node.index)
 
 
 def _matched(several: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.node import Kind
+from tapetensor.compiler.trace.node import Kind, found_in
 from tapetensor.compiler.trace.operations import write_all
 from tapetensor.onnx import calls, elementwise, layers
 from tapetensor.onnx.elementwise import BOOL
@@ -45,12 +45,13 @@ class Writer:
                 continue
             if value.kind is Kind.RANDOM:
                 raise refusal("a random draw has no form in ONNX", value.place)
-            before = [one for one in _operands(value.args) if one not in self._names]
+            operands = [*found_in(value.args, Value)]
+            before = [one for one in operands if one not in self._names]
             if before:
                 waiting.extend(before)
                 continue
             if value.kind is not Kind.VIEW:
-                self._check_whole(_operands(value.args))
+                self._check_whole(operands)
             self._names[value] = self._written(value)
             waiting.pop()
         self._check_whole([result])
@@ -214,16 +215,6 @@ class Writer:
             2, "Scan", start, rest, self._names[decay], body=body, num_scan_inputs=2
         )
         return graph.add("Concat", first, states, axis=0)
-
-
-def _operands(nest: Any) -> list[Value]:
-    if isinstance(nest, Value):
-        return [nest]
-    if isinstance(nest, dict):
-        nest = list(nest.values())
-    if isinstance(nest, tuple | list):
-        return [one for part in nest for one in _operands(part)]
-    return []
 
 
 def _no_form(value: Value) -> Exception:

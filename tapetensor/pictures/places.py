@@ -82,7 +82,7 @@ class Place(NamedTuple):
 def users_place() -> Place | None:
     """Return the line that called into the library; None if a thread began inside."""
     frame = users_frame()
-    return None if frame is None else place_in(frame)
+    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
 
 
 def calling_place() -> tuple[str, int]:
@@ -90,11 +90,6 @@ def calling_place() -> tuple[str, int]:
     # Two frames, and no search, which costs ten times as much: this is asked at every step.
     frame = sys._getframe(2)
     return frame.f_code.co_filename, frame.f_lineno
-
-
-def place_in(frame: FrameType) -> Place:
-    """Return the line that a frame is in."""
-    return Place(frame.f_code.co_filename, frame.f_lineno)
 
 
 def users_frame() -> FrameType | None:

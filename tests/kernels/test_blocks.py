@@ -308,7 +308,7 @@ def test_rows_in_blocks_are_rows(
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(9, 7), (4, 7, 5), (4, 7, 5, 3), (1, 3, 20, 10)], ids=str)
+@pytest.mark.parametrize("shape", [(4, 7, 5), (4, 7, 5, 3), (1, 3, 20, 10)], ids=str)
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 2, 3, 0), (0, 2, 3, 1)], ids=str)
 def test_channels_in_blocks_are_channels(
     monkeypatch: pytest.MonkeyPatch,

@@ -97,8 +97,6 @@ class BackwardPlan(Fingerprinted):
         returned = "".join([f"{next(arrays) if node else None}, " for node in wanted])
         return Plan(
             planner.code,
-            updates=planner.updates,
-            is_at_risk=planner.is_at_risk,
             names={},
             guards=[f"{''.join([f'{name}, ' for name in names])} = args"],
             after=[f"return [{returned}]"],

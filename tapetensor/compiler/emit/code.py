@@ -10,6 +10,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.plan.memory import Memory
+from tapetensor.compiler.plan.schedule import is_at_risk
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape, View, is_in_order, laid_out
 from tapetensor.kernels.numerics.along_axes import PRODUCT_DTYPES, ones, starts_of_rows
 
@@ -42,13 +43,20 @@ def indented(lines: list[str], depth: int = 1) -> list[str]:
 
 
 class Code:
-    """The part of a plan that is written so far: its steps, and functions that they call."""
+    """The part of a plan that is written so far: its steps, and functions that they call.
+
+    It `is_at_risk` if something may fail after one of the `updates` of optimizers, which would have
+    to be undone.
+    """
 
     def __init__(self, memory: Memory, inputs: dict[Node, str]) -> None:
         self.memory = memory
         self.steps: list[Step] = []
         self.functions: list[str] = []
         self.names: dict[str, Any] = {}
+        nodes = [*memory.positions]
+        self.updates = [node for node in nodes if node.kind is Kind.UPDATE]
+        self.is_at_risk = is_at_risk(nodes)
         # By the ids of these objects.
         self._known: dict[int, str] = {}
         self._operands = {node: Operand(source) for node, source in inputs.items()}

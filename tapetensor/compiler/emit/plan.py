@@ -36,8 +36,6 @@ class Plan:
 
     Args:
         code: the steps that were planned.
-        updates: those that are an optimizer's.
-        is_at_risk: whether something may fail after one of these, which would have to be undone.
         names: the objects that the other lines refer to by name.
         guards: how a call is recognized, and where its arrays are.
         after: the lines behind them.
@@ -59,8 +57,6 @@ class Plan:
         self,
         code: Code,
         *,
-        updates: Sequence[Node],
-        is_at_risk: bool,
         names: dict[str, Any],
         guards: list[str | Guard],
         after: list[str],
@@ -79,11 +75,11 @@ class Plan:
         self._after = after
         self._generators = generators
         self._stored = stored
-        self._updates = updates
-        self._is_at_risk = is_at_risk
+        self._updates = code.updates
+        self._is_at_risk = code.is_at_risk
         # The source counts as the library's own, so that an error names the user's line.
         names["__name__"] = __name__
-        names["saved"] = partial(Update.saved, *[node.function for node in self._updates])
+        names["saved"] = partial(Update.saved, *[node.function for node in code.updates])
         names["function"], names["too_late"] = function, _TOO_LATE
         self._ignored = ignored
         answers: dict[str, Any] = dict.fromkeys(ignored, "ignore")

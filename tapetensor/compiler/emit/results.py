@@ -325,21 +325,16 @@ def number(value: Any) -> float:
 
 
 # The source may use these names.
+_USED = (
+    common_tape, detached_step, filled, np.asarray, number, pass_of, stop_at, together, used_up,
+    wrap,
+)  # fmt: skip
 RESULT_NAMES: dict[str, Any] = {
-    "wrap": wrap,
+    **{one.__name__: one for one in _USED},
     "next_id": next_id,
     "gradients_of": Gradients.of,
     "OWN": OWN,
-    "stop_at": stop_at,
-    "used_up": used_up,
-    "detached_step": detached_step,
-    "pass_of": pass_of,
-    "common_tape": common_tape,
-    "together": together,
-    "asarray": np.asarray,
     "new_tuple": tuple.__new__,
-    "filled": filled,
-    "number": number,
 }
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from tapetensor.arguments import check_choice
 from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.code import Code, call_into
-from tapetensor.compiler.plan.groups import Group, Unit, nodes_of, recomputed
+from tapetensor.compiler.plan.groups import Group, Unit, fused
 from tapetensor.compiler.plan.memory import Memory, lay_out
-from tapetensor.compiler.plan.schedule import is_at_risk, scheduled
+from tapetensor.compiler.plan.schedule import scheduled
 from tapetensor.compiler.plan.storage import TAKES_OUT, may_write_over, source_of
 from tapetensor.compiler.trace.node import Backend, Kind, Node, laid_out
 from tapetensor.compiler.trace.operations import unwritten
@@ -24,10 +24,7 @@ from tapetensor.kernels.numerics.decorators import BACKEND_VARIABLE
 
 
 class Planner:
-    """Gives every value of a program its place and writes the steps.
-
-    It `is_at_risk` if something may fail after an optimizer's step, which would have to be undone.
-    """
+    """Gives every value of a program its place and writes the steps."""
 
     def __init__(
         self,
@@ -44,9 +41,6 @@ class Planner:
         self.code = Code(self.memory, inputs)
         # The variables of the optimizers' buffers.
         self._buffers: dict[Node, str] = {}
-        nodes = [node for unit in units for node in nodes_of(unit)]
-        self.updates = [node for node in nodes if node.kind is Kind.UPDATE]
-        self.is_at_risk = is_at_risk(nodes)
 
     def run(self) -> None:
         """Plan all steps, in as little memory as can be found."""
@@ -142,7 +136,7 @@ class Planner:
             else:
                 self._copy(node, part, gradient)
         call = f"{run}({arguments})"
-        if not self.is_at_risk:
+        if not self.code.is_at_risk:
             call = f"is_late = True; {call}"
         self.code.emit(node, call, title)
 
@@ -274,7 +268,7 @@ def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> P
         from tapetensor.native.executor import NativeLoops
 
         executor = NativeLoops(has_products)
-    units = recomputed(executor.prepared(schedule), leaving, executor)
+    units = fused(executor.prepared(schedule), executor)
     planner = Planner(units, inputs, leaving, executor)
     planner.run()
     return planner

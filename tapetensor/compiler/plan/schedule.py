@@ -63,9 +63,7 @@ def repeatable(nodes: Iterable[Node]) -> set[Node]:
     nodes = [*nodes]
     if not any(node.checkpoint > 0 for node in nodes):
         return set()
-    owners: dict[Node, Node] = {}
-    for node in nodes:
-        owners[node] = owners[node.args[0]] if node.kind in SEEN else node
+    owners = _owners_of(nodes)
     written = {owners[node] for node in nodes if node.kind is Kind.WRITE}
     return {
         node
@@ -78,6 +76,14 @@ def repeatable(nodes: Iterable[Node]) -> set[Node]:
             for parent in node.parents()
         )
     }
+
+
+def _owners_of(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """Return the node that made the memory in which each node lies."""
+    owners: dict[Node, Node] = {}
+    for node in nodes:
+        owners[node] = owners[node.args[0]] if node.kind in SEEN else node
+    return owners
 
 
 def with_checkpoints(nodes: list[Node], leaving: Collection[Node]) -> list[Node]:
@@ -116,24 +122,17 @@ def with_checkpoints(nodes: list[Node], leaving: Collection[Node]) -> list[Node]
 
 def _makers(read: list[Node], again: set[Node], twins: dict[Node, Node]) -> list[Node]:
     """Return what has to be computed again for some values, in order, and has no twin so far."""
-    found: set[Node] = set()
-    waiting = [*read]
-    while waiting:
-        node = waiting.pop()
-        if node in again and node not in found and node not in twins:
-            found.add(node)
-            waiting += node.parents()
-    return sorted(found, key=lambda one: one.index)
+
+    def is_lacking(node: Node) -> bool:
+        return node in again and node not in twins
+
+    return sorted(filter(is_lacking, made_of(read, is_lacking)), key=lambda one: one.index)
 
 
 def _without_copies(nodes: list[Node], leaving: list[Node]) -> list[Node]:
     """Return the nodes without copies that something writes into, of what nobody reads later."""
-    owners: dict[Node, Node] = {}
-    last: dict[Node, Node] = {}
-    for node in nodes:
-        owners[node] = owners[node.args[0]] if node.kind in SEEN else node
-        for parent in node.parents():
-            last[owners[parent]] = node
+    owners = _owners_of(nodes)
+    last = {owners[parent]: node for node in nodes for parent in node.parents()}
     left = {owners[node] for node in leaving}
     copies: dict[Node, Node] = {}
     for node in nodes:

@@ -67,19 +67,21 @@ LISTENERS: list[tuple[Callable[[str], None], Callable[[], None]]] = []
 
 @wraps(isinstance)
 def _is_instance(value: Any, kinds: Any) -> bool:
-    kinds = tuple(map(value_of, _all_of(kinds)))
-    if LISTENERS and any(isinstance(one, abc.ABCMeta) for one in kinds):
-        LISTENERS[-1][1]()
     # What stands for a scalar has a length to classes that ask for one.
-    return isinstance(dummy(value_of(value)), kinds)
+    return isinstance(dummy(value_of(value)), _classes(kinds))
 
 
 @wraps(issubclass)
 def _is_subclass(cls: Any, kinds: Any) -> bool:
-    kinds = tuple(map(value_of, _all_of(kinds)))
-    if LISTENERS and any(isinstance(one, abc.ABCMeta) for one in kinds):
+    return issubclass(value_of(cls), _classes(kinds))
+
+
+def _classes(kinds: Any) -> tuple[Any, ...]:
+    """Return the classes that an object is compared with; tell of those of `abc`."""
+    classes = tuple(map(value_of, _all_of(kinds)))
+    if LISTENERS and any(isinstance(one, abc.ABCMeta) for one in classes):
         LISTENERS[-1][1]()
-    return issubclass(value_of(cls), kinds)
+    return classes
 
 
 def _all_of(kinds: Any) -> Iterator[Any]:
@@ -130,9 +132,7 @@ BY_ID: dict[int, Any] = {id(one): other for one, other in _PAIRS}
 
 
 # These give an array as it is, or a copy, or one in an order of memory.
-_CONVERSIONS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray")
-_FOUND = {id(getattr(np, name)): getattr(np, name) for name in _CONVERSIONS}
-_COPIES = (np.array,)
+_CONVERSIONS = (np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.asfortranarray)
 
 
 def converting(value: Any) -> Any:
@@ -140,7 +140,7 @@ def converting(value: Any) -> Any:
 
     Those that make an array of anything know what is captured; others refuse it.
     """
-    if id(value) in _FOUND:
+    if any(value is one for one in _CONVERSIONS):
         return partial(_converted, value)
     is_c = isinstance(value, BuiltinFunctionType) and value.__module__ == "numpy"
     return partial(_of_known, value) if is_c else value
@@ -172,7 +172,7 @@ def _converted(function: Callable[..., Any], given: Any, dtype: Any = None, **op
         )
     if dtype is not None:
         made = made.astype(dtype, copy=False)
-    return made.copy() if function in _COPIES and made is nest else made
+    return made.copy() if function is np.array and made is nest else made
 
 
 def _with_arrays(value: Any) -> Any:

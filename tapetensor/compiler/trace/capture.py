@@ -247,10 +247,6 @@ class Capture:
             # These hold on to this, which holds on to them.
             vars(self._walk).update(entered=None, after_read=None, refusing=None)
 
-    def change(self) -> str | None:
-        """Return the name of something that the function has changed around itself, if any."""
-        return self.inputs.change()
-
     def _walk_parameters(self) -> None:
         for tensor, expression in self.inputs.parameters_of_optimizers():
             self._walk.walk(tensor, expression, "a parameter")

@@ -159,11 +159,6 @@ class Program:
             return self.constant(known)
         return self.add(Kind.REDUCE, ufunc, (operand,), shape, dtype, (axes, False))
 
-    def by_rows(self, ufunc: np.ufunc, operand: Node, axes: Shape) -> Node:
-        """Record a reduction over the last axes, which stay with size 1, as kernels take it."""
-        shape = (*operand.shape[: axes[0]], *[1] * len(axes))
-        return self.add(Kind.REDUCE, ufunc, (operand,), shape, operand.dtype, (axes, True))
-
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType
     ) -> Node:

@@ -237,7 +237,9 @@ class ArrayTracer(ArrayMethods):
 
     @override
     def capture_by_rows(self, ufunc: np.ufunc, axes: Shape) -> ArrayTracer:
-        return self.wrap(self.program.by_rows(ufunc, self.node, axes))
+        shape, operands = (*self.shape[: axes[0]], *[1] * len(axes)), (self.node,)
+        node = self.program.add(Kind.REDUCE, ufunc, operands, shape, self.dtype, (axes, True))
+        return self.wrap(node)
 
     @override
     def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:

@@ -3,7 +3,7 @@
 The columns of all windows take as many times the memory of the images as a window has elements.
 Here those of a few windows are gathered, multiplied while they are in the cache, and written
 over by the next. On the way back they are gathered again. All arrays have their batch last
-(see `windows`), and sequences are images of one column.
+(see `windows`), and sequences are images of one row.
 """
 
 from __future__ import annotations

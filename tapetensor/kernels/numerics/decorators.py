@@ -101,7 +101,10 @@ def may_hide_parts(*arrays: Any) -> bool:
 def single_step(
     function: Callable[Arguments, Result], *, by_machine_code: bool = False
 ) -> Callable[Arguments, Result]:
-    """Let captured arrays capture a call as one step, or only if machine code may run that."""
+    """Let captured arrays capture a call as one step, or only if machine code may run that.
+
+    On numpy the parts of such a step are better off alone, in groups with what is beside them.
+    """
 
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
@@ -112,14 +115,6 @@ def single_step(
         return function(*args, **options)
 
     return run
-
-
-def native_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let captured arrays capture a call as one step if machine code of its own may run that.
-
-    On numpy its parts are better off alone, in groups with what is before and after them.
-    """
-    return single_step(function, by_machine_code=True)
 
 
 def whole_kernel(
@@ -151,29 +146,25 @@ def whole_kernel(
     return decorate
 
 
-def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Let stand-ins take a call as one step that writes into the first argument."""
+def writing_step(
+    function: Callable[Arguments, None], *, by_machine_code: bool = False
+) -> Callable[Arguments, None]:
+    """Let stand-ins take a call as one step that writes into the first argument.
+
+    With `by_machine_code` only captured arrays do, and only if machine code may run that.
+    """
 
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
         first: Any = args[0]
-        if type(first) is not np.ndarray and isinstance(first, StandIn):
+        if by_machine_code:
+            is_step = isinstance(first, CapturedArray) and first.may_run_natively
+        else:
+            is_step = isinstance(first, StandIn)
+        if is_step:
             first.write(function, *args[1:])
         else:
             function(*args, **options)
-
-    return run
-
-
-def native_writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Let captured arrays take a call as a `writing_step` if machine code of its own may run it."""
-    as_step = writing_step(function)
-
-    @wraps(function)
-    def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
-        first: Any = args[0]
-        is_step = isinstance(first, CapturedArray) and first.may_run_natively
-        (as_step if is_step else function)(*args, **options)
 
     return run
 

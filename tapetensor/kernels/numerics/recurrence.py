@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -10,8 +11,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.decorators import (
     MANY_STEPS,
     native_from,
-    native_step,
-    native_writing_step,
+    single_step,
     writing_step,
 )
 from tapetensor.kernels.numerics.threads import in_blocks
@@ -59,7 +59,7 @@ def run_recurrence(out: Array, values: Array, decay: Array) -> None:
         np.copyto(value_rows[0], previous)
 
 
-@native_writing_step
+@partial(writing_step, by_machine_code=True)
 @native_from(MANY_STEPS)
 def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
     """Write ``out[t] = gain[t] * values[t] + decay[t] * out[t-1]``.
@@ -70,7 +70,7 @@ def run_scan(out: Array, values: Array, decay: Array, gain: Array) -> None:
     run_recurrence(steps_first(out), steps_first(added), steps_first(decay)[1:])
 
 
-@native_step
+@partial(single_step, by_machine_code=True)
 @native_from(MANY_STEPS)
 def scan_cotangents(
     g: Array, x: Array, a: Array, b: Array, h: Array, needed: tuple[bool, ...]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, native_writing_step
+from tapetensor.kernels.numerics.decorators import MANY_STEPS, native_from, writing_step
 
 Sizes = tuple[int, ...]
 
@@ -55,6 +55,10 @@ class Window(NamedTuple):
                 self.kernel, self.stride, self.dilation, strict=True
             )
         )
+
+    def of_row(self) -> Window:
+        """Return a window over sequences as one over images of one row."""
+        return Window(*[(one, *of) for one, of in zip((1, 1, 0, 1), self, strict=True)])
 
     def counts(self, sizes: Sizes) -> Sizes:
         """Return how many windows fit along each axis; 0 or less where none does."""
@@ -139,7 +143,7 @@ def scatter(columns: Array, window: Window, sizes: Sizes) -> Array:
     return cropped(result, window.padding)
 
 
-@native_writing_step
+@partial(writing_step, by_machine_code=True)
 @native_from(MANY_STEPS)
 def write_sums(result: Array, columns: Array, window: Window) -> None:
     """Write into a padded array what windows hold, added up where they read it."""
@@ -148,7 +152,7 @@ def write_sums(result: Array, columns: Array, window: Window) -> None:
         result[place] += columns[:, element]
 
 
-@native_writing_step
+@partial(writing_step, by_machine_code=True)
 @native_from(MANY_STEPS)
 def write_shares(
     result: Array, g: Array, full: Array, best: Array, is_beaten: np.ufunc, window: Window
