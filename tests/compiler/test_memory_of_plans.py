@@ -1,4 +1,4 @@
-"""Where the values of plans lie, and which are never written to memory."""
+"""Where the values of plans lie, and which are computed again or never written to memory."""
 
 # Lambdas have no annotations.
 # mypy: disable-error-code="no-untyped-call"
@@ -91,6 +91,36 @@ def _random(*shape: int) -> Any:
     return np.random.default_rng(0).standard_normal(shape)
 
 
+def two_groups_with_a_square(x: Any, weight: Any) -> Any:
+    """Read a square, and what is squared, before a product and after it."""
+    x = x + 1.0
+    squares = np.square(x)
+    early = np.tanh(squares) * x
+    product = early @ weight
+    return (np.exp(-squares) * x + product,)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_cheap_value_is_computed_again_in_each_group_that_reads_its_operands() -> None:
+    compiled = _checked(two_groups_with_a_square, _random(64, 32), _random(32, 32))
+    groups = [title for title in _titles(compiled) if title.startswith("group of")]
+
+    assert [title.count("square") for title in groups] == [1, 1]
+    # What is kept is x + 1, what is multiplied, and the product.
+    assert plans(compiled)[0].arena_bytes < 3 * 64 * 32 * 8 + 2 * 4 * 512 * 8 + 1024
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_value_that_leaves_is_computed_once() -> None:
+    def run(x: Any, weight: Any) -> Any:
+        squares = np.square(x)
+        return squares, ((np.tanh(squares) * x) @ weight) + np.exp(-squares) * x
+
+    compiled = _checked(run, _random(64, 32), _random(32, 32))
+
+    assert sum(title.count("square") for title in _titles(compiled)) == 1
+
+
 @pytest.mark.usefixtures("small_blocks")
 def test_a_group_writes_over_an_operand_that_nobody_reads_after_it() -> None:
     def run(x: Any, weight: Any) -> Any:
@@ -170,6 +200,20 @@ def test_threads_run_only_where_no_product_is(
     names = plans(compiled)[0]._names
 
     assert (names.get(group.line.split("(")[0]) is threads.run_together) is not has_product
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_a_group_has_not_at_hand_is_not_computed_again() -> None:
+    def run(x: Any, y: Any, z: Any, weight: Any) -> Any:
+        scaled = x * y
+        first = np.exp(scaled) + 1.0
+        return np.matmul(first, weight), np.cos(np.matmul(first, weight) * scaled) + z
+
+    square = _random(64, 64)
+    compiled = _checked(run, square, square + 1.0, square - 1.0, square * 0.1)
+    groups = [title for title in _titles(compiled) if title.startswith("group")]
+
+    assert sum(title.count("multiply") for title in groups) == 2
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -12,7 +12,7 @@ import numpy as np
 from tapetensor.arguments import check_choice
 from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.code import Code, call_into
-from tapetensor.compiler.plan.groups import Group, Unit, fused
+from tapetensor.compiler.plan.groups import Group, Unit, recomputed
 from tapetensor.compiler.plan.memory import Memory, lay_out
 from tapetensor.compiler.plan.schedule import scheduled
 from tapetensor.compiler.plan.storage import TAKES_OUT, may_write_over, source_of
@@ -268,7 +268,7 @@ def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> P
         from tapetensor.native.executor import NativeLoops
 
         executor = NativeLoops(has_products)
-    units = fused(executor.prepared(schedule), executor)
+    units = recomputed(executor.prepared(schedule), leaving, executor)
     planner = Planner(units, inputs, leaving, executor)
     planner.run()
     return planner
