@@ -96,10 +96,8 @@ def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike
 
 def _signatures(info: nodes.TypeInfo, name: str) -> list[CallableType]:
     """Return the overloads of a method, without `self`."""
-    node = info.get_method(name)
-    # A method whose overloads are written elsewhere is a decorated one.
-    typed = node.var if isinstance(node, nodes.Decorator) else node
-    found = None if typed is None else get_proper_type(typed.type)
+    symbol = info.get(name)
+    found = None if symbol is None else get_proper_type(symbol.type)
     # Users of other libraries write methods of tensors with other arguments.
     is_read = isinstance(found, Overloaded) or info.fullname == TENSOR
     # What mypy says of one constructor names its type variables.

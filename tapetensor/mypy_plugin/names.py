@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from mypy.lookup import lookup_fully_qualified
-from mypy.nodes import MypyFile, SymbolNode, TypeInfo
+from mypy.nodes import MypyFile, SymbolNode, TypeInfo, Var
+from mypy.types import Type
 
 TENSOR = "tapetensor.tensor.tensor.Tensor"
 TENSOR_BASE = "tapetensor.tensor.base.TensorBase"
@@ -84,3 +85,9 @@ def member_of(info: TypeInfo, name: str) -> SymbolNode | None:
     """Return what a class has under a name, be it inherited."""
     found = info.get(name)
     return None if found is None else found.node
+
+
+def type_of_field(info: TypeInfo, name: str) -> Type | None:
+    """Return the type that a variable of a class is declared with; None if there is none."""
+    node = member_of(info, name)
+    return node.type if isinstance(node, Var) else None

@@ -59,7 +59,7 @@ def _blocks(statement: nodes.Statement) -> list[nodes.Block | None]:
     return [] if function is None else [function.body]
 
 
-def function_of(definition: nodes.Statement | None) -> nodes.FuncDef | None:
+def function_of(definition: nodes.Node | None) -> nodes.FuncDef | None:
     """Return the function that a definition, decorated or overloaded, has a body for."""
     match definition:
         case nodes.FuncDef():
@@ -87,7 +87,7 @@ class Assignments:
     """The assignments to the names of a file, and the places that read them."""
 
     def __init__(self, tree: nodes.MypyFile) -> None:
-        self._statements = tree.defs
+        self._loops = [one for one in statements(tree.defs) if isinstance(one, nodes.ForStmt)]
         values: dict[nodes.Node | None, nodes.Expression] = {}
         stored: list[nodes.NameExpr] = []
         # What attributes are set to, by their names.
@@ -151,8 +151,7 @@ class Assignments:
         """The ``p -= ...`` of names of a ``for`` loop that nobody reads after it, by the `p`."""
         return {
             statement.lvalue: statement
-            for loop in statements(self._statements)
-            if isinstance(loop, nodes.ForStmt)
+            for loop in self._loops
             for statement in _of_one_turn(loop.body)
             if isinstance(statement, nodes.OperatorAssignmentStmt)
             and isinstance(statement.lvalue, nodes.NameExpr)
@@ -164,19 +163,11 @@ class Assignments:
         self, variable: nodes.Node | None, loop: nodes.ForStmt, statement: nodes.Statement
     ) -> bool:
         """Tell whether a variable of a loop may be read after a statement of its body."""
-        inside = get_subexpressions(loop.body)
-        later: list[nodes.Node] = [one for one in inside if isinstance(one, nodes.LambdaExpr)]
-        later += [one for one in statements(loop.body.body) if function_of(one) is not None]
-        kept = {name for one in later for name in _names(one)}
-        known = {one for one in inside if _end(one) <= _end(statement) and one not in kept}
-        for other in statements(self._statements):
+        known = {one for one in get_subexpressions(loop.body) if _end(one) <= _end(statement)}
+        for other in self._loops:
             # Another loop gives its name a value of its own.
-            match other:
-                case nodes.ForStmt(index=index, body=body) if loop not in [
-                    other,
-                    *statements(body.body),
-                ] and variable in {one.node for one in _names(index)}:
-                    known.update(get_subexpressions(body))
+            if other is not loop and variable in {one.node for one in _names(other.index)}:
+                known.update(get_subexpressions(other.body))
         return any(one.node is variable and one not in known for one in self.reads)
 
 

@@ -67,18 +67,15 @@ def check_build(context: FunctionContext) -> types.Type:
     expression = context.args[0][0] if context.args and context.args[0] else None
     if expression is None or not context.arg_types[0]:
         return context.default_return_type
-    info = _class_named(expression)
-    if info is None or not info.has_base(names.MODULE):
+    given = _instance(context.arg_types[0][0])
+    if given is None or not is_module(given) or not _is_class(expression):
         # A variable: it may hold a derived class that can be built.
         return context.default_return_type
     made = _with_defaults(expression, context.default_return_type)
-    complaint = _incomplete(expression, info)
+    complaint = _incomplete(expression, given.type)
     if complaint is None:
-        given = _instance(context.arg_types[0][0])
-        if given is None:
-            return made
         instance = _with_defaults(expression, given)
-        files = frozenset([checker_of(context).tree.fullname, *_files_of(info)])
+        files = frozenset([checker_of(context).tree.fullname, *_files_of(given.type)])
         complaint = next(_Look(files, builds=True).into(instance, given.type.name), None)
     if complaint is not None:
         reporting.fail(context, f"build: {complaint}", MODULE_DIMS, expression)
@@ -104,15 +101,10 @@ def _with_defaults(expression: Expression, made: types.Type) -> types.Type:
     return result.copy_modified(args=list(values.values()))
 
 
-def _class_named(expression: Expression) -> TypeInfo | None:
-    """Return the class that an expression spells out: ``Mlp``, ``nn.Linear[L[3], L[2]]``."""
-    if isinstance(expression, IndexExpr):
-        expression = expression.base
-    node = expression.node if isinstance(expression, RefExpr) else None
-    if isinstance(node, TypeAliasNode):
-        target = types.get_proper_type(node.target)
-        return target.type if isinstance(target, types.Instance) else None
-    return node if isinstance(node, TypeInfo) else None
+def _is_class(expression: Expression) -> bool:
+    """Tell whether an expression spells out a class: ``Mlp``, ``nn.Linear[L[3], L[2]]``."""
+    named = expression.base if isinstance(expression, IndexExpr) else expression
+    return isinstance(named, RefExpr) and isinstance(named.node, TypeInfo | TypeAliasNode)
 
 
 def _incomplete(expression: Expression, info: TypeInfo) -> str | None:

@@ -7,6 +7,7 @@ Two typed overloads may serve plain inputs and traced ones. Typing alone does no
 from __future__ import annotations
 
 from difflib import SequenceMatcher
+from typing import Final
 
 from mypy import nodes
 from mypy.plugin import ClassDefContext, MethodSigContext
@@ -21,17 +22,14 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import reporting
-from tapetensor.mypy_plugin.names import (
-    MODULE,
-    NONE_TAPE,
-    OWNED_TAPE,
-    member_of,
-)
+from tapetensor.mypy_plugin.names import MODULE, NONE_TAPE, OWNED_TAPE, member_of
 from tapetensor.mypy_plugin.reading import class_of, is_state, read_tensor
 from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_NO_FORWARD, checker_of
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.statements import attributes_of, bases_in
 
+# What a class has under the name of a method.
+METHODS: Final = (nodes.FuncDef, nodes.OverloadedFuncDef, nodes.Decorator)
 _CALL = "__call__"
 _FORWARD = "forward"
 
@@ -71,9 +69,7 @@ def check_spelling(context: ClassDefContext) -> None:
     if info.get(_FORWARD) is not None or info.get(_CALL) is not None:
         return
     for name, symbol in info.names.items():
-        if isinstance(
-            symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
-        ) and _is_misspelt(name):
+        if isinstance(symbol.node, METHODS) and _is_misspelt(name):
             reporting.fail(
                 context,
                 f'{info.name}: a module is called by its forward(), and "{name}" is another name; '
@@ -112,8 +108,7 @@ def check_forward(context: ClassDefContext) -> None:
 def _has_methods(info: nodes.TypeInfo) -> bool:
     """Tell whether a class defines what may be called; not what sets up a module or displays it."""
     return any(
-        isinstance(symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator)
-        and not (name.startswith("__") and name.endswith("__"))
+        isinstance(symbol.node, METHODS) and not (name.startswith("__") and name.endswith("__"))
         for name, symbol in info.names.items()
     )
 

@@ -27,6 +27,7 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.modules.calling import METHODS
 from tapetensor.mypy_plugin.modules.classes import (
     LISTS,
     assignments,
@@ -36,7 +37,7 @@ from tapetensor.mypy_plugin.modules.classes import (
     with_constructor,
 )
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY
-from tapetensor.mypy_plugin.names import ELSEWHERE, MODULE, member_of
+from tapetensor.mypy_plugin.names import ELSEWHERE, MODULE, member_of, type_of_field
 from tapetensor.mypy_plugin.reading import is_module, is_tensor, members, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS
 from tapetensor.mypy_plugin.shapes.computed import respelled, type_in
@@ -94,21 +95,17 @@ def check_declared(context: ClassDefContext) -> None:
         if kind in ("options", "repeat") and "*" not in given:
             _check_options(context, name, statement, [one for one in given if one != "count"])
     node = info.names.get("forward")
-    if node is None or not isinstance(
-        node.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
-    ):
-        return
-    if isinstance(node.node, nodes.OverloadedFuncDef):
-        _check_body(context, node.node)
-    _check_read(context)
+    if node is not None and isinstance(node.node, METHODS):
+        if isinstance(node.node, nodes.OverloadedFuncDef):
+            _check_body(context, node.node)
+        _check_read(context)
 
 
 def _check_options(
     context: ClassDefContext, name: str, statement: nodes.AssignmentStmt, given: list[str]
 ) -> None:
     info = context.cls.info
-    node = member_of(info, name)
-    annotation = get_proper_type(node.type) if isinstance(node, nodes.Var) else None
+    annotation = type_of_field(info, name)
     layer = get_proper_type(respelled(annotation)) if annotation is not None else None
     path = name
     if isinstance(layer, Instance) and layer.type.fullname in LISTS and layer.args:
@@ -191,11 +188,11 @@ def _arguments(info: nodes.TypeInfo) -> list[str] | None:
 
 
 def _check_body(context: ClassDefContext, node: nodes.OverloadedFuncDef) -> None:
-    """Note a body that mypy does not check, for its input is `Any`; a mere call needs no check."""
+    """Note a body that mypy does not check, for its input is `Any`."""
     # The body comes last, and mypy has not told it from the overloads yet.
     body = next(reversed(node.unanalyzed_items or node.items), None)
     is_ours = context.cls.fullname.startswith(LIBRARY)
-    if is_ours or not isinstance(body, nodes.FuncDef) or not _needs_check(body):
+    if is_ours or not isinstance(body, nodes.FuncDef):
         return
     signature = get_proper_type(body.type)
     takes = signature.arg_types[1:] if isinstance(signature, CallableType) else []
@@ -206,27 +203,6 @@ def _check_body(context: ClassDefContext, node: nodes.OverloadedFuncDef) -> None
             "its input with the union of what the overloads take, and ask tt.owns_tape(x)",
             body,
         )
-
-
-def _needs_check(body: nodes.FuncDef) -> bool:
-    """Tell whether a body does more than to hand its input on to what its module has."""
-    match body.body.body:
-        case [nodes.ReturnStmt(expr=nodes.Expression() as value)]:
-            return not _is_handed_on(value, body.arg_names[0])
-        case [_]:
-            return False
-    return True
-
-
-def _is_handed_on(value: nodes.Expression, own: str | None) -> bool:
-    match value:
-        case nodes.ConditionalExpr(if_expr=then, else_expr=otherwise):
-            return _is_handed_on(then, own) and _is_handed_on(otherwise, own)
-        case nodes.CallExpr(callee=called):
-            while isinstance(called, nodes.MemberExpr):
-                called = called.expr
-            return isinstance(called, nodes.NameExpr) and called.name == own
-    return False
 
 
 def _is_any(found: Type) -> bool:
@@ -243,12 +219,8 @@ def _check_read(context: ClassDefContext) -> None:
     if used & _READ_ALL:
         return
     for name, statement in assignments(cls).items():
-        node = member_of(cls.info, name)
-        annotation = node.type if isinstance(node, nodes.Var) else None
-        is_trained = is_module(annotation) or declared(statement.rvalue)[0] in (
-            "parameter",
-            "repeat",
-        )
+        kind, _ = declared(statement.rvalue)
+        is_trained = is_module(type_of_field(cls.info, name)) or kind in ("parameter", "repeat")
         if is_trained and name not in used:
             reporting.note(
                 context.api,
