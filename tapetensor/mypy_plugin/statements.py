@@ -218,14 +218,9 @@ def attributes_of(tree: nodes.MypyFile) -> set[str]:
 
 
 def bases_in(tree: nodes.MypyFile) -> set[str]:
-    """Return the names of the bases of the classes in a file."""
+    """Return the names in the bases of the classes in a file."""
     classes = [one for one in statements(tree.defs) if isinstance(one, nodes.ClassDef)]
-    exprs = [
-        base.base if isinstance(base, nodes.IndexExpr) else base
-        for cls in classes
-        for base in (*cls.base_type_exprs, *cls.removed_base_type_exprs)
-    ]
-    return {one.name for one in exprs if isinstance(one, nodes.NameExpr)}
+    return {one.name for cls in classes for base in cls.base_type_exprs for one in _names(base)}
 
 
 @once_a_file

@@ -59,14 +59,14 @@ def add_call(context: ClassDefContext) -> None:
     )
 
 
-def check_spelling(context: ClassDefContext) -> None:
-    """Report a method that was meant to be `forward`.
+def check_forward(context: ClassDefContext) -> None:
+    """Report a module without a `forward` that has a misspelt one, or is good for nothing else.
 
-    A module without `forward` is no mistake as such if it has other methods: it may hold the parts
-    of a model. Calling it is one, which mypy reports by itself, or `Sequential` does.
+    It is good for other methods, to hold parts: fields that are read somewhere in the file, and
+    for the base of a class of the file: that is where its `forward` is.
     """
     info = context.cls.info
-    if info.get(_FORWARD) is not None or info.get(_CALL) is not None:
+    if has_forward(info) or info.get(_CALL) is not None:
         return
     for name, symbol in info.names.items():
         if isinstance(symbol.node, METHODS) and _is_misspelt(name):
@@ -77,18 +77,6 @@ def check_spelling(context: ClassDefContext) -> None:
                 MODULE_FORWARD,
                 symbol.node,
             )
-
-
-def check_forward(context: ClassDefContext) -> None:
-    """Report a module that has neither `forward` nor anything else that it could be good for.
-
-    Other methods are. So are fields that are read somewhere in the file, for that is what a holder
-    of parts looks like, and a class of the file that is derived from it: that is where its
-    `forward` is.
-    """
-    info = context.cls.info
-    if has_forward(info) or info.get(_CALL) is not None:
-        return
     own = [base for base in info.mro if base.fullname not in (MODULE, "builtins.object")]
     if any(base.fullname == "abc.ABC" or _has_methods(base) for base in own):
         return

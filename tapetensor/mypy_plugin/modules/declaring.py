@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from mypy import nodes
+from mypy.constant_fold import ConstantValue, constant_fold_expr
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
 from mypy.types import (
     AnyType,
@@ -93,7 +94,7 @@ def check_declared(context: ClassDefContext) -> None:
     for name, statement in assignments(cls).items():
         kind, given = declared(statement.rvalue)
         if kind in ("options", "repeat") and "*" not in given:
-            _check_options(context, name, statement, [one for one in given if one != "count"])
+            _check_options(context, name, statement.rvalue)
     node = info.names.get("forward")
     if node is not None and isinstance(node.node, METHODS):
         if isinstance(node.node, nodes.OverloadedFuncDef):
@@ -101,67 +102,54 @@ def check_declared(context: ClassDefContext) -> None:
         _check_read(context)
 
 
-def _check_options(
-    context: ClassDefContext, name: str, statement: nodes.AssignmentStmt, given: list[str]
-) -> None:
+def _check_options(context: ClassDefContext, name: str, call: nodes.Expression) -> None:
     info = context.cls.info
     annotation = type_of_field(info, name)
     layer = get_proper_type(respelled(annotation)) if annotation is not None else None
     path = name
     if isinstance(layer, Instance) and layer.type.fullname in LISTS and layer.args:
         path, layer = f"{name}.0", get_proper_type(layer.args[0])
-    if isinstance(layer, Instance) and is_module(layer):
-        complaints = [*_unknown(layer, name, given), *_refused(layer, name, path, statement.rvalue)]
-        for complaint in complaints:
-            reporting.fail(context, f"{info.name}{complaint}", MODULE_DIMS, statement)
-
-
-def _unknown(layer: Instance, name: str, given: list[str]) -> Iterator[str]:
-    """Yield which options a layer has not."""
-    taken = _arguments(layer.type)
-    unknown = [one for one in given if taken is not None and one and one not in taken]
-    if taken is not None and unknown:
-        yield (
-            f".{name}: {layer.type.name} has no argument {', '.join(unknown)}; it has "
-            f"{', '.join(taken) or 'none'}"
-        )
-
-
-def _refused(layer: Instance, name: str, path: str, call: nodes.Expression) -> Iterator[str]:
-    """Yield which options have a value that a layer does not take, or that its type denies."""
-    if not isinstance(call, nodes.CallExpr):
+    if not isinstance(layer, Instance) or not is_module(layer):
         return
-    for option, value in zip(call.arg_names, call.args, strict=True):
-        node = None if option is None else member_of(layer.type, option)
-        if option is None or not isinstance(node, nodes.Var):
-            continue
-        # An alias of a union may be one of a union.
-        declared = [item for one in members(node.type) for item in members(one)]
-        choices = [one.value for one in declared if isinstance(one, LiteralType)]
-        number, said = _number(value), type_in(layer, node)
-        if isinstance(value, nodes.StrExpr) and choices and value.value not in choices:
-            wanted = " or ".join(map(repr, choices))
-            yield f": {path}.{option} must be {wanted}, got {value.value!r}"
-        elif option == "eps" and number is not None and number < 0:
-            yield f": {path}.{option} must be >= 0, got {number}"
-        elif option in _SHARES and number is not None and not 0 <= number <= 1:
-            yield f": {path}.{option} must be from 0 to 1, got {number}"
-        elif (
-            isinstance(value, nodes.IntExpr)
-            and isinstance(said, LiteralType)
-            and said.value != value.value
-        ):
-            yield (
-                f": {path}.{option} is {value.value}, the annotation of {name} says {said.value}; "
-                f"write {_annotation(layer, node, value.value)}"
-            )
+    assert isinstance(call, nodes.CallExpr)
+    given = {
+        option: constant_fold_expr(value, info.module_name)
+        for option, value in zip(call.arg_names, call.args, strict=True)
+        if option is not None and option != "count"
+    }
+    taken = _arguments(layer.type)
+    unknown = [one for one in given if taken is not None and one not in taken]
+    if unknown:
+        message = f"{info.name}.{name}: {layer.type.name} has no argument {', '.join(unknown)}"
+        message = f"{message}; it has {', '.join(taken or ['none'])}"
+        reporting.fail(context, message, MODULE_DIMS, call)
+    for option, value in given.items():
+        refused = _refused(layer, name, option, value)
+        if refused is not None:
+            reporting.fail(context, f"{info.name}: {path}.{option} {refused}", MODULE_DIMS, call)
 
 
-def _number(value: nodes.Expression) -> float | None:
-    if isinstance(value, nodes.UnaryExpr) and value.op == "-":
-        number = _number(value.expr)
-        return None if number is None else -number
-    return value.value if isinstance(value, nodes.IntExpr | nodes.FloatExpr) else None
+def _refused(layer: Instance, name: str, option: str, value: ConstantValue | None) -> str | None:
+    """Return why a layer does not take a value of an option, or its type denies it."""
+    node = member_of(layer.type, option)
+    if not isinstance(node, nodes.Var):
+        return None
+    # An alias of a union may be one of a union.
+    declared = [item for one in members(node.type) for item in members(one)]
+    choices = [one.value for one in declared if isinstance(one, LiteralType)]
+    said = type_in(layer, node)
+    if isinstance(value, str) and choices and value not in choices:
+        return f"must be {' or '.join(map(repr, choices))}, got {value!r}"
+    if option == "eps" and isinstance(value, int | float) and value < 0:
+        return f"must be >= 0, got {value}"
+    if option in _SHARES and isinstance(value, int | float) and not 0 <= value <= 1:
+        return f"must be from 0 to 1, got {value}"
+    if isinstance(value, int) and isinstance(said, LiteralType) and said.value != value:
+        return (
+            f"is {value}, the annotation of {name} says {said.value}; "
+            f"write {_annotation(layer, node, value)}"
+        )
+    return None
 
 
 def _annotation(layer: Instance, field: nodes.Var, value: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mypy.checkmember import analyze_member_access
 from mypy.errors import ErrorWatcher
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_POS, ARG_STAR, ListExpr, StarExpr, TempNode, TupleExpr
@@ -163,17 +162,9 @@ def _wanted_by(context: MethodContext, layer: Instance) -> Type | None:
     """Return the type of the input that a layer takes, if there is just one."""
     checker: Any = context.api
     with checker.msg.filter_errors():
+        calls = checker.expr_checker
         forward = get_proper_type(
-            analyze_member_access(
-                "forward",
-                layer,
-                context.context,
-                is_lvalue=False,
-                is_super=False,
-                is_operator=False,
-                original_type=layer,
-                chk=checker,
-            )
+            calls.analyze_external_member_access("forward", layer, context.context)
         )
     arguments = forward.items[0].arg_types if isinstance(forward, FunctionLike) else []
     return arguments[0] if arguments else None
