@@ -6,6 +6,7 @@ wherever it is read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final, TypeVar
@@ -71,49 +72,37 @@ def function_of(definition: nodes.Node | None) -> nodes.FuncDef | None:
     return None
 
 
-def targets(statement: nodes.Statement) -> list[nodes.Lvalue]:
-    """Return what a statement stores into, patterns aside."""
-    match statement:
-        case nodes.AssignmentStmt(lvalues=found):
-            return found
-        case nodes.OperatorAssignmentStmt(lvalue=found) | nodes.ForStmt(index=found):
-            return [found]
-        case nodes.WithStmt(target=several) | nodes.TryStmt(vars=several):
-            return [one for one in several if one is not None]
-    return []
-
-
 class Assignments:
     """The assignments to the names of a file, and the places that read them."""
 
     def __init__(self, tree: nodes.MypyFile) -> None:
         self._loops = [one for one in statements(tree.defs) if isinstance(one, nodes.ForStmt)]
         values: dict[nodes.Node | None, nodes.Expression] = {}
-        stored: list[nodes.NameExpr] = []
         # What attributes are set to, by their names.
         self.set_on: dict[str, list[nodes.Expression]] = {}
         self._dropped: set[nodes.Context] = set()
-        self._targets: list[nodes.Expression] = []
+        self._targets: list[nodes.Node] = []
         for statement in statements(tree.defs):
-            self._targets += targets(statement)
-            if isinstance(statement, nodes.AssignmentStmt):
-                for target in statement.lvalues:
-                    for name, value in pairs_of(target, statement.rvalue):
-                        values[name.node] = value
-                    if isinstance(target, nodes.MemberExpr):
-                        self.set_on.setdefault(target.name, []).append(statement.rvalue)
-            elif isinstance(statement, nodes.ExpressionStmt):
-                self._dropped.add(statement.expr)
-            elif isinstance(statement, nodes.MatchStmt):
-                stored += [name for one in statement.patterns for name in _names(one)]
+            match statement:
+                case nodes.AssignmentStmt(lvalues=lvalues, rvalue=value):
+                    self._targets += lvalues
+                    for target in lvalues:
+                        values.update((name.node, one) for name, one in pairs_of(target, value))
+                        if isinstance(target, nodes.MemberExpr):
+                            self.set_on.setdefault(target.name, []).append(value)
+                case nodes.OperatorAssignmentStmt(lvalue=place) | nodes.ForStmt(index=place):
+                    self._targets.append(place)
+                case nodes.WithStmt(target=several) | nodes.TryStmt(vars=several):
+                    self._targets += filter(None, several)
+                case nodes.MatchStmt(patterns=patterns):
+                    self._targets += patterns
+                case nodes.ExpressionStmt(expr=value):
+                    self._dropped.add(value)
         used = get_subexpressions(tree)
-        stored += [name for one in self._targets for name in _names(one)]
+        stored = [name for one in self._targets for name in _names(one)]
         stored += [one.target for one in used if isinstance(one, nodes.AssignmentExpr)]
-        counts: dict[nodes.Node | None, int] = {}
-        for name in stored:
-            counts[name.node] = counts.get(name.node, 0) + 1
-        self.values = {node: value for node, value in values.items() if counts.get(node) == 1}
-        self._stored = set(counts)
+        self._stored = Counter(name.node for name in stored)
+        self.values = {node: value for node, value in values.items() if self._stored[node] == 1}
         is_stored = set(stored)
         # What is asked of a variable, by its name: `x.resize`.
         self.asked = {

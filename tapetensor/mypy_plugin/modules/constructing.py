@@ -18,9 +18,7 @@ from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.reading import is_absent, keeps_size, on_axes, read_dim, read_int
 from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
-from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.signatures import settled
-from tapetensor.rules.dims import Size
 
 # The layers of the library are defined here.
 LIBRARY = "tapetensor.nn."
@@ -144,8 +142,8 @@ def _arguments(layer: TypeInfo) -> list[tuple[str, types.TypeVarType]]:
 
 
 def _size(dim: types.Type) -> int | None:
-    size = read_dim(respelled(dim))
-    return size.literal if isinstance(size, Size) else None
+    size = read_dim(dim)
+    return None if size is None else size.literal
 
 
 def _misfits(sizes: Mapping[str, int]) -> Iterator[str]:
