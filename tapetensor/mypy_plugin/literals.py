@@ -14,7 +14,7 @@ from mypy.expandtype import expand_type
 from mypy.nodes import Expression, IntExpr, RefExpr
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodSigContext
 
-from tapetensor.mypy_plugin.names import ELSEWHERE
+from tapetensor.mypy_plugin.names import but_elsewhere
 from tapetensor.mypy_plugin.reading import (
     ANYTHING,
     has_dims,
@@ -30,21 +30,6 @@ from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 from tapetensor.mypy_plugin.shapes.sizes import size_of
 from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import INT, Size
-
-
-def function_signature(fullname: str) -> Callable[[FunctionSigContext], types.FunctionLike] | None:
-    """Return the hook for the signature of a function or a class."""
-    return None if fullname.startswith(ELSEWHERE) else narrow_sizes
-
-
-def function_result(fullname: str) -> Callable[[FunctionContext], types.Type] | None:
-    """Return the hook for the result of a call of a function or a class."""
-    return None if fullname.startswith(ELSEWHERE) else keep_sizes
-
-
-def method_signature(fullname: str) -> Callable[[MethodSigContext], types.FunctionLike] | None:
-    """Return the hook for the signature of a method."""
-    return None if fullname.startswith(ELSEWHERE) else open_method
 
 
 def open_method(context: MethodSigContext) -> types.FunctionLike:
@@ -90,6 +75,10 @@ def keep_sizes(context: FunctionContext) -> types.Type:
     if context.context in displayed_in(tree(context.api)):
         return context.default_return_type
     return _with_ints(result, _remembered)
+
+
+function_signature, function_result = but_elsewhere(narrow_sizes), but_elsewhere(keep_sizes)
+method_signature = but_elsewhere(open_method)
 
 
 def _holds_dims(found: types.Type) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from mypy.lookup import lookup_fully_qualified
 from mypy.nodes import MypyFile, SymbolNode, TypeInfo, Var
@@ -48,6 +49,13 @@ OPERATORS: Final = {
 
 # Packages whose functions return neither tensors nor modules.
 ELSEWHERE = ("builtins.", "typing.", "typing_extensions.", "numpy.", "math.", "collections.")
+HookT = TypeVar("HookT")
+
+
+def but_elsewhere(hook: HookT) -> Callable[[str], HookT | None]:
+    """Return what answers with a hook for all full names but those of such packages."""
+    return lambda fullname: None if fullname.startswith(ELSEWHERE) else hook
+
 
 # Every method of Tensor is defined in a room of this package.
 TENSOR_ROOMS = "tapetensor.tensor."

@@ -17,7 +17,7 @@ from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, NoneType, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import reporting
-from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, type_of_field
+from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, but_elsewhere, type_of_field
 from tapetensor.mypy_plugin.reading import is_endless, members, read_tensor
 from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH
 from tapetensor.mypy_plugin.statements import assignments_of, function_of, once_a_file, statements
@@ -45,7 +45,7 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
         return take_one
     if fullname in _COMPARING:
         return compare_items
-    return None if fullname.startswith(ELSEWHERE) else ask_result
+    return None if fullname.startswith(ELSEWHERE) else ask
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
@@ -56,12 +56,7 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
         return compare_parts
     if fullname in _CONTAINERS:
         return look_for
-    return None if fullname.startswith(ELSEWHERE) else ask_result
-
-
-def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
-    """Answer for an attribute."""
-    return None if fullname.startswith(ELSEWHERE) else ask_attribute
+    return None if fullname.startswith(ELSEWHERE) else ask
 
 
 def take_one(context: FunctionContext) -> Type:
@@ -93,7 +88,7 @@ def compare_parts(context: MethodContext) -> Type:
     if all(parts):
         cure = "compare the parts one by one, with (x == y).all()"
         _report_parts(context.api, context.context, "==", parts[0], cure)
-    return ask_result(context)
+    return ask(context)
 
 
 def look_for(context: MethodContext) -> Type:
@@ -104,18 +99,12 @@ def look_for(context: MethodContext) -> Type:
     return context.default_return_type
 
 
-def ask_result(context: FunctionContext | MethodContext) -> Type:
-    """Report the truth of a result."""
-    return _ask(context, context.default_return_type)
-
-
-def ask_attribute(context: AttributeContext) -> Type:
-    """Report the truth of an attribute."""
-    return _ask(context, context.default_attr_type)
-
-
-def _ask(context: FunctionContext | MethodContext | AttributeContext, found: Type) -> Type:
-    """Report the truth of what is found, and of the parameters of the function around it."""
+def ask(context: FunctionContext | MethodContext | AttributeContext) -> Type:
+    """Report the truth of a result or an attribute, and of parameters of the function around it."""
+    if isinstance(context, AttributeContext):
+        found = context.default_attr_type
+    else:
+        found = context.default_return_type
     api = context.api
     if reporting.is_heard(api):
         conditions = _conditions_of(reporting.tree(api))
@@ -124,6 +113,9 @@ def _ask(context: FunctionContext | MethodContext | AttributeContext, found: Typ
         for condition in conditions.of_parameters(reporting.unit(api)):
             _report_truth(api, condition.node, condition.op, condition.declared)
     return found
+
+
+attribute = but_elsewhere(ask)
 
 
 class _Condition(NamedTuple):

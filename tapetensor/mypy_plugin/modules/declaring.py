@@ -10,7 +10,7 @@ unchecked             the body behind an overloaded `forward` takes `Any`: a not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from mypy import nodes
@@ -38,7 +38,7 @@ from tapetensor.mypy_plugin.modules.classes import (
     with_constructor,
 )
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY
-from tapetensor.mypy_plugin.names import ELSEWHERE, MODULE, member_of, type_of_field
+from tapetensor.mypy_plugin.names import MODULE, but_elsewhere, member_of, type_of_field
 from tapetensor.mypy_plugin.reading import is_module, is_tensor, members, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS
 from tapetensor.mypy_plugin.shapes.computed import respelled, type_in
@@ -48,16 +48,6 @@ from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of, statement
 _SHARES: Final = ("p", "dropout", "momentum")
 # Where one of these is used, any field may be read.
 _READ_ALL: Final = frozenset({"modules", "parameters", "fields_of_class", "__dict__", *READ_ALL})
-
-
-def function_result(
-    fullname: str,
-) -> Callable[[FunctionContext | MethodContext], Type] | None:
-    """Return the hook for the result of a call of a function, a class or a method."""
-    return None if fullname.startswith(ELSEWHERE) else check_made
-
-
-method_result = function_result
 
 
 def check_made(context: FunctionContext | MethodContext) -> Type:
@@ -86,6 +76,9 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
                 MODULE_DIMS,
             )
     return made
+
+
+function_result = method_result = but_elsewhere(check_made)
 
 
 def check_declared(context: ClassDefContext) -> None:
