@@ -77,7 +77,7 @@ class Assignments:
 
     def __init__(self, tree: nodes.MypyFile) -> None:
         self._loops = [one for one in statements(tree.defs) if isinstance(one, nodes.ForStmt)]
-        values: dict[nodes.Node | None, nodes.Expression] = {}
+        values: dict[nodes.SymbolNode | None, nodes.Expression] = {}
         # What attributes are set to, by their names.
         self.set_on: dict[str, list[nodes.Expression]] = {}
         self._dropped: set[nodes.Context] = set()

@@ -8,18 +8,16 @@ they come back from mypy's cache, and whoever depends on the class is checked an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from mypy import nodes, types
 from mypy.plugin import ClassDefContext
 from mypy.server.trigger import make_trigger
 
 from tapetensor.mypy_plugin import names
-from tapetensor.mypy_plugin.names import class_named, member_of
+from tapetensor.mypy_plugin.names import class_named
 from tapetensor.mypy_plugin.reading import is_int, is_module, read_literal
 from tapetensor.mypy_plugin.shapes.broadcasting import dtype_name
-from tapetensor.mypy_plugin.shapes.computed import type_in
 from tapetensor.mypy_plugin.statements import function_of
 
 
@@ -55,7 +53,7 @@ def signature_of_constructor(owner: nodes.TypeInfo) -> types.CallableType | None
 # Fields of these types may hold several modules.
 LISTS: Final = ("builtins.list", "builtins.tuple")
 _ATTRIBUTE = "__tapetensor_fields__"
-_DEFAULT = "default"
+DEFAULT = "default"
 
 
 def keep_kinds(context: ClassDefContext) -> None:
@@ -72,32 +70,6 @@ def keep_kinds(context: ClassDefContext) -> None:
         context.api.add_plugin_dependency(
             make_trigger(f"{info.fullname}.{name}"), make_trigger(info.fullname)
         )
-
-
-class Field(NamedTuple):
-    """A field of a module that has no default.
-
-    Attributes:
-        name: its name.
-        kind: the name of a function of `tapetensor.nn.fields`, or empty.
-        options: the names of what that is given.
-        annotation: its type in this module; None if that is not known.
-    """
-
-    name: str
-    kind: str
-    options: frozenset[str]
-    annotation: types.ProperType | None
-
-
-def fields_of(module: types.Instance) -> Iterator[Field]:
-    """Yield the fields of a module that have no default; none if they are not all known."""
-    for name, (kind, options) in (kinds_of_fields(module.type) or {}).items():
-        if kind == _DEFAULT:
-            continue
-        node = member_of(module.type, name)
-        annotation = type_in(module, node) if isinstance(node, nodes.Var) else None
-        yield Field(name, kind, options, annotation)
 
 
 def kinds_of_fields(info: nodes.TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
@@ -131,7 +103,7 @@ def _kinds(cls: nodes.ClassDef) -> dict[str, list[str]] | None:
                 if not (isinstance(node, nodes.Var) and node.is_classvar):
                     is_absent = isinstance(value, nodes.TempNode) and value.no_rhs
                     kind, options = declared(value)
-                    found[name] = ["" if is_absent else kind or _DEFAULT, *options]
+                    found[name] = ["" if is_absent else kind or DEFAULT, *options]
             case (
                 nodes.ExpressionStmt(expr=nodes.StrExpr())
                 | nodes.FuncDef()
