@@ -49,7 +49,9 @@ def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
         variable = types.get_proper_type(formal)
         if len(arguments) != 1 or not isinstance(variable, types.TypeVarType):
             continue
-        size = _size(arguments[0], context) if _may_be_int(variable.upper_bound) else None
+        # It stands for a size, or for one or several.
+        may_be_int = any(map(is_int, members(variable.upper_bound)))
+        size = _size(arguments[0], context) if may_be_int else None
         if size is not None:
             sizes[variable.id] = size
             # It may be an int for mypy: a member of an `IntEnum`, or computed from names.
@@ -125,11 +127,6 @@ def _size(expression: Expression, context: FunctionSigContext) -> types.Type | N
         )
     size = size_of(expression, checker_of(context)) if is_int(found) else INT
     return write_known(size, integer) if isinstance(size, Size) else None
-
-
-def _may_be_int(bound: types.Type) -> bool:
-    """Tell whether a type variable with a bound stands for a size, or for one or several."""
-    return any(map(is_int, members(bound)))
 
 
 def _says_int(wanted: types.Type | None) -> bool:

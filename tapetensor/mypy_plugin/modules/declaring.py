@@ -63,7 +63,8 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
     if fields is None:
         return made
     for name, value in _set_on_self(function):
-        if name in fields or _is_class_variable(info, name):
+        node = member_of(info, name)
+        if name in fields or (isinstance(node, nodes.Var) and node.is_classvar):
             continue
         if any(one is where for one in _made_by(value)):
             kind = get_proper_type(made)
@@ -234,8 +235,3 @@ def _made_by(value: nodes.Expression) -> Iterator[nodes.Context]:
                 yield from _made_by(one)
         case nodes.ListComprehension(generator=generator):
             yield from _made_by(generator.left_expr)
-
-
-def _is_class_variable(info: nodes.TypeInfo, name: str) -> bool:
-    node = member_of(info, name)
-    return isinstance(node, nodes.Var) and node.is_classvar

@@ -101,17 +101,20 @@ def _complaint(
     trained: nodes.Expression, passed: nodes.Expression, known: Assignments
 ) -> str | None:
     """Return why none, or not all, of what is trained gets a gradient; None if it may."""
-    of_optimizer, asked = _parts(trained, known), _wanted(passed)
+    of_optimizer = _parts(trained, known)
+    match passed:
+        case nodes.CallExpr(callee=nodes.MemberExpr(name="backward", expr=loss)):
+            asked = dict(zip(passed.arg_names, passed.args, strict=True)).get("wrt")
+        case _:
+            return None
     if asked is None:
-        match passed:
-            case nodes.CallExpr(callee=nodes.MemberExpr(name="backward", expr=loss), args=[]):
-                behind = _behind(loss, known)
-                if of_optimizer and behind and not of_optimizer & behind:
-                    names = sorted([f'"{one.name}"' for one in behind])
-                    return (
-                        f"this loss is computed with {' and '.join(names)}, and with none of what "
-                        "it updates; give step() the gradients of a loss that uses what"
-                    )
+        behind = _behind(loss, known) if not passed.args else None
+        if of_optimizer and behind and not of_optimizer & behind:
+            names = sorted([f'"{one.name}"' for one in behind])
+            return (
+                f"this loss is computed with {' and '.join(names)}, and with none of what "
+                "it updates; give step() the gradients of a loss that uses what"
+            )
         return None
     of_pass = _parts(asked, known)
     by, cure = f"these are the gradients by {_spelled(asked)}", "write backward(wrt=...) with what"
@@ -179,7 +182,8 @@ def _is_made_alone(made: nodes.Expression) -> bool:
     first = made.args[0] if made.callee.fullname == BUILD and made.args else made.callee
     is_class = isinstance(first, nodes.RefExpr) and isinstance(first.node, nodes.TypeInfo)
     others = made.args[1:] if first is not made.callee else made.args
-    return _is_created(made) or (is_class and all(map(_is_plain, others)))
+    is_tensor = made.callee.fullname.startswith(CREATED)
+    return is_tensor or (is_class and all(map(_is_plain, others)))
 
 
 def _is_plain(argument: nodes.Expression) -> bool:
@@ -193,10 +197,6 @@ def _is_plain(argument: nodes.Expression) -> bool:
             kind = bounded(declared)
             return isinstance(kind, Instance) and kind.type.fullname.startswith(_PLAIN)
     return False
-
-
-def _is_created(made: nodes.CallExpr) -> bool:
-    return isinstance(made.callee, nodes.RefExpr) and made.callee.fullname.startswith(CREATED)
 
 
 def _trains_more_than(info: nodes.TypeInfo, part: str) -> bool:
@@ -216,12 +216,3 @@ def _spelled(found: nodes.Expression) -> str:
         case nodes.MemberExpr(expr=nodes.NameExpr(name=owner), name=name):
             return f'"{owner}.{name}"'
     return "other tensors"
-
-
-def _wanted(found: object) -> nodes.Expression | None:
-    """Return what a backward pass is asked for by `wrt`."""
-    if not isinstance(found, nodes.CallExpr) or not isinstance(found.callee, nodes.MemberExpr):
-        return None
-    if found.callee.name != "backward":
-        return None
-    return dict(zip(found.arg_names, found.args, strict=True)).get("wrt")
