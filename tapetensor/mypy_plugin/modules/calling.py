@@ -129,7 +129,11 @@ def follow_tape(context: MethodSigContext) -> FunctionLike:
     node = None if info is None else member_of(info, _FORWARD)
     if not isinstance(node, nodes.OverloadedFuncDef) or not context.args or not context.args[0]:
         return item
-    if _kept_tape(item) != NONE_TAPE or not _is_for_each_tape(node):
+    # There is one overload for each tape, which returns the tape that it takes.
+    declared = get_proper_type(node.type)
+    items = declared.items if isinstance(declared, FunctionLike) else []
+    is_for_each = sorted(map(_kept_tape, items)) == sorted([NONE_TAPE, OWNED_TAPE])
+    if not is_for_each or _kept_tape(item) != NONE_TAPE:
         return item
     given = read_tensor(type_of(context.args[0][0], checker_of(context)))
     if given is None or not isinstance(given.tape, TypeVarType):
@@ -137,13 +141,6 @@ def follow_tape(context: MethodSigContext) -> FunctionLike:
     tape = given.tape
     formals = [_with_tape(one, tape) for one in item.arg_types]
     return item.copy_modified(arg_types=formals, ret_type=_with_tape(item.ret_type, tape))
-
-
-def _is_for_each_tape(node: nodes.OverloadedFuncDef) -> bool:
-    """Tell whether there is one overload for each tape, which returns the tape that it takes."""
-    declared = get_proper_type(node.type)
-    items = declared.items if isinstance(declared, FunctionLike) else []
-    return sorted(map(_kept_tape, items)) == sorted([NONE_TAPE, OWNED_TAPE])
 
 
 def _kept_tape(item: CallableType) -> str:
