@@ -67,10 +67,9 @@ def check_fields(context: ClassDefContext) -> None:
 
 def check_build(context: FunctionContext) -> types.Type:
     """Report the first field of the class that `build` cannot make; return what it makes."""
-    expression = context.args[0][0] if context.args and context.args[0] else None
-    if expression is None or not context.arg_types[0]:
+    if not context.args or not context.args[0]:
         return context.default_return_type
-    given = _instance(context.arg_types[0][0])
+    expression, given = context.args[0][0], _instance(context.arg_types[0][0])
     if given is None or not is_module(given) or not _is_class(expression):
         # A variable: it may hold a derived class that can be built.
         return context.default_return_type
