@@ -23,7 +23,6 @@ from mypy.plugin import (
     AttributeContext,
     ClassDefContext,
     FunctionContext,
-    FunctionSigContext,
     MethodSigContext,
 )
 from mypy.types import (
@@ -60,14 +59,18 @@ _CURES: Final = {"shape": "; write (5, 3), say", "tensors": "; write ((x, y)), s
 _LONGER: Final = {"transpose": "; permute_dims((1, 0)) takes an order of axes"}
 
 
-def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
-    """Return the hook for the signature of a function or a class of the library."""
-    if not fullname.startswith(_OURS):
-        return None
+def method_signature(fullname: str) -> Callable[[Context], FunctionLike] | None:
+    """Return the hook for the signature of a function, a class or a method of the library."""
+    name = fullname.rpartition(".")[2]
 
-    def fitting_arguments(context: FunctionSigContext) -> FunctionLike:
+    def fitting_arguments(context: Context) -> FunctionLike:
+        if isinstance(context, MethodSigContext):
+            found = get_proper_type(context.type)
+            if not isinstance(found, Instance):
+                return context.default_signature
+            called = found.type.name if name in ("forward", "__call__") else name
+            return _checked(context, found.type, called, _signatures(found.type, name))
         node = node_of(fullname)
-        name = fullname.rpartition(".")[2]
         if isinstance(node, nodes.TypeInfo):
             return _checked(context, node, name, _signatures(node, "__init__"))
         # A function whose overloads are written elsewhere is a decorated one.
@@ -75,31 +78,16 @@ def function_signature(fullname: str) -> Callable[[FunctionSigContext], Function
         items = typed.type if isinstance(typed, nodes.OverloadedFuncDef | nodes.Var) else None
         return _checked(context, node, name, items.items if isinstance(items, Overloaded) else [])
 
-    return fitting_arguments
+    return fitting_arguments if fullname.startswith(_OURS) else None
 
 
-def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
-    """Return the hook for the signature of a method of the library."""
-    if not fullname.startswith(_OURS):
-        return None
-
-    def fitting_arguments(context: MethodSigContext) -> FunctionLike:
-        found = get_proper_type(context.type)
-        name = fullname.rpartition(".")[2]
-        if not isinstance(found, Instance):
-            return context.default_signature
-        called = found.type.name if name in ("forward", "__call__") else name
-        return _checked(context, found.type, called, _signatures(found.type, name))
-
-    return fitting_arguments
+function_signature = method_signature
 
 
 def _signatures(info: nodes.TypeInfo, name: str) -> list[CallableType]:
     """Return the overloads of a method, without `self`."""
-    node = info.get_method(name)
-    # A method whose overloads are written elsewhere is a decorated one.
-    typed = node.var if isinstance(node, nodes.Decorator) else node
-    found = None if typed is None else get_proper_type(typed.type)
+    symbol = info.get(name)
+    found = None if symbol is None else get_proper_type(symbol.type)
     # Users of other libraries write methods of tensors with other arguments.
     is_read = isinstance(found, Overloaded) or info.fullname == TENSOR
     # What mypy says of one constructor names its type variables.

@@ -14,7 +14,7 @@ from mypy.expandtype import expand_type
 from mypy.nodes import Expression, IntExpr, RefExpr
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodSigContext
 
-from tapetensor.mypy_plugin.names import ELSEWHERE
+from tapetensor.mypy_plugin.names import but_elsewhere
 from tapetensor.mypy_plugin.reading import (
     ANYTHING,
     has_dims,
@@ -30,21 +30,6 @@ from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
 from tapetensor.mypy_plugin.shapes.sizes import size_of
 from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import INT, Size
-
-
-def function_signature(fullname: str) -> Callable[[FunctionSigContext], types.FunctionLike] | None:
-    """Return the hook for the signature of a function or a class."""
-    return None if fullname.startswith(ELSEWHERE) else narrow_sizes
-
-
-def function_result(fullname: str) -> Callable[[FunctionContext], types.Type] | None:
-    """Return the hook for the result of a call of a function or a class."""
-    return None if fullname.startswith(ELSEWHERE) else keep_sizes
-
-
-def method_signature(fullname: str) -> Callable[[MethodSigContext], types.FunctionLike] | None:
-    """Return the hook for the signature of a method."""
-    return None if fullname.startswith(ELSEWHERE) else open_method
 
 
 def open_method(context: MethodSigContext) -> types.FunctionLike:
@@ -64,7 +49,9 @@ def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
         variable = types.get_proper_type(formal)
         if len(arguments) != 1 or not isinstance(variable, types.TypeVarType):
             continue
-        size = _size(arguments[0], context) if _may_be_int(variable.upper_bound) else None
+        # It stands for a size, or for one or several.
+        may_be_int = any(map(is_int, members(variable.upper_bound)))
+        size = _size(arguments[0], context) if may_be_int else None
         if size is not None:
             sizes[variable.id] = size
             # It may be an int for mypy: a member of an `IntEnum`, or computed from names.
@@ -90,6 +77,10 @@ def keep_sizes(context: FunctionContext) -> types.Type:
     if context.context in displayed_in(tree(context.api)):
         return context.default_return_type
     return _with_ints(result, _remembered)
+
+
+function_signature, function_result = but_elsewhere(narrow_sizes), but_elsewhere(keep_sizes)
+method_signature = but_elsewhere(open_method)
 
 
 def _holds_dims(found: types.Type) -> bool:
@@ -136,11 +127,6 @@ def _size(expression: Expression, context: FunctionSigContext) -> types.Type | N
         )
     size = size_of(expression, checker_of(context)) if is_int(found) else INT
     return write_known(size, integer) if isinstance(size, Size) else None
-
-
-def _may_be_int(bound: types.Type) -> bool:
-    """Tell whether a type variable with a bound stands for a size, or for one or several."""
-    return any(map(is_int, members(bound)))
 
 
 def _says_int(wanted: types.Type | None) -> bool:

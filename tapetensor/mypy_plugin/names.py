@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from mypy.lookup import lookup_fully_qualified
-from mypy.nodes import MypyFile, SymbolNode, TypeInfo
+from mypy.nodes import MypyFile, SymbolNode, TypeInfo, Var
+from mypy.types import Type
 
 TENSOR = "tapetensor.tensor.tensor.Tensor"
 TENSOR_BASE = "tapetensor.tensor.base.TensorBase"
@@ -47,6 +49,13 @@ OPERATORS: Final = {
 
 # Packages whose functions return neither tensors nor modules.
 ELSEWHERE = ("builtins.", "typing.", "typing_extensions.", "numpy.", "math.", "collections.")
+HookT = TypeVar("HookT")
+
+
+def but_elsewhere(hook: HookT) -> Callable[[str], HookT | None]:
+    """Return what answers with a hook for all full names but those of such packages."""
+    return lambda fullname: None if fullname.startswith(ELSEWHERE) else hook
+
 
 # Every method of Tensor is defined in a room of this package.
 TENSOR_ROOMS = "tapetensor.tensor."
@@ -84,3 +93,9 @@ def member_of(info: TypeInfo, name: str) -> SymbolNode | None:
     """Return what a class has under a name, be it inherited."""
     found = info.get(name)
     return None if found is None else found.node
+
+
+def type_of_field(info: TypeInfo, name: str) -> Type | None:
+    """Return the type that a variable of a class is declared with; None if there is none."""
+    node = member_of(info, name)
+    return node.type if isinstance(node, Var) else None

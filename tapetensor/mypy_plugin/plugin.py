@@ -33,24 +33,16 @@ from tapetensor.mypy_plugin.reporting import guarded
 ROOMS: Final = (shapes, literals, modules, training, declaring, arguments, truth)
 
 
-def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
+def _finder(question: str) -> Callable[[str], list[Callable[[Any], Any]]]:
+    """Return what finds the hooks that the rooms have for a full name."""
+    asked = [getattr(room, question) for room in ROOMS if hasattr(room, question)]
+
+    def found(fullname: str) -> list[Callable[[Any], Any]]:
+        return [hook for ask in asked if (hook := ask(fullname)) is not None]
+
     # Most names are Python's own, of which a class that is read later changes nothing.
-    return (_hooks_of_others if fullname.startswith(ELSEWHERE) else _found)(question, fullname)
-
-
-@cache
-def _hooks_of_others(question: str, fullname: str) -> list[Callable[[Any], Any]]:
-    return _found(question, fullname)
-
-
-def _found(question: str, fullname: str) -> list[Callable[[Any], Any]]:
-    return [hook for ask in _asked(question) if (hook := ask(fullname)) is not None]
-
-
-@cache
-def _asked(question: str) -> list[Callable[[str], Callable[[Any], Any] | None]]:
-    """Return the functions of the rooms that answer a question, which mypy asks for every name."""
-    return [getattr(room, question) for room in ROOMS if hasattr(room, question)]
+    of_others = cache(found)
+    return lambda fullname: (of_others if fullname.startswith(ELSEWHERE) else found)(fullname)
 
 
 def _question(of_mypy: Callable[[Any, str], Any], question: str, answer: str) -> Any:
@@ -59,12 +51,11 @@ def _question(of_mypy: Callable[[Any, str], Any], question: str, answer: str) ->
     It gives one hook that runs those of the rooms; None if there is none, or mypy has its own. Of
     what a method returns mypy is asked first, and the rooms after that (a call of a partial).
     """
+    find = _finder(question)
 
     def get_hook(self: TapeTensorPlugin, fullname: str) -> Callable[[Any], Any] | None:
         own = of_mypy(self.of_mypy, fullname)
-        hooks = (
-            [] if own is not None and question != "method_result" else _hooks(question, fullname)
-        )
+        hooks = [] if own is not None and question != "method_result" else find(fullname)
 
         def run(context: Any) -> Any:
             if own is not None:
@@ -78,6 +69,9 @@ def _question(of_mypy: Callable[[Any, str], Any], question: str, answer: str) ->
         return run if hooks else None
 
     return get_hook
+
+
+_find_bases = _finder("base_class")
 
 
 class TapeTensorPlugin(Plugin):
@@ -132,15 +126,13 @@ class TapeTensorPlugin(Plugin):
     @override
     def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
         """Answer for a class with the base class `fullname`."""
-        hooks = _hooks("base_class", fullname)
-        if not hooks:
-            return None
+        hooks = _find_bases(fullname)
 
         def run(context: ClassDefContext) -> None:
             for hook in hooks:
                 guarded(hook, lambda _: None)(context)
 
-        return run
+        return run if hooks else None
 
 
 # What the answers of the plugin depend on.

@@ -90,14 +90,8 @@ def bounded(found: types.Type | None) -> types.ProperType | None:
 
 
 def class_of(found: types.Type | None) -> TypeInfo | None:
-    """Return the class of a value, or the class that the value itself is."""
+    """Return the class of a value."""
     proper = bounded(found)
-    if isinstance(proper, types.TypeType):
-        return class_of(proper.item)
-    if isinstance(proper, types.FunctionLike):
-        return proper.type_object() if proper.is_type_obj() else None
-    if isinstance(proper, types.TupleType):
-        proper = proper.partial_fallback
     return proper.type if isinstance(proper, types.Instance) else None
 
 

@@ -219,7 +219,8 @@ def guarded(
         except Exception as error:
             if os.environ.get(RAISE):
                 raise
-            _note(context, hook, error)
+            # Some hooks are made by `partial`, of a function that has the name.
+            _note(context, getattr(hook, "func", hook).__name__, error)
             return default(context)
 
     return safe
@@ -228,9 +229,8 @@ def guarded(
 _noted: set[str] = set()
 
 
-def _note(context: Any, hook: Callable[..., object], error: Exception) -> None:
+def _note(context: Any, name: str, error: Exception) -> None:
     """Tell of an internal error, once per hook and run, where the user can see it."""
-    name = hook.__name__
     # The context of a class has it under another name.
     where = getattr(context, "context", None) or getattr(context, "cls", None)
     if name in _noted or where is None or not is_heard(context.api):

@@ -6,6 +6,7 @@ wherever it is read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final, TypeVar
@@ -59,7 +60,7 @@ def _blocks(statement: nodes.Statement) -> list[nodes.Block | None]:
     return [] if function is None else [function.body]
 
 
-def function_of(definition: nodes.Statement | None) -> nodes.FuncDef | None:
+def function_of(definition: nodes.Node | None) -> nodes.FuncDef | None:
     """Return the function that a definition, decorated or overloaded, has a body for."""
     match definition:
         case nodes.FuncDef():
@@ -71,49 +72,37 @@ def function_of(definition: nodes.Statement | None) -> nodes.FuncDef | None:
     return None
 
 
-def targets(statement: nodes.Statement) -> list[nodes.Lvalue]:
-    """Return what a statement stores into, patterns aside."""
-    match statement:
-        case nodes.AssignmentStmt(lvalues=found):
-            return found
-        case nodes.OperatorAssignmentStmt(lvalue=found) | nodes.ForStmt(index=found):
-            return [found]
-        case nodes.WithStmt(target=several) | nodes.TryStmt(vars=several):
-            return [one for one in several if one is not None]
-    return []
-
-
 class Assignments:
     """The assignments to the names of a file, and the places that read them."""
 
     def __init__(self, tree: nodes.MypyFile) -> None:
-        self._statements = tree.defs
-        values: dict[nodes.Node | None, nodes.Expression] = {}
-        stored: list[nodes.NameExpr] = []
+        self._loops = [one for one in statements(tree.defs) if isinstance(one, nodes.ForStmt)]
+        values: dict[nodes.SymbolNode | None, nodes.Expression] = {}
         # What attributes are set to, by their names.
         self.set_on: dict[str, list[nodes.Expression]] = {}
         self._dropped: set[nodes.Context] = set()
-        self._targets: list[nodes.Expression] = []
+        self._targets: list[nodes.Node] = []
         for statement in statements(tree.defs):
-            self._targets += targets(statement)
-            if isinstance(statement, nodes.AssignmentStmt):
-                for target in statement.lvalues:
-                    for name, value in pairs_of(target, statement.rvalue):
-                        values[name.node] = value
-                    if isinstance(target, nodes.MemberExpr):
-                        self.set_on.setdefault(target.name, []).append(statement.rvalue)
-            elif isinstance(statement, nodes.ExpressionStmt):
-                self._dropped.add(statement.expr)
-            elif isinstance(statement, nodes.MatchStmt):
-                stored += [name for one in statement.patterns for name in _names(one)]
+            match statement:
+                case nodes.AssignmentStmt(lvalues=lvalues, rvalue=value):
+                    self._targets += lvalues
+                    for target in lvalues:
+                        values.update((name.node, one) for name, one in pairs_of(target, value))
+                        if isinstance(target, nodes.MemberExpr):
+                            self.set_on.setdefault(target.name, []).append(value)
+                case nodes.OperatorAssignmentStmt(lvalue=place) | nodes.ForStmt(index=place):
+                    self._targets.append(place)
+                case nodes.WithStmt(target=several) | nodes.TryStmt(vars=several):
+                    self._targets += filter(None, several)
+                case nodes.MatchStmt(patterns=patterns):
+                    self._targets += patterns
+                case nodes.ExpressionStmt(expr=value):
+                    self._dropped.add(value)
         used = get_subexpressions(tree)
-        stored += [name for one in self._targets for name in _names(one)]
+        stored = [name for one in self._targets for name in _names(one)]
         stored += [one.target for one in used if isinstance(one, nodes.AssignmentExpr)]
-        counts: dict[nodes.Node | None, int] = {}
-        for name in stored:
-            counts[name.node] = counts.get(name.node, 0) + 1
-        self.values = {node: value for node, value in values.items() if counts.get(node) == 1}
-        self._stored = set(counts)
+        self._stored = Counter(name.node for name in stored)
+        self.values = {node: value for node, value in values.items() if self._stored[node] == 1}
         is_stored = set(stored)
         # What is asked of a variable, by its name: `x.resize`.
         self.asked = {
@@ -151,8 +140,7 @@ class Assignments:
         """The ``p -= ...`` of names of a ``for`` loop that nobody reads after it, by the `p`."""
         return {
             statement.lvalue: statement
-            for loop in statements(self._statements)
-            if isinstance(loop, nodes.ForStmt)
+            for loop in self._loops
             for statement in _of_one_turn(loop.body)
             if isinstance(statement, nodes.OperatorAssignmentStmt)
             and isinstance(statement.lvalue, nodes.NameExpr)
@@ -164,19 +152,11 @@ class Assignments:
         self, variable: nodes.Node | None, loop: nodes.ForStmt, statement: nodes.Statement
     ) -> bool:
         """Tell whether a variable of a loop may be read after a statement of its body."""
-        inside = get_subexpressions(loop.body)
-        later: list[nodes.Node] = [one for one in inside if isinstance(one, nodes.LambdaExpr)]
-        later += [one for one in statements(loop.body.body) if function_of(one) is not None]
-        kept = {name for one in later for name in _names(one)}
-        known = {one for one in inside if _end(one) <= _end(statement) and one not in kept}
-        for other in statements(self._statements):
+        known = {one for one in get_subexpressions(loop.body) if _end(one) <= _end(statement)}
+        for other in self._loops:
             # Another loop gives its name a value of its own.
-            match other:
-                case nodes.ForStmt(index=index, body=body) if loop not in [
-                    other,
-                    *statements(body.body),
-                ] and variable in {one.node for one in _names(index)}:
-                    known.update(get_subexpressions(body))
+            if other is not loop and variable in {one.node for one in _names(other.index)}:
+                known.update(get_subexpressions(other.body))
         return any(one.node is variable and one not in known for one in self.reads)
 
 
@@ -227,14 +207,9 @@ def attributes_of(tree: nodes.MypyFile) -> set[str]:
 
 
 def bases_in(tree: nodes.MypyFile) -> set[str]:
-    """Return the names of the bases of the classes in a file."""
+    """Return the names in the bases of the classes in a file."""
     classes = [one for one in statements(tree.defs) if isinstance(one, nodes.ClassDef)]
-    exprs = [
-        base.base if isinstance(base, nodes.IndexExpr) else base
-        for cls in classes
-        for base in (*cls.base_type_exprs, *cls.removed_base_type_exprs)
-    ]
-    return {one.name for one in exprs if isinstance(one, nodes.NameExpr)}
+    return {one.name for cls in classes for base in cls.base_type_exprs for one in _names(base)}
 
 
 @once_a_file

@@ -7,7 +7,7 @@ operators, attributes, and the parameters of the function in which it asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, NoneType, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import reporting
-from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR
+from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, but_elsewhere, type_of_field
 from tapetensor.mypy_plugin.reading import is_endless, members, read_tensor
 from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH
 from tapetensor.mypy_plugin.statements import assignments_of, function_of, once_a_file, statements
@@ -45,7 +45,7 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
         return take_one
     if fullname in _COMPARING:
         return compare_items
-    return None if fullname.startswith(ELSEWHERE) else ask_result
+    return None if fullname.startswith(ELSEWHERE) else ask
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
@@ -56,12 +56,7 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
         return compare_parts
     if fullname in _CONTAINERS:
         return look_for
-    return None if fullname.startswith(ELSEWHERE) else ask_result
-
-
-def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
-    """Answer for an attribute."""
-    return None if fullname.startswith(ELSEWHERE) else ask_attribute
+    return None if fullname.startswith(ELSEWHERE) else ask
 
 
 def take_one(context: FunctionContext) -> Type:
@@ -93,7 +88,7 @@ def compare_parts(context: MethodContext) -> Type:
     if all(parts):
         cure = "compare the parts one by one, with (x == y).all()"
         _report_parts(context.api, context.context, "==", parts[0], cure)
-    return ask_result(context)
+    return ask(context)
 
 
 def look_for(context: MethodContext) -> Type:
@@ -104,18 +99,12 @@ def look_for(context: MethodContext) -> Type:
     return context.default_return_type
 
 
-def ask_result(context: FunctionContext | MethodContext) -> Type:
-    """Report the truth of a result."""
-    return _ask(context, context.default_return_type)
-
-
-def ask_attribute(context: AttributeContext) -> Type:
-    """Report the truth of an attribute."""
-    return _ask(context, context.default_attr_type)
-
-
-def _ask(context: FunctionContext | MethodContext | AttributeContext, found: Type) -> Type:
-    """Report the truth of what is found, and of the parameters of the function around it."""
+def ask(context: FunctionContext | MethodContext | AttributeContext) -> Type:
+    """Report the truth of a result or an attribute, and of parameters of the function around it."""
+    if isinstance(context, AttributeContext):
+        found = context.default_attr_type
+    else:
+        found = context.default_return_type
     api = context.api
     if reporting.is_heard(api):
         conditions = _conditions_of(reporting.tree(api))
@@ -124,6 +113,9 @@ def _ask(context: FunctionContext | MethodContext | AttributeContext, found: Typ
         for condition in conditions.of_parameters(reporting.unit(api)):
             _report_truth(api, condition.node, condition.op, condition.declared)
     return found
+
+
+attribute = but_elsewhere(ask)
 
 
 class _Condition(NamedTuple):
@@ -146,25 +138,15 @@ class _Conditions:
     def __init__(self, tree: nodes.MypyFile) -> None:
         known = assignments_of(tree)
         self._values: dict[nodes.Context, list[_Condition]] = {}
-        self._parameters: dict[nodes.Node, list[_Condition]] = {}
-        functions = [*_functions(tree.defs)]
-        units = {
-            variable.variable: function
-            for function in functions
-            for inner in [function, *map(function_of, statements(function.body.body))]
-            for variable in (inner.arguments if inner is not None else [])
-        }
+        self._parameters: list[_Condition] = []
+        functions = filter(None, map(function_of, statements(tree.defs)))
+        parameters = {one.variable for function in functions for one in function.arguments}
         for node, op in _asked(tree):
-            value = known.value(node)
-            self._values.setdefault(value, []).append(_Condition(node, op))
-            variable = node.node if isinstance(node, nodes.NameExpr) else None
-            if (
-                isinstance(variable, nodes.Var)
-                and variable in units
-                and not known.is_stored(variable)
-            ):
-                condition = _Condition(node, op, variable.type)
-                self._parameters.setdefault(units[variable], []).append(condition)
+            self._values.setdefault(known.value(node), []).append(_Condition(node, op))
+            match node:
+                case nodes.NameExpr(node=nodes.Var(type=declared) as variable):
+                    if variable in parameters and not known.is_stored(variable):
+                        self._parameters.append(_Condition(node, op, declared))
 
     def of_value(self, value: nodes.Context) -> list[_Condition]:
         """Return where the truth of a value is asked."""
@@ -172,26 +154,17 @@ class _Conditions:
 
     def of_parameters(self, unit: nodes.Node) -> list[_Condition]:
         """Return where the truth of a parameter of a function, or of one in it, is asked."""
-        return self._parameters.get(unit, [])
+        last = unit.end_line or unit.line
+        return [one for one in self._parameters if unit.line <= one.node.line <= last]
 
 
 _conditions_of = once_a_file(_Conditions)
 
 
-def _functions(body: Sequence[nodes.Statement]) -> Iterator[nodes.FuncDef]:
-    """Yield the outermost functions of a file, the methods of classes among them."""
-    for statement in body:
-        function = function_of(statement)
-        if function is not None:
-            yield function
-        elif isinstance(statement, nodes.ClassDef):
-            yield from _functions(statement.defs.body)
-
-
 def _asked(tree: nodes.MypyFile) -> Iterator[tuple[nodes.Expression, str]]:
     """Yield what the truth of is asked in a file, and by what."""
-    for statement in statements(tree.defs):
-        match statement:
+    for place in (*statements(tree.defs), *get_subexpressions(tree)):
+        match place:
             case nodes.IfStmt(expr=tests):
                 for test in tests:
                     yield from _within(test, "if")
@@ -202,8 +175,6 @@ def _asked(tree: nodes.MypyFile) -> Iterator[tuple[nodes.Expression, str]]:
             case nodes.MatchStmt(guards=guards):
                 for guard in filter(None, guards):
                     yield from _within(guard, "if")
-    for expression in get_subexpressions(tree):
-        match expression:
             case nodes.ConditionalExpr(cond=test):
                 yield from _within(test, "if")
             case nodes.GeneratorExpr(condlists=lists):
@@ -218,7 +189,7 @@ def _asked(tree: nodes.MypyFile) -> Iterator[tuple[nodes.Expression, str]]:
                 yield from _within(left, op)
             case nodes.UnaryExpr(op="not", expr=inner):
                 yield from _within(inner, "not")
-            case nodes.ComparisonExpr(operands=[_, _, _, *_]):
+            case nodes.ComparisonExpr(operands=[_, _, _, *_]) as expression:
                 # ``0 < x < 1`` asks whether the first of the two holds.
                 yield expression, "a chain of comparisons"
 
@@ -274,14 +245,10 @@ def _compared(found: Type, tree: nodes.MypyFile) -> Iterator[Type]:
         is_own = method is not None and method.info.fullname != "builtins.object"
         options = [one for one in proper.type.defn.decorators if isinstance(one, nodes.CallExpr)]
         if not is_own and not any("eq" in one.arg_names for one in options):
-            for name in [one["name"] for one in fields]:
-                node = proper.type.get(name)
-                if (
-                    node is not None
-                    and isinstance(node.node, nodes.Var)
-                    and node.node.type is not None
-                ):
-                    yield from _parts(node.node.type)
+            for one in fields:
+                declared = type_of_field(proper.type, one["name"])
+                if declared is not None:
+                    yield from _parts(declared)
 
 
 def _is_parted(found: Type) -> bool:

@@ -77,7 +77,6 @@ def _module_defined(context: Any) -> None:
     calling.add_call(context)
     if not reporting.is_heard(context.api):
         return
-    calling.check_spelling(context)
     calling.check_forward(context)
     building.check_fields(context)
     declaring.check_declared(context)

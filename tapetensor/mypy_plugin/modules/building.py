@@ -14,29 +14,32 @@ from typing import NamedTuple
 from mypy import types
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import Expression, IndexExpr, RefExpr, TupleExpr, TypeInfo
+from mypy.nodes import Expression, IndexExpr, RefExpr, TupleExpr, TypeInfo, Var
 from mypy.nodes import TypeAlias as TypeAliasNode
 from mypy.plugin import ClassDefContext, FunctionContext
 from mypy.typevars import fill_typevars
 
 from tapetensor.mypy_plugin import names, reporting
 from tapetensor.mypy_plugin.modules.classes import (
+    DEFAULT,
     LISTS,
-    Field,
     assignments,
     declared,
-    fields_of,
     in_words,
+    kinds_of_fields,
     signature_of_constructor,
     with_constructor,
 )
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY, refused
 from tapetensor.mypy_plugin.reading import is_int, is_module, on_axes, read_shape
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS, checker_of
+from tapetensor.mypy_plugin.shapes.computed import type_in
 from tapetensor.rules.dims import is_negative
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
+# The functions that declare a field of a type; for the others it is `options`.
+_ALLOWED = {**dict.fromkeys(LISTS, ("repeat",)), names.TENSOR: ("parameter", "buffer")}
 # The plugin looks this far into modules within modules, for one may hold itself by mistake.
 _DEEPEST = 20
 
@@ -64,21 +67,17 @@ def check_fields(context: ClassDefContext) -> None:
 
 def check_build(context: FunctionContext) -> types.Type:
     """Report the first field of the class that `build` cannot make; return what it makes."""
-    expression = context.args[0][0] if context.args and context.args[0] else None
-    if expression is None or not context.arg_types[0]:
+    if not context.args or not context.args[0]:
         return context.default_return_type
-    info = _class_named(expression)
-    if info is None or not info.has_base(names.MODULE):
+    expression, given = context.args[0][0], _instance(context.arg_types[0][0])
+    if given is None or not is_module(given) or not _is_class(expression):
         # A variable: it may hold a derived class that can be built.
         return context.default_return_type
     made = _with_defaults(expression, context.default_return_type)
-    complaint = _incomplete(expression, info)
+    complaint = _incomplete(expression, given.type)
     if complaint is None:
-        given = _instance(context.arg_types[0][0])
-        if given is None:
-            return made
         instance = _with_defaults(expression, given)
-        files = frozenset([checker_of(context).tree.fullname, *_files_of(info)])
+        files = frozenset([checker_of(context).tree.fullname, *_files_of(given.type)])
         complaint = next(_Look(files, builds=True).into(instance, given.type.name), None)
     if complaint is not None:
         reporting.fail(context, f"build: {complaint}", MODULE_DIMS, expression)
@@ -104,15 +103,10 @@ def _with_defaults(expression: Expression, made: types.Type) -> types.Type:
     return result.copy_modified(args=list(values.values()))
 
 
-def _class_named(expression: Expression) -> TypeInfo | None:
-    """Return the class that an expression spells out: ``Mlp``, ``nn.Linear[L[3], L[2]]``."""
-    if isinstance(expression, IndexExpr):
-        expression = expression.base
-    node = expression.node if isinstance(expression, RefExpr) else None
-    if isinstance(node, TypeAliasNode):
-        target = types.get_proper_type(node.target)
-        return target.type if isinstance(target, types.Instance) else None
-    return node if isinstance(node, TypeInfo) else None
+def _is_class(expression: Expression) -> bool:
+    """Tell whether an expression spells out a class: ``Mlp``, ``nn.Linear[L[3], L[2]]``."""
+    named = expression.base if isinstance(expression, IndexExpr) else expression
+    return isinstance(named, RefExpr) and isinstance(named.node, TypeInfo | TypeAliasNode)
 
 
 def _incomplete(expression: Expression, info: TypeInfo) -> str | None:
@@ -186,29 +180,38 @@ class _Look(NamedTuple):
             for why in self._arguments(module, owner, options, path):
                 yield "", why
         else:
-            for field in fields_of(module):
-                if field.name not in options:
-                    for why in islice(self._field(field, f"{path}.{field.name}"), 1):
-                        yield field.name, why
+            for name, (kind, given) in (kinds_of_fields(info) or {}).items():
+                node = names.member_of(info, name)
+                annotation = type_in(module, node) if isinstance(node, Var) else None
+                if kind != DEFAULT and name not in options and annotation is not None:
+                    for why in islice(self._field(kind, given, annotation, f"{path}.{name}"), 1):
+                        yield name, why
 
-    def _field(self, field: Field, path: str) -> Iterator[str]:
-        name, kind, options, annotation = field
-        if annotation is None:
-            return
-        origin = annotation.type.fullname if isinstance(annotation, types.Instance) else None
-        if isinstance(annotation, types.TupleType):
-            yield from self._misused(field, ("options",), path)
-            yield from self._each(annotation.items, options, path)
-        elif isinstance(annotation, types.UnionType | types.LiteralType) or origin in _PLAIN:
+    def _field(
+        self, kind: str, options: frozenset[str], annotation: types.ProperType, path: str
+    ) -> Iterator[str]:
+        """Yield what is wrong with a field that is given as `kinds_of_fields` says."""
+        origin = annotation.type.fullname if isinstance(annotation, types.Instance) else ""
+        allowed, name = _ALLOWED.get(origin, ("options",)), path.rpartition(".")[2]
+        is_made = origin in _ALLOWED or is_module(annotation)
+        is_made = is_made or isinstance(annotation, types.TupleType)
+        if isinstance(annotation, types.UnionType | types.LiteralType) or origin in _PLAIN:
             if self.builds:
                 yield (
                     f"{path} is annotated {_named(annotation)}; give it a default, or make it a "
                     "module, a list or tuple of modules, or a tensor with nn.parameter(...)"
                 )
+        elif self.builds and is_made and kind and kind not in allowed:
+            cures = " or ".join([f"nn.{one}(...)" for one in allowed])
+            yield (
+                f"{path} is annotated {_named(annotation)}, for which nn.{kind}(...) has no "
+                f"meaning; write {cures}, or nothing"
+            )
+        elif isinstance(annotation, types.TupleType):
+            yield from self._each(annotation.items, options, path)
         elif not isinstance(annotation, types.Instance):
             return
         elif origin in LISTS:
-            yield from self._misused(field, ("repeat",), path)
             if self.builds and not kind:
                 yield (
                     f"{path} is a {annotation.type.name} of unknown length; "
@@ -218,10 +221,8 @@ class _Look(NamedTuple):
                 # Any other list may be empty.
                 yield from self.into(annotation.args[0], f"{path}.0", options)
         elif origin == names.TENSOR:
-            yield from self._misused(field, ("parameter", "buffer"), path)
-            yield from self._tensor(field, annotation, path)
+            yield from self._tensor(kind, annotation, path)
         elif is_module(annotation):
-            yield from self._misused(field, ("options",), path)
             yield from self.into(annotation, path, options)
 
     def _each(self, modules: list[types.Type], options: frozenset[str], path: str) -> Iterator[str]:
@@ -229,19 +230,11 @@ class _Look(NamedTuple):
             for index, one in enumerate(modules):
                 yield from self.into(one, f"{path}.{index}", options)
 
-    def _misused(self, field: Field, allowed: tuple[str, ...], path: str) -> Iterator[str]:
-        if self.builds and field.kind and field.kind not in allowed and field.annotation:
-            cures = " or ".join([f"nn.{one}(...)" for one in allowed])
-            yield (
-                f"{path} is annotated {_named(field.annotation)}, for which nn.{field.kind}(...) "
-                f"has no meaning; write {cures}, or nothing"
-            )
-
-    def _tensor(self, field: Field, annotation: types.Instance, path: str) -> Iterator[str]:
-        if self.builds and not field.kind:
+    def _tensor(self, kind: str, annotation: types.Instance, path: str) -> Iterator[str]:
+        if self.builds and not kind:
             yield (
                 f"{path} is a tensor without first values; "
-                f"write {field.name}: Tensor... = nn.parameter(nn.init.zeros), say"
+                f"write {path.rpartition('.')[2]}: Tensor... = nn.parameter(nn.init.zeros), say"
             )
         shape, tape, dtype = [types.get_proper_type(one) for one in annotation.args]
         if isinstance(tape, types.Instance) and tape.type.fullname == names.OWNED_TAPE:
@@ -256,7 +249,7 @@ class _Look(NamedTuple):
             yield from self._dim(one, path)
         if (
             self.builds
-            and field.kind == "parameter"
+            and kind == "parameter"
             and isinstance(dtype, types.Instance)
             and dtype.type.has_base("numpy.integer")
         ):

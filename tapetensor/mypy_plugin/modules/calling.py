@@ -7,6 +7,7 @@ Two typed overloads may serve plain inputs and traced ones. Typing alone does no
 from __future__ import annotations
 
 from difflib import SequenceMatcher
+from typing import Final
 
 from mypy import nodes
 from mypy.plugin import ClassDefContext, MethodSigContext
@@ -21,17 +22,14 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import reporting
-from tapetensor.mypy_plugin.names import (
-    MODULE,
-    NONE_TAPE,
-    OWNED_TAPE,
-    member_of,
-)
+from tapetensor.mypy_plugin.names import MODULE, NONE_TAPE, OWNED_TAPE, member_of
 from tapetensor.mypy_plugin.reading import class_of, is_state, read_tensor
 from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_NO_FORWARD, checker_of
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.statements import attributes_of, bases_in
 
+# What a class has under the name of a method.
+METHODS: Final = (nodes.FuncDef, nodes.OverloadedFuncDef, nodes.Decorator)
 _CALL = "__call__"
 _FORWARD = "forward"
 
@@ -61,19 +59,17 @@ def add_call(context: ClassDefContext) -> None:
     )
 
 
-def check_spelling(context: ClassDefContext) -> None:
-    """Report a method that was meant to be `forward`.
+def check_forward(context: ClassDefContext) -> None:
+    """Report a module without a `forward` that has a misspelt one, or is good for nothing else.
 
-    A module without `forward` is no mistake as such if it has other methods: it may hold the parts
-    of a model. Calling it is one, which mypy reports by itself, or `Sequential` does.
+    It is good for other methods, to hold parts: fields that are read somewhere in the file, and
+    for the base of a class of the file: that is where its `forward` is.
     """
     info = context.cls.info
-    if info.get(_FORWARD) is not None or info.get(_CALL) is not None:
+    if has_forward(info) or info.get(_CALL) is not None:
         return
     for name, symbol in info.names.items():
-        if isinstance(
-            symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
-        ) and _is_misspelt(name):
+        if isinstance(symbol.node, METHODS) and _is_misspelt(name):
             reporting.fail(
                 context,
                 f'{info.name}: a module is called by its forward(), and "{name}" is another name; '
@@ -81,18 +77,6 @@ def check_spelling(context: ClassDefContext) -> None:
                 MODULE_FORWARD,
                 symbol.node,
             )
-
-
-def check_forward(context: ClassDefContext) -> None:
-    """Report a module that has neither `forward` nor anything else that it could be good for.
-
-    Other methods are. So are fields that are read somewhere in the file, for that is what a holder
-    of parts looks like, and a class of the file that is derived from it: that is where its
-    `forward` is.
-    """
-    info = context.cls.info
-    if has_forward(info) or info.get(_CALL) is not None:
-        return
     own = [base for base in info.mro if base.fullname not in (MODULE, "builtins.object")]
     if any(base.fullname == "abc.ABC" or _has_methods(base) for base in own):
         return
@@ -112,8 +96,7 @@ def check_forward(context: ClassDefContext) -> None:
 def _has_methods(info: nodes.TypeInfo) -> bool:
     """Tell whether a class defines what may be called; not what sets up a module or displays it."""
     return any(
-        isinstance(symbol.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator)
-        and not (name.startswith("__") and name.endswith("__"))
+        isinstance(symbol.node, METHODS) and not (name.startswith("__") and name.endswith("__"))
         for name, symbol in info.names.items()
     )
 
@@ -146,7 +129,11 @@ def follow_tape(context: MethodSigContext) -> FunctionLike:
     node = None if info is None else member_of(info, _FORWARD)
     if not isinstance(node, nodes.OverloadedFuncDef) or not context.args or not context.args[0]:
         return item
-    if _kept_tape(item) != NONE_TAPE or not _is_for_each_tape(node):
+    # There is one overload for each tape, which returns the tape that it takes.
+    declared = get_proper_type(node.type)
+    items = declared.items if isinstance(declared, FunctionLike) else []
+    is_for_each = sorted(map(_kept_tape, items)) == sorted([NONE_TAPE, OWNED_TAPE])
+    if not is_for_each or _kept_tape(item) != NONE_TAPE:
         return item
     given = read_tensor(type_of(context.args[0][0], checker_of(context)))
     if given is None or not isinstance(given.tape, TypeVarType):
@@ -154,13 +141,6 @@ def follow_tape(context: MethodSigContext) -> FunctionLike:
     tape = given.tape
     formals = [_with_tape(one, tape) for one in item.arg_types]
     return item.copy_modified(arg_types=formals, ret_type=_with_tape(item.ret_type, tape))
-
-
-def _is_for_each_tape(node: nodes.OverloadedFuncDef) -> bool:
-    """Tell whether there is one overload for each tape, which returns the tape that it takes."""
-    declared = get_proper_type(node.type)
-    items = declared.items if isinstance(declared, FunctionLike) else []
-    return sorted(map(_kept_tape, items)) == sorted([NONE_TAPE, OWNED_TAPE])
 
 
 def _kept_tape(item: CallableType) -> str:

@@ -7,18 +7,18 @@ they come back from mypy's cache, and whoever depends on the class is checked an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+import json
+from typing import Final
 
 from mypy import nodes, types
 from mypy.plugin import ClassDefContext
 from mypy.server.trigger import make_trigger
 
 from tapetensor.mypy_plugin import names
-from tapetensor.mypy_plugin.names import class_named, member_of
-from tapetensor.mypy_plugin.reading import is_int, is_module
+from tapetensor.mypy_plugin.names import class_named
+from tapetensor.mypy_plugin.reading import is_int, is_module, read_literal
 from tapetensor.mypy_plugin.shapes.broadcasting import dtype_name
-from tapetensor.mypy_plugin.shapes.computed import type_in
+from tapetensor.mypy_plugin.statements import function_of
 
 
 def derives(fullname: str, base: str) -> bool:
@@ -45,27 +45,23 @@ def with_constructor(info: nodes.TypeInfo) -> nodes.TypeInfo | None:
 
 def signature_of_constructor(owner: nodes.TypeInfo) -> types.CallableType | None:
     """Return the signature of a constructor as it is implemented, `self` included."""
-    node: Any = owner.names["__init__"].node
-    if isinstance(node, nodes.OverloadedFuncDef):
-        node = node.impl
-    if isinstance(node, nodes.Decorator):
-        node = node.func
-    found = types.get_proper_type(node.type) if isinstance(node, nodes.FuncBase) else None
+    implemented = function_of(owner.names["__init__"].node)
+    found = None if implemented is None else types.get_proper_type(implemented.type)
     return found if isinstance(found, types.CallableType) else None
 
 
 # Fields of these types may hold several modules.
 LISTS: Final = ("builtins.list", "builtins.tuple")
 _ATTRIBUTE = "__tapetensor_fields__"
-_DEFAULT = "default"
-_OPEN = "open"
+DEFAULT = "default"
 
 
 def keep_kinds(context: ClassDefContext) -> None:
     """Write down the kinds of the fields that a class body declares."""
     cls, info = context.cls, context.cls.info
     variable = nodes.Var(
-        _ATTRIBUTE, types.LiteralType(_kinds(cls), context.api.named_type("builtins.str"))
+        _ATTRIBUTE,
+        types.LiteralType(json.dumps(_kinds(cls)), context.api.named_type("builtins.str")),
     )
     variable.info = info
     variable._fullname = f"{info.fullname}.{_ATTRIBUTE}"
@@ -74,32 +70,6 @@ def keep_kinds(context: ClassDefContext) -> None:
         context.api.add_plugin_dependency(
             make_trigger(f"{info.fullname}.{name}"), make_trigger(info.fullname)
         )
-
-
-class Field(NamedTuple):
-    """A field of a module that has no default.
-
-    Attributes:
-        name: its name.
-        kind: the name of a function of `tapetensor.nn.fields`, or empty.
-        options: the names of what that is given.
-        annotation: its type in this module; None if that is not known.
-    """
-
-    name: str
-    kind: str
-    options: frozenset[str]
-    annotation: types.ProperType | None
-
-
-def fields_of(module: types.Instance) -> Iterator[Field]:
-    """Yield the fields of a module that have no default; none if they are not all known."""
-    for name, (kind, options) in (kinds_of_fields(module.type) or {}).items():
-        if kind == _DEFAULT:
-            continue
-        node = member_of(module.type, name)
-        annotation = type_in(module, node) if isinstance(node, nodes.Var) else None
-        yield Field(name, kind, options, annotation)
 
 
 def kinds_of_fields(info: nodes.TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
@@ -112,49 +82,40 @@ def kinds_of_fields(info: nodes.TypeInfo) -> dict[str, tuple[str, frozenset[str]
     for base in reversed(info.mro):
         if base.fullname == names.MODULE or not base.has_base(names.MODULE):
             continue
-        written = _written(base)
-        if written is None or written == _OPEN:
+        symbol = base.names.get(_ATTRIBUTE)
+        written = None if symbol is None else read_literal(symbol.type, str)
+        entries: dict[str, list[str]] | None = json.loads(written or "null")
+        if entries is None:
             return None
-        for entry in filter(None, written.split(";")):
-            name, kind, *options = entry.split(",")
+        for name, (kind, *options) in entries.items():
             # A base may say what the value is, and the class annotate it once more.
             if kind or name not in found:
                 found[name] = (kind, frozenset(options))
     return found
 
 
-def _written(info: nodes.TypeInfo) -> str | None:
-    symbol = info.names.get(_ATTRIBUTE)
-    node: Any = None if symbol is None else symbol.node
-    kinds = None if node is None else types.get_proper_type(node.type)
-    return (
-        kinds.value
-        if isinstance(kinds, types.LiteralType) and isinstance(kinds.value, str)
-        else None
-    )
-
-
-def _kinds(cls: nodes.ClassDef) -> str:
-    """Return ``name,kind,option,...`` of every field, or "open" if the body does more than that."""
-    entries = [_kind(one) for one in cls.defs.body]
-    if cls.decorators or None in entries:
-        return _OPEN
-    return ";".join(filter(None, entries))
-
-
-def _kind(statement: nodes.Statement) -> str | None:
-    """Return the entry of a field, empty for a statement that declares none; None if it may."""
-    if not isinstance(statement, nodes.AssignmentStmt):
-        return "" if _is_harmless(statement) else None
-    target, value = statement.lvalues[0], statement.rvalue
-    if len(statement.lvalues) != 1 or not isinstance(target, nodes.NameExpr):
-        return None
-    if isinstance(target.node, nodes.Var) and target.node.is_classvar:
-        return ""
-    if isinstance(value, nodes.TempNode) and value.no_rhs:
-        return f"{target.name},"
-    kind, options = declared(value)
-    return ",".join([target.name, kind or _DEFAULT, *options])
+def _kinds(cls: nodes.ClassDef) -> dict[str, list[str]] | None:
+    """Return, by field, its kind and options; None if the body of the class does more than that."""
+    found: dict[str, list[str]] = {}
+    for statement in cls.defs.body:
+        match statement:
+            case nodes.AssignmentStmt(lvalues=[nodes.NameExpr(name=name, node=node)], rvalue=value):
+                if not (isinstance(node, nodes.Var) and node.is_classvar):
+                    is_absent = isinstance(value, nodes.TempNode) and value.no_rhs
+                    kind, options = declared(value)
+                    found[name] = ["" if is_absent else kind or DEFAULT, *options]
+            case (
+                nodes.ExpressionStmt(expr=nodes.StrExpr())
+                | nodes.FuncDef()
+                | nodes.OverloadedFuncDef()
+                | nodes.Decorator()
+                | nodes.ClassDef()
+                | nodes.PassStmt()
+            ):
+                pass
+            case _:
+                return None
+    return None if cls.decorators else found
 
 
 def declared(value: nodes.Expression) -> tuple[str, list[str]]:
@@ -167,16 +128,6 @@ def declared(value: nodes.Expression) -> tuple[str, list[str]]:
     # By its place only `repeat` takes an argument, how many there are.
     given = zip(value.arg_names, value.arg_kinds, strict=True)
     return kind, ["*" if how is nodes.ARG_STAR2 else name or "count" for name, how in given]
-
-
-def _is_harmless(statement: nodes.Statement) -> bool:
-    """Tell whether a statement in a class body declares no field."""
-    if isinstance(statement, nodes.ExpressionStmt):
-        return isinstance(statement.expr, nodes.StrExpr)
-    return isinstance(
-        statement,
-        nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator | nodes.ClassDef | nodes.PassStmt,
-    )
 
 
 def assignments(cls: nodes.ClassDef) -> dict[str, nodes.AssignmentStmt]:
@@ -205,8 +156,6 @@ def in_words(found: types.Type) -> str:
         return part.name
     if isinstance(part, types.AnyType) or is_int(part):
         return "?"
-    if isinstance(part, types.CallableType):
-        return f"the class {part.type_object().name}" if part.is_type_obj() else "function"
     if not isinstance(part, types.Instance):
         return str(part)
     if part.type.fullname == names.TENSOR:

@@ -13,23 +13,12 @@ from mypy.plugin import FunctionSigContext
 from mypy.typevars import fill_typevars
 
 from tapetensor.arguments.spellings import given_by_name
-from tapetensor.mypy_plugin.modules.classes import (
-    signature_of_constructor,
-    with_constructor,
-)
+from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
 from tapetensor.mypy_plugin.names import MAY_BE_0
-from tapetensor.mypy_plugin.reading import (
-    is_absent,
-    keeps_size,
-    on_axes,
-    read_dim,
-    read_int,
-)
+from tapetensor.mypy_plugin.reading import is_absent, keeps_size, on_axes, read_dim, read_int
 from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
-from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.signatures import settled
-from tapetensor.rules.dims import Size
 
 # The layers of the library are defined here.
 LIBRARY = "tapetensor.nn."
@@ -39,9 +28,10 @@ def check_constructed(context: FunctionSigContext) -> types.FunctionLike:
     """Report a layer that is constructed with sizes that it refuses."""
     item = context.default_signature
     made = types.get_proper_type(item.ret_type)
-    owner = with_constructor(made.type) if isinstance(made, types.Instance) else None
+    if not isinstance(made, types.Instance):
+        return item
     called = context.context
-    if owner is None and isinstance(made, types.Instance) and isinstance(called, CallExpr):
+    if with_constructor(made.type) is None and isinstance(called, CallExpr):
         given = zip(called.args, called.arg_kinds, strict=True)
         sizes = [
             read_int(type_of(one, checker_of(context))) for one, kind in given if kind is ARG_POS
@@ -50,7 +40,7 @@ def check_constructed(context: FunctionSigContext) -> types.FunctionLike:
             message = given_by_name(made.type.name, sizes, bool(made.type.type_vars))
             fail(context, message, ARGUMENT_KIND)
             return taking_anything(item)
-    layer = _layer_of_ours(made.type) if isinstance(made, types.Instance) else None
+    layer = _layer_of_ours(made.type)
     if layer is not None and is_readable(context):
         call = Call(context)
         complaint = refused(_constructed(call, item, layer))
@@ -153,8 +143,8 @@ def _arguments(layer: TypeInfo) -> list[tuple[str, types.TypeVarType]]:
 
 
 def _size(dim: types.Type) -> int | None:
-    size = read_dim(respelled(dim))
-    return size.literal if isinstance(size, Size) else None
+    size = read_dim(dim)
+    return None if size is None else size.literal
 
 
 def _misfits(sizes: Mapping[str, int]) -> Iterator[str]:

@@ -10,10 +10,11 @@ unchecked             the body behind an overloaded `forward` takes `Any`: a not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from mypy import nodes
+from mypy.constant_fold import ConstantValue, constant_fold_expr
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
 from mypy.types import (
     AnyType,
@@ -27,6 +28,7 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import reporting
+from tapetensor.mypy_plugin.modules.calling import METHODS
 from tapetensor.mypy_plugin.modules.classes import (
     LISTS,
     assignments,
@@ -36,7 +38,7 @@ from tapetensor.mypy_plugin.modules.classes import (
     with_constructor,
 )
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY
-from tapetensor.mypy_plugin.names import ELSEWHERE, MODULE, member_of
+from tapetensor.mypy_plugin.names import MODULE, but_elsewhere, member_of, type_of_field
 from tapetensor.mypy_plugin.reading import is_module, is_tensor, members, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS
 from tapetensor.mypy_plugin.shapes.computed import respelled, type_in
@@ -46,16 +48,6 @@ from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of, statement
 _SHARES: Final = ("p", "dropout", "momentum")
 # Where one of these is used, any field may be read.
 _READ_ALL: Final = frozenset({"modules", "parameters", "fields_of_class", "__dict__", *READ_ALL})
-
-
-def function_result(
-    fullname: str,
-) -> Callable[[FunctionContext | MethodContext], Type] | None:
-    """Return the hook for the result of a call of a function, a class or a method."""
-    return None if fullname.startswith(ELSEWHERE) else check_made
-
-
-method_result = function_result
 
 
 def check_made(context: FunctionContext | MethodContext) -> Type:
@@ -71,7 +63,8 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
     if fields is None:
         return made
     for name, value in _set_on_self(function):
-        if name in fields or _is_class_variable(info, name):
+        node = member_of(info, name)
+        if name in fields or (isinstance(node, nodes.Var) and node.is_classvar):
             continue
         if any(one is where for one in _made_by(value)):
             kind = get_proper_type(made)
@@ -86,85 +79,71 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
     return made
 
 
+function_result = method_result = but_elsewhere(check_made)
+
+
 def check_declared(context: ClassDefContext) -> None:
     """Report options that a layer has not, and note what is declared in vain."""
     cls, info = context.cls, context.cls.info
     for name, statement in assignments(cls).items():
         kind, given = declared(statement.rvalue)
         if kind in ("options", "repeat") and "*" not in given:
-            _check_options(context, name, statement, [one for one in given if one != "count"])
+            _check_options(context, name, statement.rvalue)
     node = info.names.get("forward")
-    if node is None or not isinstance(
-        node.node, nodes.FuncDef | nodes.OverloadedFuncDef | nodes.Decorator
-    ):
-        return
-    if isinstance(node.node, nodes.OverloadedFuncDef):
-        _check_body(context, node.node)
-    _check_read(context)
+    if node is not None and isinstance(node.node, METHODS):
+        if isinstance(node.node, nodes.OverloadedFuncDef):
+            _check_body(context, node.node)
+        _check_read(context)
 
 
-def _check_options(
-    context: ClassDefContext, name: str, statement: nodes.AssignmentStmt, given: list[str]
-) -> None:
+def _check_options(context: ClassDefContext, name: str, call: nodes.Expression) -> None:
     info = context.cls.info
-    node = member_of(info, name)
-    annotation = get_proper_type(node.type) if isinstance(node, nodes.Var) else None
+    annotation = type_of_field(info, name)
     layer = get_proper_type(respelled(annotation)) if annotation is not None else None
     path = name
     if isinstance(layer, Instance) and layer.type.fullname in LISTS and layer.args:
         path, layer = f"{name}.0", get_proper_type(layer.args[0])
-    if isinstance(layer, Instance) and is_module(layer):
-        complaints = [*_unknown(layer, name, given), *_refused(layer, name, path, statement.rvalue)]
-        for complaint in complaints:
-            reporting.fail(context, f"{info.name}{complaint}", MODULE_DIMS, statement)
-
-
-def _unknown(layer: Instance, name: str, given: list[str]) -> Iterator[str]:
-    """Yield which options a layer has not."""
-    taken = _arguments(layer.type)
-    unknown = [one for one in given if taken is not None and one and one not in taken]
-    if taken is not None and unknown:
-        yield (
-            f".{name}: {layer.type.name} has no argument {', '.join(unknown)}; it has "
-            f"{', '.join(taken) or 'none'}"
-        )
-
-
-def _refused(layer: Instance, name: str, path: str, call: nodes.Expression) -> Iterator[str]:
-    """Yield which options have a value that a layer does not take, or that its type denies."""
-    if not isinstance(call, nodes.CallExpr):
+    if not isinstance(layer, Instance) or not is_module(layer):
         return
-    for option, value in zip(call.arg_names, call.args, strict=True):
-        node = None if option is None else member_of(layer.type, option)
-        if option is None or not isinstance(node, nodes.Var):
-            continue
-        # An alias of a union may be one of a union.
-        declared = [item for one in members(node.type) for item in members(one)]
-        choices = [one.value for one in declared if isinstance(one, LiteralType)]
-        number, said = _number(value), type_in(layer, node)
-        if isinstance(value, nodes.StrExpr) and choices and value.value not in choices:
-            wanted = " or ".join(map(repr, choices))
-            yield f": {path}.{option} must be {wanted}, got {value.value!r}"
-        elif option == "eps" and number is not None and number < 0:
-            yield f": {path}.{option} must be >= 0, got {number}"
-        elif option in _SHARES and number is not None and not 0 <= number <= 1:
-            yield f": {path}.{option} must be from 0 to 1, got {number}"
-        elif (
-            isinstance(value, nodes.IntExpr)
-            and isinstance(said, LiteralType)
-            and said.value != value.value
-        ):
-            yield (
-                f": {path}.{option} is {value.value}, the annotation of {name} says {said.value}; "
-                f"write {_annotation(layer, node, value.value)}"
-            )
+    assert isinstance(call, nodes.CallExpr)
+    given = {
+        option: constant_fold_expr(value, info.module_name)
+        for option, value in zip(call.arg_names, call.args, strict=True)
+        if option is not None and option != "count"
+    }
+    taken = _arguments(layer.type)
+    unknown = [one for one in given if taken is not None and one not in taken]
+    if unknown:
+        message = f"{info.name}.{name}: {layer.type.name} has no argument {', '.join(unknown)}"
+        message = f"{message}; it has {', '.join(taken or ['none'])}"
+        reporting.fail(context, message, MODULE_DIMS, call)
+    for option, value in given.items():
+        refused = _refused(layer, name, option, value)
+        if refused is not None:
+            reporting.fail(context, f"{info.name}: {path}.{option} {refused}", MODULE_DIMS, call)
 
 
-def _number(value: nodes.Expression) -> float | None:
-    if isinstance(value, nodes.UnaryExpr) and value.op == "-":
-        number = _number(value.expr)
-        return None if number is None else -number
-    return value.value if isinstance(value, nodes.IntExpr | nodes.FloatExpr) else None
+def _refused(layer: Instance, name: str, option: str, value: ConstantValue | None) -> str | None:
+    """Return why a layer does not take a value of an option, or its type denies it."""
+    node = member_of(layer.type, option)
+    if not isinstance(node, nodes.Var):
+        return None
+    # An alias of a union may be one of a union.
+    declared = [item for one in members(node.type) for item in members(one)]
+    choices = [one.value for one in declared if isinstance(one, LiteralType)]
+    said = type_in(layer, node)
+    if isinstance(value, str) and choices and value not in choices:
+        return f"must be {' or '.join(map(repr, choices))}, got {value!r}"
+    if option == "eps" and isinstance(value, int | float) and value < 0:
+        return f"must be >= 0, got {value}"
+    if option in _SHARES and isinstance(value, int | float) and not 0 <= value <= 1:
+        return f"must be from 0 to 1, got {value}"
+    if isinstance(value, int) and isinstance(said, LiteralType) and said.value != value:
+        return (
+            f"is {value}, the annotation of {name} says {said.value}; "
+            f"write {_annotation(layer, node, value)}"
+        )
+    return None
 
 
 def _annotation(layer: Instance, field: nodes.Var, value: int) -> str:
@@ -191,11 +170,11 @@ def _arguments(info: nodes.TypeInfo) -> list[str] | None:
 
 
 def _check_body(context: ClassDefContext, node: nodes.OverloadedFuncDef) -> None:
-    """Note a body that mypy does not check, for its input is `Any`; a mere call needs no check."""
+    """Note a body that mypy does not check, for its input is `Any`."""
     # The body comes last, and mypy has not told it from the overloads yet.
     body = next(reversed(node.unanalyzed_items or node.items), None)
     is_ours = context.cls.fullname.startswith(LIBRARY)
-    if is_ours or not isinstance(body, nodes.FuncDef) or not _needs_check(body):
+    if is_ours or not isinstance(body, nodes.FuncDef):
         return
     signature = get_proper_type(body.type)
     takes = signature.arg_types[1:] if isinstance(signature, CallableType) else []
@@ -206,27 +185,6 @@ def _check_body(context: ClassDefContext, node: nodes.OverloadedFuncDef) -> None
             "its input with the union of what the overloads take, and ask tt.owns_tape(x)",
             body,
         )
-
-
-def _needs_check(body: nodes.FuncDef) -> bool:
-    """Tell whether a body does more than to hand its input on to what its module has."""
-    match body.body.body:
-        case [nodes.ReturnStmt(expr=nodes.Expression() as value)]:
-            return not _is_handed_on(value, body.arg_names[0])
-        case [_]:
-            return False
-    return True
-
-
-def _is_handed_on(value: nodes.Expression, own: str | None) -> bool:
-    match value:
-        case nodes.ConditionalExpr(if_expr=then, else_expr=otherwise):
-            return _is_handed_on(then, own) and _is_handed_on(otherwise, own)
-        case nodes.CallExpr(callee=called):
-            while isinstance(called, nodes.MemberExpr):
-                called = called.expr
-            return isinstance(called, nodes.NameExpr) and called.name == own
-    return False
 
 
 def _is_any(found: Type) -> bool:
@@ -243,12 +201,8 @@ def _check_read(context: ClassDefContext) -> None:
     if used & _READ_ALL:
         return
     for name, statement in assignments(cls).items():
-        node = member_of(cls.info, name)
-        annotation = node.type if isinstance(node, nodes.Var) else None
-        is_trained = is_module(annotation) or declared(statement.rvalue)[0] in (
-            "parameter",
-            "repeat",
-        )
+        kind, _ = declared(statement.rvalue)
+        is_trained = is_module(type_of_field(cls.info, name)) or kind in ("parameter", "repeat")
         if is_trained and name not in used:
             reporting.note(
                 context.api,
@@ -281,8 +235,3 @@ def _made_by(value: nodes.Expression) -> Iterator[nodes.Context]:
                 yield from _made_by(one)
         case nodes.ListComprehension(generator=generator):
             yield from _made_by(generator.left_expr)
-
-
-def _is_class_variable(info: nodes.TypeInfo, name: str) -> bool:
-    node = member_of(info, name)
-    return isinstance(node, nodes.Var) and node.is_classvar

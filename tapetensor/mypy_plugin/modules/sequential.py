@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mypy.checkmember import analyze_member_access
 from mypy.errors import ErrorWatcher
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_POS, ARG_STAR, ListExpr, StarExpr, TempNode, TupleExpr
@@ -58,12 +57,8 @@ def check_layers(context: FunctionContext) -> Type:
 
 def apply_layers(context: MethodContext) -> Type:
     """Return the type of the output of the last layer, or name the pair that does not fit."""
-    layers = _layers_of(context.type)
-    inputs = context.arg_types[0] if context.arg_types else []
-    if layers is None or len(inputs) != 1:
-        return context.default_return_type
-    start = _input(context)
-    if start is None:
+    layers, start = _layers_of(context.type), _input(context)
+    if layers is None or start is None:
         return context.default_return_type
     previous: Instance | None = None
     for position, layer in enumerate(layers):
@@ -94,7 +89,8 @@ def apply_layers(context: MethodContext) -> Type:
 
 def _input(context: MethodContext) -> Instance | None:
     """Return the type of the tensor that goes in; None if it is none."""
-    value = get_proper_type(context.arg_types[0][0])
+    inputs = context.arg_types[0] if context.arg_types else []
+    value = get_proper_type(inputs[0]) if len(inputs) == 1 else None
     checker: Any = context.api
     if isinstance(value, Instance) and any(
         isinstance(get_proper_type(one), AnyType) for one in value.args
@@ -163,17 +159,9 @@ def _wanted_by(context: MethodContext, layer: Instance) -> Type | None:
     """Return the type of the input that a layer takes, if there is just one."""
     checker: Any = context.api
     with checker.msg.filter_errors():
+        calls = checker.expr_checker
         forward = get_proper_type(
-            analyze_member_access(
-                "forward",
-                layer,
-                context.context,
-                is_lvalue=False,
-                is_super=False,
-                is_operator=False,
-                original_type=layer,
-                chk=checker,
-            )
+            calls.analyze_external_member_access("forward", layer, context.context)
         )
     arguments = forward.items[0].arg_types if isinstance(forward, FunctionLike) else []
     return arguments[0] if arguments else None

@@ -3,7 +3,6 @@
 ======================================  ==========================================================
 ``of_critic.step(grads_of_generator)``  an optimizer is given the gradients by something else
 ``of_critic.step(loss.backward())``     the loss is computed with other models, and with no other
-``backward(wrt=tt.zeros(...))``         a tensor that was just made took no part in the loss
 ``for p in ...: p -= lr * grads[p]``    the name of the loop is given a tensor that nobody reads
 ``GradientContext()``                   a context that nothing can enter
 ======================================  ==========================================================
@@ -20,7 +19,14 @@ from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.modules.classes import derives, kinds_of_fields
-from tapetensor.mypy_plugin.names import BUILD, CREATED, OPERATORS, TENSOR_ROOMS, member_of
+from tapetensor.mypy_plugin.names import (
+    BUILD,
+    CREATED,
+    OPERATORS,
+    TENSOR_ROOMS,
+    member_of,
+    type_of_field,
+)
 from tapetensor.mypy_plugin.reading import bounded, class_of, is_plain, read_tensor
 from tapetensor.mypy_plugin.reporting import MODULE_GRADIENT
 from tapetensor.mypy_plugin.statements import Assignments, assignments_of
@@ -32,15 +38,12 @@ _OPTIMIZER: Final = "tapetensor.optim.optimizer.Optimizer"
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
-    """Answer for a step of an optimizer, a backward pass, an operator of tensors."""
+    """Answer for a step of an optimizer, and an operator of tensors."""
     owner, _, name = fullname.rpartition(".")
     if name == "step" and derives(owner, _OPTIMIZER):
         return check_step
-    if not fullname.startswith(TENSOR_ROOMS):
-        return None
-    if name == "backward":
-        return check_wanted
-    return check_augmented if name.strip("_") in OPERATORS else None
+    is_operator = fullname.startswith(TENSOR_ROOMS) and name.strip("_") in OPERATORS
+    return check_augmented if is_operator else None
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
@@ -62,20 +65,6 @@ def check_step(context: MethodContext) -> Type:
                     if complaint is not None:
                         message = f"{kind}.step: {complaint} {kind} was made for"
                         reporting.fail(context, message, MODULE_GRADIENT)
-    return context.default_return_type
-
-
-def check_wanted(context: MethodContext) -> Type:
-    """Report a tensor that is made where the gradient by it is asked for."""
-    wanted = _wanted(context.context)
-    if isinstance(wanted, nodes.CallExpr) and _is_created(wanted):
-        reporting.fail(
-            context,
-            "backward: wrt is a tensor that is made here, so that the loss cannot depend on it; "
-            "give the tensor a name, compute the loss with it, and ask for it by that name",
-            MODULE_GRADIENT,
-            wanted,
-        )
     return context.default_return_type
 
 
@@ -112,17 +101,20 @@ def _complaint(
     trained: nodes.Expression, passed: nodes.Expression, known: Assignments
 ) -> str | None:
     """Return why none, or not all, of what is trained gets a gradient; None if it may."""
-    of_optimizer, asked = _parts(trained, known), _wanted(passed)
+    of_optimizer = _parts(trained, known)
+    match passed:
+        case nodes.CallExpr(callee=nodes.MemberExpr(name="backward", expr=loss)):
+            asked = dict(zip(passed.arg_names, passed.args, strict=True)).get("wrt")
+        case _:
+            return None
     if asked is None:
-        match passed:
-            case nodes.CallExpr(callee=nodes.MemberExpr(name="backward", expr=loss), args=[]):
-                behind = _behind(loss, known)
-                if of_optimizer and behind and not of_optimizer & behind:
-                    names = sorted([f'"{one.name}"' for one in behind])
-                    return (
-                        f"this loss is computed with {' and '.join(names)}, and with none of what "
-                        "it updates; give step() the gradients of a loss that uses what"
-                    )
+        behind = _behind(loss, known) if not passed.args else None
+        if of_optimizer and behind and not of_optimizer & behind:
+            names = sorted([f'"{one.name}"' for one in behind])
+            return (
+                f"this loss is computed with {' and '.join(names)}, and with none of what "
+                "it updates; give step() the gradients of a loss that uses what"
+            )
         return None
     of_pass = _parts(asked, known)
     by, cure = f"these are the gradients by {_spelled(asked)}", "write backward(wrt=...) with what"
@@ -190,7 +182,8 @@ def _is_made_alone(made: nodes.Expression) -> bool:
     first = made.args[0] if made.callee.fullname == BUILD and made.args else made.callee
     is_class = isinstance(first, nodes.RefExpr) and isinstance(first.node, nodes.TypeInfo)
     others = made.args[1:] if first is not made.callee else made.args
-    return _is_created(made) or (is_class and all(map(_is_plain, others)))
+    is_tensor = made.callee.fullname.startswith(CREATED)
+    return is_tensor or (is_class and all(map(_is_plain, others)))
 
 
 def _is_plain(argument: nodes.Expression) -> bool:
@@ -206,15 +199,10 @@ def _is_plain(argument: nodes.Expression) -> bool:
     return False
 
 
-def _is_created(made: nodes.CallExpr) -> bool:
-    return isinstance(made.callee, nodes.RefExpr) and made.callee.fullname.startswith(CREATED)
-
-
 def _trains_more_than(info: nodes.TypeInfo, part: str) -> bool:
     """Tell whether a class has another parameter than a field, or another layer with a weight."""
     for name, (kind, _) in (kinds_of_fields(info) or {}).items():
-        node = member_of(info, name)
-        layer = class_of(node.type) if isinstance(node, nodes.Var) else None
+        layer = class_of(type_of_field(info, name))
         has_weight = layer is not None and member_of(layer, "weight") is not None
         if name != part and (kind == "parameter" or (has_weight and kind != "default")):
             return True
@@ -228,12 +216,3 @@ def _spelled(found: nodes.Expression) -> str:
         case nodes.MemberExpr(expr=nodes.NameExpr(name=owner), name=name):
             return f'"{owner}.{name}"'
     return "other tensors"
-
-
-def _wanted(found: object) -> nodes.Expression | None:
-    """Return what a backward pass is asked for by `wrt`."""
-    if not isinstance(found, nodes.CallExpr) or not isinstance(found.callee, nodes.MemberExpr):
-        return None
-    if found.callee.name != "backward":
-        return None
-    return dict(zip(found.arg_names, found.args, strict=True)).get("wrt")
