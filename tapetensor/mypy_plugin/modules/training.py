@@ -3,6 +3,7 @@
 ======================================  ==========================================================
 ``of_critic.step(grads_of_generator)``  an optimizer is given the gradients by something else
 ``of_critic.step(loss.backward())``     the loss is computed with other models, and with no other
+``backward(wrt=tt.zeros(...))``         a tensor that was just made took no part in the loss
 ``for p in ...: p -= lr * grads[p]``    the name of the loop is given a tensor that nobody reads
 ``GradientContext()``                   a context that nothing can enter
 ======================================  ==========================================================
@@ -38,12 +39,15 @@ _OPTIMIZER: Final = "tapetensor.optim.optimizer.Optimizer"
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
-    """Answer for a step of an optimizer, and an operator of tensors."""
+    """Answer for a step of an optimizer, a backward pass, an operator of tensors."""
     owner, _, name = fullname.rpartition(".")
     if name == "step" and derives(owner, _OPTIMIZER):
         return check_step
-    is_operator = fullname.startswith(TENSOR_ROOMS) and name.strip("_") in OPERATORS
-    return check_augmented if is_operator else None
+    if not fullname.startswith(TENSOR_ROOMS):
+        return None
+    if name == "backward":
+        return check_wanted
+    return check_augmented if name.strip("_") in OPERATORS else None
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
@@ -65,6 +69,21 @@ def check_step(context: MethodContext) -> Type:
                     if complaint is not None:
                         message = f"{kind}.step: {complaint} {kind} was made for"
                         reporting.fail(context, message, MODULE_GRADIENT)
+    return context.default_return_type
+
+
+def check_wanted(context: MethodContext) -> Type:
+    """Report a tensor that is made where the gradient by it is asked for."""
+    found = context.context
+    wanted = _wanted(found) if isinstance(found, nodes.CallExpr) else None
+    if isinstance(wanted, nodes.CallExpr) and _is_created(wanted):
+        reporting.fail(
+            context,
+            "backward: wrt is a tensor that is made here, so that the loss cannot depend on it; "
+            "give the tensor a name, compute the loss with it, and ask for it by that name",
+            MODULE_GRADIENT,
+            wanted,
+        )
     return context.default_return_type
 
 
@@ -104,7 +123,7 @@ def _complaint(
     of_optimizer = _parts(trained, known)
     match passed:
         case nodes.CallExpr(callee=nodes.MemberExpr(name="backward", expr=loss)):
-            asked = dict(zip(passed.arg_names, passed.args, strict=True)).get("wrt")
+            asked = _wanted(passed)
         case _:
             return None
     if asked is None:
@@ -182,8 +201,7 @@ def _is_made_alone(made: nodes.Expression) -> bool:
     first = made.args[0] if made.callee.fullname == BUILD and made.args else made.callee
     is_class = isinstance(first, nodes.RefExpr) and isinstance(first.node, nodes.TypeInfo)
     others = made.args[1:] if first is not made.callee else made.args
-    is_tensor = made.callee.fullname.startswith(CREATED)
-    return is_tensor or (is_class and all(map(_is_plain, others)))
+    return _is_created(made) or (is_class and all(map(_is_plain, others)))
 
 
 def _is_plain(argument: nodes.Expression) -> bool:
@@ -197,6 +215,15 @@ def _is_plain(argument: nodes.Expression) -> bool:
             kind = bounded(declared)
             return isinstance(kind, Instance) and kind.type.fullname.startswith(_PLAIN)
     return False
+
+
+def _is_created(made: nodes.CallExpr) -> bool:
+    return isinstance(made.callee, nodes.RefExpr) and made.callee.fullname.startswith(CREATED)
+
+
+def _wanted(backward: nodes.CallExpr) -> nodes.Expression | None:
+    """Return what a backward pass is asked for by `wrt`."""
+    return dict(zip(backward.arg_names, backward.args, strict=True)).get("wrt")
 
 
 def _trains_more_than(info: nodes.TypeInfo, part: str) -> bool:

@@ -95,6 +95,12 @@ def of_models_that_may_be_one(other: Mlp, *, tied: bool) -> None:
         of_model.step(other.forward(x.trace()).mean().backward(wrt=other))
 
 
+def wanted_where_it_is_made() -> None:
+    loss = x.trace().square().sum()
+    with contextlib.suppress(tt.TapeTensorError):
+        loss.backward(wrt=tt.zeros((3, 4)))  # E: backward: wrt is a tensor that is made here
+
+
 def by_hand(model: Mlp) -> list[float]:
     grads = model.forward(x.trace()).mean().backward(wrt=model)
     for p in model.parameters().values():
@@ -129,5 +135,6 @@ of_another_model()
 of_another_loss(tt.zeros((3, 4)))
 of_a_part()
 of_models_that_may_be_one(tt.build(Mlp, rng=rng), tied=True)
+wanted_where_it_is_made()
 by_hand(tt.build(Mlp, rng=rng))
 contexts()
