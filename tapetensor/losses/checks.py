@@ -19,7 +19,7 @@ from tapetensor.errors import (
     cut_traceback,
 )
 from tapetensor.kernels.losses import Reduction
-from tapetensor.rules import losses as rules
+from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.base import (

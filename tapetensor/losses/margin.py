@@ -16,7 +16,7 @@ from tapetensor.losses.checks import (
     check_target,
 )
 from tapetensor.rules.dims import sized
-from tapetensor.rules.losses import check_signed_pairs
+from tapetensor.rules.layers import check_signed_pairs
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply

@@ -25,21 +25,20 @@ from tapetensor.mypy_plugin.reading import (
     write_known,
 )
 from tapetensor.mypy_plugin.reporting import checker_of, tree, wanted_by
-from tapetensor.mypy_plugin.shapes.computed import parts, rebuilt
-from tapetensor.mypy_plugin.shapes.signatures import settle_dropped, settled
-from tapetensor.mypy_plugin.shapes.sizes import size_of
+from tapetensor.mypy_plugin.shapes.computed import parts, rebuilt, size_of
+from tapetensor.mypy_plugin.shapes.signatures import settled
 from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import INT, Size
 
 
 def open_method(context: MethodSigContext) -> types.FunctionLike:
     """Return the signature that takes known sizes where it says `int`."""
-    return _opened(settle_dropped(context))
+    return _opened(context.default_signature)
 
 
 def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
     """Return the signature with literals for the type variables that stand for a size alone."""
-    item = _opened(settle_dropped(context))
+    item = _opened(context.default_signature)
     result = types.get_proper_type(item.ret_type)
     if not item.variables or not _holds_dims(result):
         return item

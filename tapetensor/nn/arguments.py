@@ -8,9 +8,8 @@ from tapetensor.arguments import as_size
 from tapetensor.arrays.array import FLOATING
 from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
 from tapetensor.nn.module import Module
-from tapetensor.rules import attention
+from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import Size, sized
-from tapetensor.rules.layers import check_features
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor import Tensor
@@ -67,7 +66,7 @@ def check_input(
     shape, dtype = x._array.shape, x._array.dtype
     if features is not None and shape[-1:] != (features,):
         wanted = Size.of(features)
-        raise refusal(lambda: check_features(layer, sized(shape), wanted))
+        raise refusal(lambda: rules.check_features(layer, sized(shape), wanted))
     # Equal dtypes are one object but for rare ones, and every layer asks.
     if dtype is not weight._array.dtype and dtype != weight.dtype:
         cure = f"convert it with x.astype(np.{weight.dtype})"
@@ -89,7 +88,7 @@ def check_sequences(
         check_input(layer, x, weight, weight.shape[-1])
     shape, beside = [x._array.shape for x in inputs]
     if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
-        raise refusal(lambda: attention.check_sequences(layer, names, sized(shape), sized(beside)))
+        raise refusal(lambda: rules.check_sequences(layer, names, sized(shape), sized(beside)))
 
 
 def check_sequence(

@@ -14,7 +14,7 @@ from tapetensor.nn.arguments import check_input, trained_together
 from tapetensor.nn.linear import Linear, UnbiasedLinear
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
-from tapetensor.rules import attention as rules
+from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape

@@ -197,10 +197,6 @@ class Size:
         terms = [_written(abs(factor), above, below) for factor, above, below in rest]
         return _written(*first) + "".join(map(operator.add, signs, terms))
 
-    @override
-    def __repr__(self) -> str:
-        return f"Size({self})"
-
 
 class Open(Enum):
     """A dim whose size is not known before run time."""

@@ -1,4 +1,4 @@
-"""Shapes of ops that keep the elements and change the axes."""
+"""Shapes of ops that keep the elements and change the axes, or put tensors together along one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tapetensor.rules.dims import (
     differ,
     is_negative,
     product,
+    total,
+    unified,
     written,
 )
 
@@ -39,7 +41,9 @@ def reshape(op: str, shape: Dims, target: Dims) -> Dims:
             f"{written(target)}; the product of the dims must stay the same, and at most one of "
             "them may be -1"
         )
-    return tuple(rest if dim == _HIDDEN else dim for dim in target)
+    found = tuple(rest if dim == _HIDDEN else dim for dim in target)
+    _check_order(op, shape, found)
+    return found
 
 
 def _quotient(elements: Dim, filled: Dim) -> Dim | None:
@@ -53,7 +57,7 @@ def _quotient(elements: Dim, filled: Dim) -> Dim | None:
     return ANY if quotient is None else quotient
 
 
-def check_order(op: str, shape: Dims, target: Dims) -> None:
+def _check_order(op: str, shape: Dims, target: Dims) -> None:
     """Raise ShapeError if a reshape mixes the elements of a dim that keeps its name.
 
     Elements keep their order, so ``(B, M, 32)`` can become ``(B, M, 4, 8)``. In ``(B, 4, M, 8)``
@@ -141,3 +145,34 @@ def check_sections(op: str, shape: Dims, axis: int, sizes: Sequence[int]) -> Non
             f"{op}: sections {tuple(sizes)} add up to {sum(sizes)}, axis {axis} of shape "
             f"{written(shape)} has size {shape[axis]}"
         )
+
+
+def concat(op: str, shapes: Sequence[Dims], axis: int) -> Dims:
+    """Return the shape of operands one after another along an axis, counted from the front."""
+    result = _common(op, shapes, axis, "all axes but the concatenated one must have equal sizes")
+    result[axis] = total(shape[axis] for shape in shapes)
+    return tuple(result)
+
+
+def stack(op: str, shapes: Sequence[Dims], axis: int, count: Dim) -> Dims:
+    """Return the shape of `count` operands along a new axis, counted from the front."""
+    result = _common(op, shapes, None, "all shapes must be equal")
+    result.insert(axis, count)
+    return tuple(result)
+
+
+def _common(op: str, shapes: Sequence[Dims], apart_from: int | None, cure: str) -> list[Dim]:
+    """Return the shape that shapes have in common, apart from an axis."""
+    named = " and ".join(map(written, shapes))
+    result = list(shapes[0])
+    for shape in shapes[1:]:
+        if len(shape) != len(result):
+            raise ShapeError(f"{op}: the ranks of shapes {named} differ; {cure}")
+        for index, dim in enumerate(shape):
+            if index != apart_from and differ(result[index], dim):
+                raise ShapeError(
+                    f"{op}: shapes {named} differ along axis {index}, {result[index]} != {dim}; "
+                    f"{cure}"
+                )
+            result[index] = unified(result[index], dim)
+    return result

@@ -28,8 +28,8 @@ from tapetensor.errors import (
 from tapetensor.pictures.places import is_users_module
 from tapetensor.rules.broadcasting import broadcast
 from tapetensor.rules.dims import ONE, Dims, sized
-from tapetensor.rules.joining import concat, stack
 from tapetensor.rules.products import matmul, solve
+from tapetensor.rules.rearranging import concat, stack
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tape.history import (
     MOST_IDS,

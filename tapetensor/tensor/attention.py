@@ -11,7 +11,7 @@ from tapetensor.arguments import as_flag, as_number, broadcasts_to
 from tapetensor.arrays.array import Array
 from tapetensor.errors import DTypeError
 from tapetensor.kernels import attention as kernels
-from tapetensor.rules import attention as rules
+from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape

@@ -14,9 +14,9 @@ import pytest
 
 from tapetensor.errors import TapeTensorError
 from tapetensor.rules import (
-    attention,
     broadcasting,
     indexing,
+    layers,
     products,
     rearranging,
     windows,
@@ -195,7 +195,7 @@ def scores(rng: Rng) -> Question:
         shape: Shape = found.shape
         return shape
 
-    return lambda: attention.scores("op", sized(query), sized(key), sized(value)), by_numpy
+    return lambda: layers.scores("op", sized(query), sized(key), sized(value)), by_numpy
 
 
 def window(rng: Rng) -> Question:

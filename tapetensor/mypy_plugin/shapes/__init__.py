@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from mypy.plugin import AttributeContext, FunctionContext, MethodContext
 from mypy.types import CallableType, FunctionLike, Type
@@ -18,41 +18,50 @@ from tapetensor.mypy_plugin.shapes import (
     broadcasting,
     computed,
     creation,
-    joining,
     layers,
     variables,
-    windows,
 )
-from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook, reflected
+from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook
 from tapetensor.mypy_plugin.shapes.signatures import agreeing, called_partial, compute_dims
 from tapetensor.mypy_plugin.statements import WALKING
 from tapetensor.rules import layers as rules
 
-HookT = TypeVar("HookT", bound=Callable[..., Any])
+
+def _agreeing_operands(rule: Hook) -> Hook:
+    def signature(context: Context) -> FunctionLike:
+        item = rule(context)
+        # Each overload is asked for alone.
+        assert isinstance(item, CallableType)
+        return agreeing(context._replace(default_signature=item))
+
+    return signature
+
 
 # Plain typing gives these methods exact dims, or none at all.
 _EXACT: Final[dict[str, Rule]] = (
     {
-        f"__{name}__": broadcasting.elementwise
+        f"__{side}{name}__": broadcasting.elementwise
         for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+        for side in ("", "r")
     }
     | dict.fromkeys(("atan2", "logaddexp"), broadcasting.elementwise)
     | {f"__{name}__": broadcasting.comparison for name in ("eq", "ne", "lt", "le", "gt", "ge")}
     | {f"__{name}__": broadcasting.logic for name in ("and", "or", "xor")}
     | {
         "__matmul__": broadcasting.matmul,
+        "__rmatmul__": broadcasting.rmatmul,
         "roll": axes.roll,
         "solve": broadcasting.solve,
-        "put_along_axis": joining.put_along_axis,
+        "put_along_axis": axes.put_along_axis,
     }
 )
 
 # Plain typing leaves dims of these methods open.
 _OPEN: Final[dict[str, Rule]] = {
-    "__getitem__": joining.getitem,
+    "__getitem__": axes.getitem,
     **dict.fromkeys(broadcasting.MADE, broadcasting.of_matrices),
-    "take": joining.take,
-    "take_along_axis": joining.take_along_axis,
+    "take": axes.take,
+    "take_along_axis": axes.take_along_axis,
     "argmax": axes.position,
     "argmin": axes.position,
     "topk": axes.topk,
@@ -85,44 +94,35 @@ _OPEN: Final[dict[str, Rule]] = {
 # Layers whose output has other sizes than their input, or whose overloads mypy explains badly:
 # what errors call them, and their rule.
 _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
-    "convolution.Conv1d": ("conv1d", windows.layer),
-    "convolution.Conv2d": ("conv2d", windows.layer),
-    "convolution.ConvTranspose1d": ("conv_transpose1d", windows.layer),
-    "convolution.ConvTranspose2d": ("conv_transpose2d", windows.layer),
-    "pooling.AvgPool2d": ("avg_pool2d", windows.pooling),
-    "pooling.MaxPool2d": ("max_pool2d", windows.pooling),
-    "pooling.MinPool2d": ("min_pool2d", windows.pooling),
-    "images.Upscale2d": ("upscale2d", windows.upscale2d),
-    "images.Upscale2dBy": ("Upscale2dBy", windows.upscale_by_layer),
-    "images.PixelShuffle": ("pixel_shuffle", windows.pixel_shuffle),
-    "images.PixelUnshuffle": ("pixel_unshuffle", windows.pixel_unshuffle),
-    "images.Unfold": ("unfold", windows.unfold),
-    "images.Flatten": ("Flatten", windows.flatten_layer),
+    "convolution.Conv1d": ("conv1d", layers.layer),
+    "convolution.Conv2d": ("conv2d", layers.layer),
+    "convolution.ConvTranspose1d": ("conv_transpose1d", layers.layer),
+    "convolution.ConvTranspose2d": ("conv_transpose2d", layers.layer),
+    "pooling.AvgPool2d": ("avg_pool2d", layers.pooling),
+    "pooling.MaxPool2d": ("max_pool2d", layers.pooling),
+    "pooling.MinPool2d": ("min_pool2d", layers.pooling),
+    "images.Upscale2d": ("upscale2d", layers.upscale2d),
+    "images.Upscale2dBy": ("Upscale2dBy", layers.upscale_by_layer),
+    "images.PixelShuffle": ("pixel_shuffle", layers.pixel_shuffle),
+    "images.PixelUnshuffle": ("pixel_unshuffle", layers.pixel_unshuffle),
+    "images.Unfold": ("unfold", layers.unfold),
+    "images.Flatten": ("Flatten", layers.flatten_layer),
     "normalization.BatchNorm1d": ("BatchNorm1d", partial(layers.normalizing, rules.batch_norm_1d)),
     "normalization.BatchNorm2d": ("BatchNorm2d", partial(layers.normalizing, rules.batch_norm_2d)),
     **{
-        f"recurrent.{name}": (name, partial(layers.taking, rules.recurrent))
-        for name in ("RNN", "GRU", "LSTM")
-    },
-    **{
-        f"stacked_recurrent.{name}": (name, partial(layers.taking, rules.recurrent))
-        for name in ("StackedRNN", "StackedGRU", "StackedLSTM")
-    },
-    **{
-        f"recurrent_cells.{name}": (name, partial(layers.taking, rules.recurrent_cell))
-        for name in ("RNNCell", "GRUCell", "LSTMCell")
+        f"{room}.{name}": (name, partial(layers.taking, rule))
+        for kind in ("RNN", "GRU", "LSTM")
+        for room, name, rule in (
+            ("recurrent", kind, rules.recurrent),
+            ("stacked_recurrent", f"Stacked{kind}", rules.recurrent),
+            ("recurrent_cells", f"{kind}Cell", rules.recurrent_cell),
+        )
     },
     "attention.MultiHeadAttention": ("MultiHeadAttention", layers.attending),
     "attention.UnbiasedMultiHeadAttention": ("UnbiasedMultiHeadAttention", layers.attending),
     "transformer.EncoderBlock": ("EncoderBlock", layers.attending),
-    "transformer.DecoderBlock": (
-        "DecoderBlock",
-        partial(layers.decoder, names=("x", "memory")),
-    ),
-    "transformer.Transformer": (
-        "Transformer",
-        partial(layers.decoder, names=("source", "target")),
-    ),
+    "transformer.DecoderBlock": ("DecoderBlock", layers.decoder),
+    "transformer.Transformer": ("Transformer", layers.decoder),
 }
 
 # Layers that plain typing gives exact dims.
@@ -144,18 +144,11 @@ _METHODS: Final[dict[str, Hook]] = (
         for name, rule in rules.items()
     }
     | {
-        f"{TENSOR}.__r{name}__": reflected(op_called(f"__{name}__"), rule)
-        for name, rule in (
-            ("matmul", broadcasting.rmatmul),
-            *[
-                (name, broadcasting.beside_number)
-                for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
-            ],
-        )
-    }
-    | {
-        f"tapetensor.nn.{name}.{called}": hook(op, rule)
+        f"tapetensor.nn.{name}.{called}": _agreeing_operands(found)
+        if "recurrent" in name
+        else found
         for name, (op, rule) in (_LAYERS | _EXACT_LAYERS).items()
+        for found in [hook(op, rule)]
         for called in ("forward", "__call__")
     }
     | {"builtins.str.format": hook("format", axes.formatted)}
@@ -165,31 +158,31 @@ _NAMED: Final[dict[str, Rule]] = (
     {
         "tensor.creation.from_numpy": creation.from_numpy,
         "tensor.creation.from_memmap": creation.made,
-        "tensor.joining.concat": joining.concat,
-        "tensor.joining.stack": joining.stack,
-        "tensor.joining.segment_sum": joining.segment_sum,
+        "tensor.joining.concat": axes.concat,
+        "tensor.joining.stack": axes.stack,
+        "tensor.joining.segment_sum": axes.segment_sum,
         "tensor.joining.einsum": broadcasting.einsum,
-        "tensor.convolution.conv1d": windows.convolution,
-        "tensor.convolution.conv2d": windows.convolution,
-        "tensor.transposed_convolution.conv_transpose1d": windows.convolution,
-        "tensor.transposed_convolution.conv_transpose2d": windows.convolution,
-        "tensor.images.avg_pool2d": windows.pooling,
-        "tensor.images.max_pool2d": windows.pooling,
-        "tensor.images.min_pool2d": windows.pooling,
-        "tensor.images.upscale2d": windows.upscale2d,
-        "tensor.images.interpolate": windows.interpolate,
+        "tensor.convolution.conv1d": layers.convolution,
+        "tensor.convolution.conv2d": layers.convolution,
+        "tensor.transposed_convolution.conv_transpose1d": layers.convolution,
+        "tensor.transposed_convolution.conv_transpose2d": layers.convolution,
+        "tensor.images.avg_pool2d": layers.pooling,
+        "tensor.images.max_pool2d": layers.pooling,
+        "tensor.images.min_pool2d": layers.pooling,
+        "tensor.images.upscale2d": layers.upscale2d,
+        "tensor.images.interpolate": layers.interpolate,
         "tensor.attention.scaled_dot_product_attention": layers.attention,
         "losses.margin.cosine_embedding": layers.cosine_embedding,
     }
     | {f"tensor.creation.{name}": creation.made for name in creation.NAMES}
     | {
         f"tensor.images.{rule.__name__}": rule
-        for rule in (windows.unfold, windows.fold, windows.pixel_shuffle, windows.pixel_unshuffle)
+        for rule in (layers.unfold, layers.fold, layers.pixel_shuffle, layers.pixel_unshuffle)
     }
-    | {f"losses.{name}": partial(layers.alike, names=names) for name, names in layers.ALIKE.items()}
+    | {f"losses.{name}": layers.alike for name in layers.ALIKE}
     | {
-        f"losses.{name}": partial(layers.labelled, name=scores, other=other)
-        for name, (scores, other) in layers.LABELLED.items()
+        f"losses.{name}": partial(layers.labelled, other=other)
+        for name, other in layers.LABELLED.items()
     }
 )
 # Plain typing gives these functions exact dims, or none at all.
@@ -201,7 +194,9 @@ _EXACT_NAMED: Final[dict[str, Rule]] = {
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = {
-    f"tapetensor.{name}": hook(name.rpartition(".")[2], rule, opens_in_displays=rules is _NAMED)
+    f"tapetensor.{name}": _agreeing_operands(
+        hook(name.rpartition(".")[2], rule, opens_in_displays=rules is _NAMED)
+    )
     for rules in (_NAMED, _EXACT_NAMED)
     for name, rule in rules.items()
 }
@@ -226,27 +221,19 @@ annotation, is_plain = computed.annotation, computed.is_plain
 
 def method_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a method."""
-    return _METHODS.get(fullname) or _of_others(fullname, _agreeing_dims)
+    found = _METHODS.get(fullname)
+    if found is None:
+        return _agreeing_dims if _may_be_computed(fullname) else None
+    # These layers have several results, one of which may be dropped.
+    return _agreeing_operands(found) if "recurrent" in fullname else found
 
 
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
     if fullname == "builtins.map":
         return compute_dims
-    if fullname.startswith(TENSOR_ROOMS):
-        return _FUNCTIONS.get(fullname) or agreeing
-    rule = _FUNCTIONS.get(fullname)
-    return _of_others(fullname, _agreeing_dims) if rule is None else _agreeing_operands(rule)
-
-
-def _agreeing_operands(rule: Hook) -> Hook:
-    def signature(context: Context) -> FunctionLike:
-        item = rule(context)
-        # Each overload is asked for alone.
-        assert isinstance(item, CallableType)
-        return agreeing(context._replace(default_signature=item))
-
-    return signature
+    found = _FUNCTIONS.get(fullname)
+    return _agreeing_dims if found is None and not fullname.startswith(ELSEWHERE) else found
 
 
 def _agreeing_dims(context: Context) -> FunctionLike:
@@ -261,7 +248,7 @@ def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], 
         return _untyped
     if fullname in _GROWING:
         return partial(variables.open_name, may_grow=True)
-    return _of_others(fullname, _spelled_result) or _of_tensors(fullname)
+    return None if fullname.startswith(ELSEWHERE) else _spelled_result
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
@@ -284,20 +271,16 @@ def _spelled_result(context: FunctionContext | MethodContext) -> Type:
     return variables.open_name(context._replace(default_return_type=result), may_grow=may_grow)
 
 
-def _of_tensors(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
-    return variables.open_name if fullname.startswith(TENSOR_ROOMS) else None
-
-
 def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
     """Return the hook for the type of an attribute."""
-    return _of_others(fullname, _spelled_attribute)
+    return _spelled_attribute if _may_be_computed(fullname) else None
 
 
 def _spelled_attribute(context: AttributeContext) -> Type:
-    found = computed.respell_attribute(context)
+    found = computed.respelled(context.default_attr_type)
     return variables.displayed(context._replace(default_attr_type=found))
 
 
-def _of_others(fullname: str, hook: HookT) -> HookT | None:
-    """Return a hook for what may speak of computed dims."""
-    return None if fullname.startswith((*ELSEWHERE, TENSOR_ROOMS)) else hook
+def _may_be_computed(fullname: str) -> bool:
+    """Tell whether the signature of a method, or an attribute, may speak of computed dims."""
+    return not fullname.startswith((*ELSEWHERE, TENSOR_ROOMS))

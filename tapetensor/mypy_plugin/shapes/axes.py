@@ -1,16 +1,24 @@
-"""Ops that change axes or take them away: `reshape`, `pad`, `split`, reductions, ..."""
+"""Ops that change axes, put tensors together along one, and read elements at positions."""
 
 from __future__ import annotations
 
-from mypy.nodes import CallExpr, MemberExpr, StrExpr
-from mypy.types import TupleType, get_proper_type
+from collections.abc import Callable
+from functools import partial
+from itertools import chain
+
+from mypy.nodes import CallExpr, Expression, ListExpr, MemberExpr, SliceExpr, StrExpr, TupleExpr
+from mypy.types import AnyType, Instance, TupleType, Type, get_proper_type
 
 from tapetensor.arguments.checks import normalize_axes, normalize_axis
-from tapetensor.errors import ArgumentValueError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.mypy_plugin.reading import (
+    Operand,
     UndecidedError,
     is_absent,
+    is_int,
+    is_plain,
     known,
+    may_have_any_shape,
     read_dim,
     read_int,
     read_ints,
@@ -18,19 +26,29 @@ from tapetensor.mypy_plugin.reading import (
     read_shape,
     read_tensor,
 )
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening
-from tapetensor.mypy_plugin.shapes.sizes import settled_dims, sharpened
-from tapetensor.rules import broadcasting
+from tapetensor.mypy_plugin.shapes.broadcasting import check_same, is_bool
+from tapetensor.mypy_plugin.shapes.calls import (
+    Answer,
+    Call,
+    of_all_shapes,
+    of_receiver,
+    opening,
+    type_of,
+)
+from tapetensor.mypy_plugin.shapes.computed import length_of, settled_dims, sharpened, size_of
+from tapetensor.rules import broadcasting, indexing
 from tapetensor.rules import rearranging as rules
-from tapetensor.rules.dims import ANY, ONE, Dims, Size, computed, is_negative, product, total
-from tapetensor.rules.indexing import check_count, check_single
+from tapetensor.rules.dims import ANY, ONE, Dim, Dims, Size, computed, is_negative, product, total
+from tapetensor.rules.indexing import Index, Kind, check_count, check_single
 
 
-def given_axes(call: Call, shape: Dims) -> tuple[int, ...]:
+def given_axes(call: Call) -> tuple[int, ...]:
     """Return the axis, or the axes, that the argument `axis` names, counted from the front."""
     axis = known(call.argument("axis"))
     one = read_int(axis)
-    return normalize_axes(call.op, known(read_ints(axis)) if one is None else one, shape)
+    return normalize_axes(
+        call.op, known(read_ints(axis)) if one is None else one, call.receiver.dims
+    )
 
 
 def given_axis(call: Call, default: int | None) -> int:
@@ -39,25 +57,23 @@ def given_axis(call: Call, default: int | None) -> int:
     return known(default if axis is None else read_int(axis))
 
 
-def axis_of_receiver(call: Call, default: int | None) -> tuple[Dims, int]:
-    """Return the shape of the receiver, and the argument `axis` counted from the front of it."""
+def axis_of_receiver(call: Call, default: int | None = None) -> int:
+    """Return the argument `axis`, counted from the front of the receiver."""
     shape, axis = call.receiver.dims, given_axis(call, default)
     # mypy has complained of a 0-d tensor already: no overload takes it.
     if not shape:
         raise UndecidedError
-    return shape, normalize_axis(call.op, axis, shape)
+    return normalize_axis(call.op, axis, shape)
 
 
-# Nobody names more parts than that one by one.
-_PARTS = 64
+def along(default: int) -> Callable[[Call], int]:
+    """Return the reader of an axis that has a default."""
+    return partial(axis_of_receiver, default=default)
 
 
-def reshape(call: Call) -> Answer:
-    """Return the result of `reshape`, a ``-1`` worked out."""
-    x = call.receiver
-    shape = rules.reshape(call.op, x.dims, _asked(call))
-    rules.check_order(call.op, x.dims, shape)
-    return call.like(x, shape)
+def resized(shape: Dims, axis: int, *dims: Dim) -> Dims:
+    """Return a shape with other dims in the place of an axis."""
+    return (*shape[:axis], *dims, *shape[axis + 1 :])
 
 
 def _asked(call: Call) -> Dims:
@@ -66,9 +82,34 @@ def _asked(call: Call) -> Dims:
     return sharpened(target, call.expression("shape"), call.api)
 
 
-def flatten(call: Call) -> Answer:
-    """Return the result of `flatten`."""
-    return call.like(call.receiver, (product(call.receiver.dims),))
+def _new_axis(call: Call) -> int:
+    return normalize_axis(call.op, given_axis(call, None), call.receiver.dims, extra=1)
+
+
+def _check_axis(op: str, shape: Dims, axis: int) -> None:
+    normalize_axis(op, axis, shape)
+
+
+def _shorter(_: str, shape: Dims, axis: int) -> Dims:
+    left = total((shape[axis], Size.of(-1)))
+    return resized(shape, axis, Size.of(0) if is_negative(left) else left)
+
+
+reshape = of_receiver(rules.reshape, _asked)
+flatten = of_receiver(lambda _, shape: (product(shape),))
+broadcast_to = of_receiver(broadcasting.broadcast_to, _asked)
+transpose = of_receiver(
+    lambda _, shape: (*shape[:-2], shape[-1], shape[-2]) if len(shape) > 1 else None, opens=True
+)
+squeeze = of_receiver(rules.squeeze, given_axes, opens=True)
+expand_dims = of_receiver(
+    lambda _, shape, axis: (*shape[:axis], ONE, *shape[axis:]), _new_axis, opens=True
+)
+diff = of_receiver(_shorter, along(-1))
+roll = of_receiver(lambda _, shape, axis: shape, axis_of_receiver)
+# Plain typing knows what these return; an axis has to be there, and what has a number one element.
+along_axis = of_receiver(_check_axis, partial(given_axis, default=-1))
+item = of_receiver(check_single)
 
 
 @of_all_shapes
@@ -77,34 +118,6 @@ def permute_dims(call: Call) -> Answer:
     x, axes = call.receiver, known(read_ints(call.argument("axes")))
     order = [normalize_axis(call.op, axis, x.dims) for axis in axes]
     return call.like(x, rules.permute_dims(call.op, axes, order, x.dims))
-
-
-@of_all_shapes
-def transpose(call: Call) -> Answer:
-    """Return the result of `transpose`."""
-    x = call.receiver
-    return call.like(x, (*x.dims[:-2], x.dims[-1], x.dims[-2])) if len(x.dims) > 1 else None
-
-
-def broadcast_to(call: Call) -> Answer:
-    """Return the result of `broadcast_to`, which is the shape that was asked for."""
-    x = call.receiver
-    return call.like(x, broadcasting.broadcast_to(call.op, x.dims, _asked(call)))
-
-
-@of_all_shapes
-def squeeze(call: Call) -> Answer:
-    """Return the result of `squeeze`."""
-    x = call.receiver
-    return call.like(x, rules.squeeze(call.op, x.dims, given_axes(call, x.dims)))
-
-
-@of_all_shapes
-def expand_dims(call: Call) -> Answer:
-    """Return the result of `expand_dims`."""
-    x = call.receiver
-    position = normalize_axis(call.op, given_axis(call, None), x.dims, extra=1)
-    return call.like(x, (*x.dims[:position], ONE, *x.dims[position:]))
 
 
 @of_all_shapes
@@ -123,34 +136,23 @@ def pad(call: Call) -> Answer:
     return call.like(x, tuple(sizes))
 
 
-def diff(call: Call) -> Answer:
-    """Return the result of `diff`: the axis, shorter by one."""
-    shape, axis = axis_of_receiver(call, -1)
-    left = total((shape[axis], Size.of(-1)))
-    size = Size.of(0) if is_negative(left) else left
-    return call.like(call.receiver, (*shape[:axis], size, *shape[axis + 1 :]))
-
-
-def roll(call: Call) -> Answer:
-    """Return the result of `roll`, whose axis has to be there."""
-    shape, _ = axis_of_receiver(call, None)
-    return call.like(call.receiver, shape)
+# Nobody names more parts than that one by one.
+_PARTS = 64
 
 
 def split(call: Call) -> Answer:
     """Return the result of `split`: as many parts as there are."""
-    x, (shape, axis) = call.receiver, axis_of_receiver(call, 0)
+    x, axis = call.receiver, axis_of_receiver(call, 0)
+    shape = x.dims
     count = read_dim(known(call.argument("sections")))
     if isinstance(count, Size) and count.atoms:
         size = computed(lambda whole, parts: whole / parts or ANY, shape[axis], count)
-        dims = settled_dims((*shape[:axis], size, *shape[axis + 1 :]), shape, call.api)
-        part = call.like(x, dims)
+        part = call.like(x, settled_dims(resized(shape, axis, size), shape, call.api))
         return call.api.named_generic_type("builtins.tuple", [part])
     sizes = _sections(call, shape, axis)
     if not sizes:
         return None
-    parts = [call.like(x, (*shape[:axis], size, *shape[axis + 1 :])) for size in sizes]
-    return call.tuple_of(parts)
+    return call.tuple_of([call.like(x, resized(shape, axis, size)) for size in sizes])
 
 
 def _sections(call: Call, shape: Dims, axis: int) -> list[Size] | None:
@@ -176,7 +178,7 @@ def reduction(call: Call) -> Answer:
     """Return the result of a reduction with `axis` and `keepdims`."""
     x, keepdims = call.receiver, call.argument("keepdims")
     shape = x.dims
-    axes = tuple(range(len(shape))) if _is_whole(call) else given_axes(call, shape)
+    axes = tuple(range(len(shape))) if _is_whole(call) else given_axes(call)
     if keepdims is not None and known(read_literal(keepdims, bool)):
         return call.like(x, tuple(ONE if at in axes else dim for at, dim in enumerate(shape)))
     return call.like(x, tuple(dim for at, dim in enumerate(shape) if at not in axes))
@@ -187,28 +189,20 @@ def position(call: Call) -> Answer:
     """Return the result of `argmax` and `argmin`, whose dtype is their own."""
     if _is_whole(call):
         return call.like(call.result, ())
-    result, (shape, axis) = call.result, axis_of_receiver(call, None)
-    return call.like(result, (*shape[:axis], *shape[axis + 1 :]))
+    return call.like(call.result, resized(call.receiver.dims, axis_of_receiver(call)))
 
 
 @of_all_shapes
 def topk(call: Call) -> Answer:
     """Return the results of `topk`: the elements, and the positions with a dtype of their own."""
-    shape, axis = axis_of_receiver(call, -1)
+    shape, axis = call.receiver.dims, axis_of_receiver(call, -1)
     count = read_dim(known(call.argument("k")))
     if count is None:
         return None
     if is_negative(count):
         raise ArgumentValueError(f"{call.op}: k must not be negative, got {count}")
     check_count(call.op, shape, axis, count)
-    dims = (*shape[:axis], count, *shape[axis + 1 :])
-    return call.tuple_of([call.like(one, dims) for one in call.results])
-
-
-def item(call: Call) -> Answer:
-    """Refuse `item` of what cannot have one element, whatever the open dims are."""
-    check_single(call.op, call.receiver.dims)
-    return None
+    return call.tuple_of([call.like(one, resized(shape, axis, count)) for one in call.results])
 
 
 def formatted(call: Call) -> Answer:
@@ -222,7 +216,148 @@ def formatted(call: Call) -> Answer:
     return None
 
 
-def along_axis(call: Call) -> Answer:
-    """Refuse an axis that is not there, of an op that keeps the shape."""
-    normalize_axis(call.op, given_axis(call, -1), call.receiver.dims)
-    return None
+def _is_open(call: Call) -> bool:
+    """Tell whether not even one of the tensors has a shape, which plain typing would take."""
+    tensors = call.items("tensors")
+    return bool(tensors) and all(map(may_have_any_shape, tensors))
+
+
+@opening(_is_open)
+def concat(call: Call) -> Answer:
+    """Return the result of `concat`."""
+    operands, counts = _operands(call)
+    shapes = [one.dims for one in operands]
+    axis = normalize_axis(call.op, given_axis(call, 0), shapes[0])
+    joined = rules.concat(call.op, list(map(partial(_repeated, axis=axis), shapes, counts)), axis)
+    size = total(shape[axis] for shape in shapes)
+    dims = settled_dims(joined, (*chain(*shapes), size), call.api)
+    return call.merging(operands, dims)
+
+
+@opening(_is_open)
+def stack(call: Call) -> Answer:
+    """Return the result of `stack`."""
+    operands, counts = _operands(call)
+    shapes = [one.dims for one in operands]
+    axis = normalize_axis(call.op, given_axis(call, 0), shapes[0], extra=1)
+    joined = rules.stack(call.op, shapes, axis, total(counts))
+    dims = settled_dims(joined, tuple(chain(*shapes)), call.api)
+    return call.merging(operands, dims)
+
+
+def _repeated(shape: Dims, count: Dim, axis: int) -> Dims:
+    """Return a shape with an axis as long as several of them."""
+    if count == ONE:
+        return shape
+    return resized(shape, axis, product((shape[axis], count)))
+
+
+def _operands(call: Call) -> tuple[list[Operand], list[Dim]]:
+    """Return the tensors, and how many of each.
+
+    A tuple or what is listed has one of each, a list in a variable some of one shape.
+    """
+    expression, found = known(call.expression("tensors")), get_proper_type(call.argument("tensors"))
+    if isinstance(found, Instance) and not isinstance(expression, ListExpr):
+        items = [*found.args] if found.type.fullname == "builtins.list" else []
+        counts = [length_of(expression, call.node, call.api)]
+    else:
+        items = call.items("tensors")
+        counts = [ONE] * len(items)
+    if not items:
+        if isinstance(expression, ListExpr | TupleExpr):
+            raise ArgumentTypeError(f"{call.op}: expected one tensor or more in a tuple or list")
+        raise UndecidedError
+    operands = [known(read_tensor(item)) for item in items]
+    check_same(call.op, operands)
+    return operands, counts
+
+
+@of_all_shapes
+def segment_sum(call: Call) -> Answer:
+    """Return the result of `segment_sum`: as many slices as it says."""
+    x, segments = call.operand(0), _positions(call, "segments")
+    indexing.check_segments(call.op, x.dims, segments.dims)
+    count = call.argument("count")
+    slices = None if count is None else read_dim(count)
+    return None if slices is None else call.like(x, (slices, *x.dims[1:]))
+
+
+def _positions(call: Call, name: str) -> Operand:
+    """Return plain integers; others are refused by plain typing."""
+    found = call.operand(name)
+    is_open = isinstance(found.dtype, AnyType)
+    if not is_plain(found.tape) or not (is_open or is_integer(found.dtype)):
+        raise UndecidedError
+    return found
+
+
+def is_integer(dtype: Type) -> bool:
+    """Tell whether a dtype holds integers."""
+    return isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer")
+
+
+def _indices(call: Call) -> Dims:
+    return _positions(call, "indices").dims
+
+
+take = of_receiver(
+    lambda _, shape, axis, indices: resized(shape, axis, *indices), along(0), _indices, opens=True
+)
+take_along_axis = of_receiver(indexing.take_along_axis, _indices, along(-1), opens=True)
+# The shape stays, if places and values for them fit.
+put_along_axis = of_receiver(
+    indexing.check_places, _indices, lambda call: call.operand("values").dims, along(-1)
+)
+
+
+@of_all_shapes
+def getitem(call: Call) -> Answer:
+    """Return the result of ``x[index]``."""
+    x, expression = call.receiver, known(call.expression(0))
+    # Read, so that the signature takes it.
+    call.argument(0)
+    items = expression.items if isinstance(expression, TupleExpr) else [expression]
+    shape = x.dims
+    mask = read_tensor(type_of(items[0], call.api)) if len(items) == 1 else None
+    if mask is not None and is_bool(mask):
+        indexing.check_mask(call.op, mask.dims, shape)
+    indices = [_read(call, item) for item in items]
+    read = known(indexing.getitem(call.op, indices, shape))
+    given = [dim for one in indices for dim in one.shape]
+    return call.like(x, settled_dims(read, (*shape, *given), call.api))
+
+
+def _read(call: Call, expression: Expression) -> Index:
+    if isinstance(expression, SliceExpr):
+        begin, end = _bound(call, expression.begin_index), _bound(call, expression.end_index)
+        return Index(Kind.SLICE, bounds=(begin, end, _bound(call, expression.stride)))
+    found = get_proper_type(type_of(expression, call.api))
+    if is_absent(found):
+        return Index(Kind.NEW_AXIS)
+    if read_int(found) is not None or is_int(found):
+        size = size_of(expression, call.api)
+        return Index(Kind.POSITION, position=size.literal)
+    if isinstance(found, Instance):
+        if found.type.fullname in ("types.EllipsisType", "builtins.ellipsis"):
+            return Index(Kind.REST)
+        if found.type.fullname == "builtins.slice":
+            return Index(Kind.SLICE, bounds=(ANY, ANY, ANY))
+    if isinstance(expression, ListExpr):
+        # A list of truth values is a mask.
+        if not all(is_int(type_of(one, call.api)) for one in expression.items):
+            raise UndecidedError
+        return Index(Kind.TENSOR, shape=(Size.of(len(expression.items)),))
+    tensor = known(read_tensor(found))
+    if not is_plain(tensor.tape) or not is_integer(tensor.dtype):
+        raise UndecidedError
+    return Index(Kind.TENSOR, shape=tensor.dims)
+
+
+def _bound(call: Call, expression: Expression | None) -> Dim | None:
+    """Return an end, or the step, of a slice; None where it is left out."""
+    found = None if expression is None else type_of(expression, call.api)
+    if found is None or is_absent(found):
+        return None
+    dim = read_dim(found)
+    return ANY if dim is None else dim

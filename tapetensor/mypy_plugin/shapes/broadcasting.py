@@ -18,13 +18,19 @@ from tapetensor.mypy_plugin.reading import (
     common_dtype,
     is_plain,
     known,
-    merged,
     read_int,
     read_literal,
     read_tensor,
 )
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, of_all_shapes, opening, type_of
-from tapetensor.mypy_plugin.shapes.sizes import value_of
+from tapetensor.mypy_plugin.shapes.calls import (
+    Answer,
+    Call,
+    of_all_shapes,
+    of_receiver,
+    opening,
+    type_of,
+)
+from tapetensor.mypy_plugin.shapes.computed import value_of
 from tapetensor.rules import products
 from tapetensor.rules.broadcasting import broadcast, check_coefficient, check_ranks, check_scanned
 from tapetensor.rules.dims import ANY, Dim, Size
@@ -114,14 +120,6 @@ def elementwise(call: Call) -> Answer:
     return _merged(call, _operands(call))
 
 
-def beside_number(call: Call) -> Answer:
-    """Refuse a number on the left of what is of integers, of whose result numpy makes floats."""
-    other = call.argument(0)
-    if other is not None:
-        check_number(call.op, call.receiver, other)
-    return None
-
-
 @of_all_shapes
 def extreme(call: Call) -> Answer:
     """Return the result of a function of two tensors."""
@@ -132,7 +130,6 @@ def extreme(call: Call) -> Answer:
 @of_all_shapes
 def comparison(call: Call) -> Answer:
     """Return the result of an operator that gives a plain mask, whatever the tapes."""
-    call.refuse_again()
     operands = lhs, rhs = _operands(call)
     common_dtype(lhs.dtype, rhs.dtype)
     return call.like(call.result, known(broadcast(call.op, [one.dims for one in operands])))
@@ -158,7 +155,7 @@ def where(call: Call) -> Answer:
     mask = read_tensor(call.argument(0))
     values = [call.argument(1), call.argument(2)]
     tensors = [one for value in values if (one := read_tensor(value)) is not None]
-    if not tensors and all(map(_is_number, values)):
+    if not tensors and all(map(is_number, values)):
         raise ArgumentTypeError(f"{call.op}: at least one of the two values must be a tensor")
     if mask is None or not _is_mask(mask) or not tensors:
         return None
@@ -167,7 +164,7 @@ def where(call: Call) -> Answer:
         number = next(value for value in values if read_tensor(value) is None)
         dtype = tensors[0].dtype
         is_floating = isinstance(dtype, Instance) and dtype.type.has_base("numpy.floating")
-        if not _is_number(number) or not is_floating:
+        if not is_number(number) or not is_floating:
             return None
     _check_ranks(call, *map(call.expression, range(3)))
     return _merged(call, tensors, mask)
@@ -189,8 +186,7 @@ def ssm_scan(call: Call) -> Answer:
 
 def _merged(call: Call, tensors: Sequence[Operand], mask: Operand | None = None) -> Answer:
     shapes = [one.dims for one in (tensors if mask is None else [*tensors, mask])]
-    tape, dtype = merged(tensors)
-    return call.tensor(known(broadcast(call.op, shapes)), tape, dtype)
+    return call.merging(tensors, broadcast(call.op, shapes))
 
 
 def _check_ranks(call: Call, *operands: nodes.Expression | None) -> None:
@@ -221,12 +217,13 @@ def _has_made_axis(found: nodes.Expression, api: TypeChecker, names: int = 10) -
     Elementwise ops and methods that follow keep it; functions and modules make what they like.
     """
     match found:
-        case nodes.OpExpr(op="+" | "-" | "*" | "/" | "**" | "//" | "%", left=left, right=right):
-            return any(_has_made_axis(one, api, names) for one in (left, right))
+        case (
+            nodes.OpExpr(op="+" | "-" | "*" | "/" | "**" | "//" | "%", left=one, right=other)
+            | nodes.ConditionalExpr(if_expr=one, else_expr=other)
+        ):
+            return _has_made_axis(one, api, names) or _has_made_axis(other, api, names)
         case nodes.UnaryExpr(expr=inner):
             return _has_made_axis(inner, api, names)
-        case nodes.ConditionalExpr(if_expr=then, else_expr=otherwise):
-            return any(_has_made_axis(one, api, names) for one in (then, otherwise))
         case nodes.IndexExpr(base=base, index=index):
             parts = index.items if isinstance(index, nodes.TupleExpr) else [index]
             is_made = any(isinstance(one, nodes.SliceExpr) or _is_none(one) for one in parts)
@@ -247,7 +244,8 @@ def _is_mask(operand: Operand) -> bool:
     return is_plain(operand.tape) and is_bool(operand)
 
 
-def _is_number(found: Type | None) -> bool:
+def is_number(found: Type | None) -> bool:
+    """Tell whether a type is that of a number of Python."""
     proper = get_proper_type(found)
     if isinstance(proper, LiteralType):
         proper = proper.fallback
@@ -268,9 +266,7 @@ def _is_open(call: Call) -> bool:
 def matmul(call: Call) -> Answer:
     """Return the result of ``@`` for operands of all ranks."""
     operands = [call.receiver, call.operand(0)]
-    lhs, rhs = [one.dims for one in operands]
-    tape, dtype = merged(operands)
-    return call.tensor(known(products.matmul(call.op, lhs, rhs)), tape, dtype)
+    return call.merging(operands, products.matmul(call.op, *[one.dims for one in operands]))
 
 
 def rmatmul(call: Call) -> Answer:
@@ -286,16 +282,11 @@ def einsum(call: Call) -> Answer:
     given = [read_tensor(one) for index in range(1, call.formals) for one in call.types(index)]
     operands = [known(one) for one in given]
     shapes = [one.dims for one in operands]
-    tape, dtype = merged(operands)
     _, output, dims = products.einsum(call.op, subscripts, shapes, products.shared_dim)
-    return call.tensor(tuple(dims[letter] for letter in output), tape, dtype)
+    return call.merging(operands, tuple(dims[letter] for letter in output))
 
 
-@of_all_shapes
-def solve(call: Call) -> Answer:
-    """Refuse matrices that are not square, and right-hand sides that do not fit them."""
-    products.solve(call.op, call.receiver.dims, call.operand(0).dims)
-    return None
+solve = of_receiver(products.solve, lambda call: call.operand(0).dims, opens=True)
 
 
 # The axes of what each op makes of matrices (*Ds, M, N), where K is the smaller of M and N.

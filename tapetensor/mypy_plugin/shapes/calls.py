@@ -8,13 +8,11 @@ A rule reads the operands' types, and answers with the type of the result, with 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, TypeAlias
 
 from mypy import nodes
-from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.erasetype import erase_typevars
 from mypy.maptype import map_instance_to_supertype
@@ -38,11 +36,13 @@ from tapetensor.mypy_plugin.reading import (
     Operand,
     UndecidedError,
     all_known,
+    has_dims,
     is_computed,
     is_int,
     known,
     may_have_any_shape,
     members,
+    merged,
     read_tensor,
     write_tensor,
 )
@@ -58,9 +58,6 @@ from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import Dims
 
 _REFUSED: Final = AnyType(TypeOfAny.from_error)
-# How many types of expressions are kept.
-_KEPT: Final = 32
-_OPTIONAL: Final = {nodes.ARG_POS: nodes.ARG_OPT, nodes.ARG_NAMED: nodes.ARG_NAMED_OPT}
 
 
 # A rule raises what the run time raises. Where no class says more, the shapes do not fit.
@@ -72,17 +69,13 @@ _CODES: Final = {
 }
 
 
-# The last call of which an error was reported.
-_last_refusal: list[tuple[Call, TapeTensorError]] = []
+# The last call of which an error was reported, when, the error and the result: mypy asks for each
+# overload, and again after ``x += y`` has stored a result.
+_last_refusal: list[tuple[nodes.Context, object, TapeTensorError, Type]] = []
 
 
-class Unknown(Enum):
-    """A rule returns this where plain typing decides all but the shape, which is open."""
-
-    SHAPE = "whatever plain typing says"
-
-
-Answer: TypeAlias = Type | Unknown | None
+# The type of the result, the signature of the whole call, or None: plain typing decides.
+Answer: TypeAlias = Type | None
 Context: TypeAlias = MethodSigContext | FunctionSigContext
 
 
@@ -100,9 +93,8 @@ class Call:
         self._context = context
         self._item = context.default_signature
         self.op = op
-        # Overloads of one call are asked one after another, and a type is read once for all.
-        self._types: dict[int, Type] = {}
-        self._read: set[int] = set()
+        # The types of the arguments that were read, by the places of their formals.
+        self._read: dict[int, Type] = {}
 
     @property
     def api(self) -> TypeChecker:
@@ -148,15 +140,24 @@ class Call:
         """Return the tensor that is the argument for a formal, by its place or name."""
         return known(read_tensor(self.argument(place)))
 
+    @property
+    def tensors(self) -> dict[str, Operand]:
+        """The tensors that have to be given, by the names of the formals."""
+        item = self._item
+        formals = zip(item.arg_names, item.arg_kinds, item.arg_types, strict=True)
+        return {
+            name: self.operand(name)
+            for name, kind, formal in formals
+            if name and kind is nodes.ARG_POS and any(map(has_dims, members(formal)))
+        }
+
     def argument(self, place: int | str) -> Type | None:
         """Return the type of the argument for a formal; None where the default holds."""
         index, expression = self._index(place), self.expression(place)
         if expression is None:
             return None
-        self._read.add(index)
-        if index not in self._types:
-            self._types[index] = type_of(expression, self.api)
-        return self._types[index]
+        self._read[index] = type_of(expression, self.api)
+        return self._read[index]
 
     def expression(self, place: int | str) -> nodes.Expression | None:
         """Return the expression for a formal; None where the default holds."""
@@ -180,13 +181,6 @@ class Call:
             pairs = [*pairwise(found.operands)]
         return next((one for one, two in pairs if two is other), None)
 
-    def refuse_again(self) -> None:
-        """Raise the error of a refused comparison again, where mypy asks the right operand, too."""
-        is_asked_again = isinstance(self.expression(0), nodes.TempNode)
-        for call, error in _last_refusal:
-            if call.node is self.node and is_asked_again:
-                raise error
-
     @property
     def wanted(self) -> Type | None:
         """The type that the place of the call expects."""
@@ -198,7 +192,7 @@ class Call:
 
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
-        self._read.add(index)
+        self._read[index] = ANYTHING
         return [type_of(one, self.api) for one in self._context.args[index]]
 
     def items(self, name: str) -> list[Type]:
@@ -208,14 +202,15 @@ class Call:
             if any(isinstance(item, nodes.StarExpr) for item in expression.items):
                 raise UndecidedError
             # The list itself is one of `object`, if its tensors have several shapes.
-            self._read.add(self._index(name))
+            self._read[self._index(name)] = ANYTHING
             return [type_of(item, self.api) for item in expression.items]
         found = get_proper_type(self.argument(name))
         return known(found.items if isinstance(found, TupleType) else None)
 
     def tensor(self, shape: Dims, tape: Type, dtype: Type) -> Type:
         """Return a result."""
-        return fitted(write_tensor(self.tensor_info, shape, tape, dtype, self.api), self.api)
+        info = known(class_named(TENSOR))
+        return fitted(write_tensor(info, shape, tape, dtype, self.api), self.api)
 
     def tuple_of(self, items: list[Type]) -> Type:
         """Return several results."""
@@ -224,6 +219,10 @@ class Call:
     def like(self, operand: Operand, shape: Dims) -> Type:
         """Return a result with the tape state and dtype of an operand."""
         return self.tensor(shape, operand.tape, operand.dtype)
+
+    def merging(self, operands: Sequence[Operand], shape: Dims | None) -> Type:
+        """Return a result of operands that have to share a tape state and a dtype."""
+        return self.tensor(known(shape), *merged(operands))
 
     @property
     def formals(self) -> int:
@@ -243,17 +242,9 @@ class Call:
             all_known(map(read_tensor, found.items if isinstance(found, TupleType) else []))
         )
 
-    @property
-    def tensor_info(self) -> nodes.TypeInfo:
-        """The class Tensor."""
-        return known(class_named(TENSOR))
-
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
-        formals = [
-            self._types.get(index, ANYTHING) if index in self._read else formal
-            for index, formal in enumerate(self._item.arg_types)
-        ]
+        formals = [self._read.get(at, one) for at, one in enumerate(self._item.arg_types)]
         return self._item.copy_modified(arg_types=formals, ret_type=result)
 
     def opened(self) -> CallableType:
@@ -263,19 +254,11 @@ class Call:
 
     def refused(self, error: TapeTensorError) -> CallableType:
         """Report an error; return a signature that takes everything, so that it is the only one."""
-        _last_refusal[:] = [(self, error)]
+        refusal = taking_anything(self._item)
+        _last_refusal[:] = [(self.node, _now(self.api), error, refusal.ret_type)]
         code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
         reporting.fail(self._context, str(error), code)
-        return self._item.copy_modified(
-            arg_types=[_REFUSED] * len(self._item.arg_types),
-            arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
-            ret_type=self.refused_result,
-        )
-
-    @property
-    def refused_result(self) -> Type:
-        """The known type of the result after an error is reported."""
-        return refused_result(self._item)
+        return refusal
 
 
 def refused_result(item: CallableType) -> Type:
@@ -328,7 +311,7 @@ def opening(is_open: Callable[[Call], bool]) -> Callable[[Rule], Rule]:
     def decorated(rule: Rule) -> Rule:
         def opened(call: Call) -> Answer:
             answer = _answer(rule, call)
-            return Unknown.SHAPE if answer is None and is_open(call) else answer
+            return call.opened() if answer is None and is_open(call) else answer
 
         return opened
 
@@ -349,6 +332,25 @@ def _answer(rule: Rule, call: Call) -> Answer:
         return None
 
 
+def of_receiver(
+    rule: Callable[..., Dims | None], *readers: Callable[[Call], object], opens: bool = False
+) -> Rule:
+    """Return the rule of a method whose result is its tensor in another shape.
+
+    Args:
+        rule: what the op makes of the shape and of what is read; None where plain typing decides.
+        readers: each reads what an argument says.
+        opens: whether the result is open where an operand is.
+    """
+
+    def ruled(call: Call) -> Answer:
+        x = call.receiver
+        given = [read(call) for read in readers]
+        return call.like(x, known(rule(call.op, x.dims, *given)))
+
+    return of_all_shapes(ruled) if opens else ruled
+
+
 Hook: TypeAlias = Callable[[Context], FunctionLike]
 
 
@@ -365,35 +367,23 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
         if not is_readable(context):
             return item
         call = Call(context, op)
+        for node, when, error, found in _last_refusal:
+            if node is call.node and when == _now(call.api):
+                if not isinstance(call.expression(0), nodes.TempNode):
+                    return call.refused(error)
+                # mypy asks the right operand, too. Of two methods that are both wrong it takes no
+                # result, and then complains first that a function returns `Any`.
+                with reporting.unheard(call.api):
+                    return call.refused(error).copy_modified(ret_type=found)
         try:
             result = _answer(rule, call)
         except TapeTensorError as error:
             return call.refused(error)
-        if isinstance(result, Unknown):
-            return call.opened()
+        if isinstance(result, CallableType):
+            return result
         if result is None or (opens_in_displays and context.context in displayed_in(call.api.tree)):
             return item
         return call.returning(result)
-
-    return signature
-
-
-def reflected(op: str, rule: Rule) -> Hook:
-    """Return the signature hook of a rule for the method that mypy asks of the right operand.
-
-    Where that of the left one was refused, this one is, too, and its result is that of the
-    operator: of two methods that are both wrong mypy takes no result, and then complains first
-    that a function returns `Any`.
-    """
-    usual = hook(op, rule, opens_in_displays=False)
-
-    def signature(context: Context) -> FunctionLike:
-        for call, error in [one for one in _last_refusal if one[0].node is context.context]:
-            again = Call(context, call.op)
-            with reporting.unheard(again.api):
-                refusal = again.refused(error)
-            return refusal.copy_modified(ret_type=call.refused_result)
-        return usual(context)
 
     return signature
 
@@ -441,40 +431,31 @@ def is_readable(context: Context) -> bool:
     return sum(map(len, context.args)) == len(called.args)
 
 
-class _LastRead:
-    """The types of the last few expressions, so that the overloads of one call share them."""
-
-    def __init__(self) -> None:
-        self.binder: ConditionalTypeBinder | None = None
-        self.version = -1
-        self.types: dict[nodes.Expression, Type] = {}
-
-
-_last_read = _LastRead()
+# The types of the last expressions, and when they were read.
+_last_read: list[tuple[object, dict[nodes.Expression, Type]]] = []
 
 
 def type_of(expression: nodes.Expression, api: TypeChecker) -> Type:
     """Return the type of an expression, evaluated as if on its own."""
     if isinstance(expression, nodes.TempNode):
         return expression.type
-    checker = api.expr_checker
-    # Like mypy's own cache, a type holds until the binder learns of an assignment or a condition,
-    # and not at all where the types of names come from outside.
-    keeps = not (checker.in_lambda_expr or api.current_node_deferred)
-    binder = api.binder
-    same = binder is _last_read.binder and binder.version == _last_read.version
-    if not same or not keeps or len(_last_read.types) > _KEPT:
-        # Each check of a file has a binder of its own, in the daemon too.
-        _last_read.binder = binder
-        _last_read.version = binder.version
-        _last_read.types.clear()
-    if (known := _last_read.types.get(expression)) is not None:
-        return known
-    with api.msg.filter_errors(), api.local_type_map:
-        found = checker.accept(expression)
-    if keeps and binder.version == _last_read.version:
-        _last_read.types[expression] = found
-    return found
+    now, checker = _now(api), api.expr_checker
+    # Nothing is kept where the types of names come from outside.
+    if not _last_read or _last_read[0][0] != now or checker.in_lambda_expr:
+        _last_read[:] = [(now, {})]
+    read = _last_read[0][1]
+    if expression not in read:
+        with api.msg.filter_errors(), api.local_type_map:
+            read[expression] = checker.accept(expression)
+    return read[expression]
+
+
+def _now(api: TypeChecker) -> object:
+    """Return what is another one as soon as mypy learns of an assignment or a condition.
+
+    Each check of a file has a binder of its own, in the daemon, too.
+    """
+    return api.binder, api.binder.version, api.current_node_deferred
 
 
 def _is_open_int(dim: Type) -> bool:

@@ -6,13 +6,13 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from mypy import nodes
 from mypy.checker import TypeChecker
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.subtypes import is_subtype
+from mypy.typeops import tuple_fallback
 from mypy.types import (
     AnyType,
     CallableType,
@@ -28,33 +28,27 @@ from mypy.types import (
 from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR, node_of
-from tapetensor.mypy_plugin.reading import ANYTHING, known, members, read_dim, read_shape
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    all_known,
+    known,
+    members,
+    read_dim,
+    read_shape,
+)
 from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Context, Hook, type_of
-from tapetensor.mypy_plugin.shapes.computed import mentions
+from tapetensor.mypy_plugin.shapes.computed import mentions, sharpened, value_of
 from tapetensor.mypy_plugin.shapes.signatures import settled
-from tapetensor.mypy_plugin.shapes.sizes import sharpened, value_of
 from tapetensor.mypy_plugin.statements import assignments_of
 from tapetensor.rules.dims import INT, Dims, Open, Size, are_other_numbers, is_negative, written
 
 _MAKERS: Final = ("zeros", "ones", "empty", "full")
 _OF_LISTS: Final = ("array", "asarray")
+_OF_NUMBERS: Final = {"builtins.int": "numpy.int64", "builtins.float": "numpy.float64"}
 # The methods of numpy's generators, and the place of the size among their arguments.
 _GENERATOR: Final = "numpy.random._generator.Generator"
 _DRAWN: Final = {"random": 0, "standard_normal": 0, "integers": 2, "normal": 2, "uniform": 2}
-
-
-def check_values(call: Call) -> None:
-    """Raise ShapeError if an array that is written down has another shape than is asked for."""
-    values, target = call.expression("array"), read_shape(call.argument("shape"))
-    found = None if values is None or target is None else _shape_of(values, call.api)
-    if found is None or target is None:
-        return
-    if len(found) != len(target) or any(map(are_other_numbers, found, target)):
-        raise ShapeError(
-            f"{call.op}: the array has shape {written(found)}, the annotation says "
-            f"{written(target)}"
-        )
 
 
 def dtype_of(values: nodes.Expression, api: TypeChecker) -> Type | None:
@@ -64,24 +58,22 @@ def dtype_of(values: nodes.Expression, api: TypeChecker) -> Type | None:
             callee=nodes.RefExpr(fullname=name), args=[nodes.ListExpr() as listed], arg_names=[None]
         ):
             if name.rpartition(".")[2] in _OF_LISTS and name.startswith("numpy."):
-                kinds = {*_kinds(listed)}
-                found = {"int": "int64", "float": "float64"}.get(max(kinds, key=len, default=""))
-                alias = node_of(f"numpy.{found}") if kinds <= {"int", "float"} else None
+                alias = node_of(_OF_NUMBERS.get(_item_of(type_of(listed, api)), ""))
                 if isinstance(alias, nodes.TypeInfo):
                     return Instance(alias, [])
                 return alias.target if isinstance(alias, nodes.TypeAlias) else None
     return None
 
 
-def _kinds(values: nodes.Expression) -> Iterator[str]:
-    """Yield what the numbers of nested lists are: "int", "float", or "other"."""
-    for item in values.items if isinstance(values, nodes.ListExpr | nodes.TupleExpr) else []:
-        number = item.expr if isinstance(item, nodes.UnaryExpr) and item.op == "-" else item
-        if isinstance(number, nodes.ListExpr | nodes.TupleExpr):
-            yield from _kinds(number)
-        else:
-            is_float = isinstance(number, nodes.FloatExpr)
-            yield "float" if is_float else "int" if isinstance(number, nodes.IntExpr) else "other"
+def _item_of(listed: Type) -> str:
+    """Return the name of the class of what is in nested lists."""
+    found = get_proper_type(listed)
+    if isinstance(found, TupleType):
+        found = tuple_fallback(found)
+    if not isinstance(found, Instance):
+        return ""
+    name = found.type.fullname
+    return _item_of(found.args[0]) if name in ("builtins.list", "builtins.tuple") else name
 
 
 def _shape_of(values: nodes.Expression, api: TypeChecker) -> Dims | None:
@@ -150,7 +142,15 @@ NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_array")
 
 def from_numpy(call: Call) -> Answer:
     """Return what `from_numpy` makes; the array has to have the shape, where both are known."""
-    check_values(call)
+    values, target = call.expression("array"), read_shape(call.argument("shape"))
+    found = None if values is None or target is None else _shape_of(values, call.api)
+    if found is None or target is None:
+        return made(call)
+    if len(found) != len(target) or any(map(are_other_numbers, found, target)):
+        raise ShapeError(
+            f"{call.op}: the array has shape {written(found)}, the annotation says "
+            f"{written(target)}"
+        )
     return made(call)
 
 
@@ -159,16 +159,16 @@ def made(call: Call) -> Answer:
     asked, listed = call.argument("shape"), call.expression("shape")
     if isinstance(listed, nodes.ListExpr):
         items = [read_dim(type_of(one, call.api)) for one in listed.items]
-        listed_dims = tuple([one for one in items if one is not None])
-        return call.like(call.result, listed_dims) if len(listed_dims) == len(items) else None
+        return call.like(call.result, known(all_known(items)))
     dims = known(read_shape(asked))
     negative = [dim for dim in dims if is_negative(dim)]
     if negative:
         raise ShapeError(f"{call.op}: a dim must not be negative, got {negative[0]}")
-    if INT not in dims:
+    proper = get_proper_type(asked)
+    if INT not in dims and isinstance(proper, TupleType):
         # mypy takes the member of an `IntEnum` for no literal int, which the result has.
-        return call.like(call.result, dims) if any(map(_is_member, _parts(asked))) else None
-    sizes = sharpened(dims, call.expression("shape"), call.api)
+        return call.like(call.result, dims) if any(map(_is_member, proper.items)) else None
+    sizes = sharpened(dims, listed, call.api)
     named = tuple(
         size if isinstance(size, Size) and size.atoms else dim
         for dim, size in zip(dims, sizes, strict=True)
@@ -177,11 +177,6 @@ def made(call: Call) -> Answer:
     if named == dims and (wanted is None or not mentions(wanted)):
         return None
     return call.like(call.result, named)
-
-
-def _parts(asked: Type | None) -> list[Type]:
-    proper = get_proper_type(asked)
-    return proper.items if isinstance(proper, TupleType) else []
 
 
 def _is_member(size: Type) -> bool:

@@ -36,9 +36,16 @@ from tapetensor.mypy_plugin.reading import (
 )
 from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, refused_result, type_of
-from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, parts, replaced
+from tapetensor.mypy_plugin.shapes.computed import (
+    are_other_dims,
+    integer_of,
+    leaves,
+    mentions,
+    opened,
+    replaced,
+)
 from tapetensor.mypy_plugin.statements import assignments_of
-from tapetensor.rules.dims import INT, Atom, Dim, Open, Size, differ
+from tapetensor.rules.dims import INT, Atom, Dim, Open, Size
 
 
 def compute_dims(context: Context) -> types.FunctionLike:
@@ -59,33 +66,6 @@ def compute_dims(context: Context) -> types.FunctionLike:
     matched.solve()
     formals = [replaced(one, matched.worked_out) for one in item.arg_types]
     return settled(item, matched.only_computed()).copy_modified(arg_types=formals)
-
-
-def settle_dropped(context: Context) -> types.CallableType:
-    """Return the signature without the names that its arguments say, where some result is dropped.
-
-    Of ``_, (h, c) = lstm.forward(x)`` mypy takes the `_`, which may be anything, for a hint at the
-    names that it would find in `x`, and so gives `h` and `c` open dims and an open tape.
-    """
-    item, api = context.default_signature, checker_of(context)
-    wanted = types.get_proper_type(wanted_by(api))
-    result = types.get_proper_type(item.ret_type)
-    if not isinstance(wanted, types.TupleType) or not isinstance(result, types.TupleType):
-        return item
-    is_dropped = any(isinstance(types.get_proper_type(one), types.AnyType) for one in wanted.items)
-    if not is_dropped or not any(map(has_dims, result.items)) or not is_readable(context):
-        return item
-    known: dict[types.TypeVarId, list[types.Type]] = {one.id: [] for one in item.variables}
-    for formal, argument in _given(context, item):
-        for declared, found in _paired(formal, type_of(argument, api)):
-            if isinstance(declared, types.TypeVarType) and not isinstance(found, types.AnyType):
-                known.setdefault(declared.id, []).append(found)
-    agreed = {
-        one.id: known[one.id][0]
-        for one in item.variables
-        if known[one.id] and all(is_same_type(known[one.id][0], two) for two in known[one.id])
-    }
-    return settled(item, agreed)
 
 
 def _given(context: Context, item: types.CallableType) -> Iterator[tuple[types.Type, Expression]]:
@@ -128,22 +108,22 @@ def _taking_functions(context: Context) -> types.CallableType:
     mypy would compare the two part by part, without working out what is computed.
     """
     item, api = context.default_signature, checker_of(context)
-    opened = [
-        isinstance(types.get_proper_type(formal), types.CallableType)
+    formals = [
+        ANYTHING
+        if isinstance(types.get_proper_type(formal), types.CallableType)
         and any(isinstance(one, RefExpr) and mentions(type_of(one, api)) for one in given)
+        else formal
         for formal, given in zip(item.arg_types, context.args, strict=True)
     ]
-    if not any(opened):
+    if formals == item.arg_types:
         return item
-    both = [*zip(item.arg_types, opened, strict=True)]
-    found = {name for formal, is_open in both if not is_open for name in _named(formal)}
+    found = [leaf for formal in formals for leaf in leaves(formal)]
     # A name that no other parameter has may be anything.
     lost: dict[types.TypeVarId, types.Type] = {
         one.id: ANYTHING
         for one in item.variables
-        if isinstance(one, types.TypeVarType) and one.id not in found
+        if isinstance(one, types.TypeVarType) and one not in found
     }
-    formals = [ANYTHING if is_open else formal for formal, is_open in both]
     return settled(item.copy_modified(arg_types=formals), lost)
 
 
@@ -198,12 +178,12 @@ class _Matched:
 
     def only_computed(self) -> dict[types.TypeVarId, types.Type]:
         """Return what stands for the names that mypy finds in no other place of the parameters."""
-        alone = {name for one in self._item.arg_types for name in _named(one)}
-        computed = [size for one in self._item.arg_types for size in _sizes(one)]
+        formals = [leaf for one in self._item.arg_types for leaf in leaves(one)]
+        sizes = [read_dim(leaf) for leaf in formals if is_computed(leaf)]
         found: dict[types.TypeVarId, types.Type] = {}
-        for atom in {atom for size in computed for atom in size.atoms if atom in self._variables}:
-            variable = self._variables[atom]
-            if variable.id in alone:
+        for atom in {atom for size in sizes if isinstance(size, Size) for atom in size.atoms}:
+            variable = self._variables.get(atom)
+            if variable is None or variable in formals:
                 continue
             value = self._values.get(atom)
             integer = types.get_proper_type(variable.upper_bound)
@@ -220,25 +200,6 @@ class _Matched:
         return atom in self._variables and atom not in self._values
 
 
-def _named(formal: types.Type) -> Iterator[types.TypeVarId]:
-    """Yield the type variables that stand outside of computed dims."""
-    proper = types.get_proper_type(formal)
-    if isinstance(proper, types.TypeVarLikeType):
-        yield proper.id
-    elif not is_computed(proper) and not is_endless(formal):
-        for one in parts(proper):
-            yield from _named(one)
-
-
-def _sizes(formal: types.Type) -> Iterator[Size]:
-    """Yield the computed dims of a parameter."""
-    size = read_dim(formal) if is_computed(formal) else None
-    if isinstance(size, Size):
-        yield size
-    for one in parts(types.get_proper_type(formal)) if mentions(formal) and size is None else ():
-        yield from _sizes(one)
-
-
 def agreeing(context: Context) -> types.CallableType:
     """Return the signature with one size for each name on which the arguments do not agree."""
     item, api = context.default_signature, checker_of(context)
@@ -246,6 +207,7 @@ def agreeing(context: Context) -> types.CallableType:
         return item
     known: dict[types.TypeVarId, types.Type] = {}
     settling: dict[types.TypeVarId, types.Type] = {}
+    several: set[types.TypeVarId] = set()
     disputed = False
     for formal, argument in _given(context, item) if item.variables else ():
         for declared, found in _paired(formal, type_of(argument, api)):
@@ -255,13 +217,31 @@ def agreeing(context: Context) -> types.CallableType:
             name, first = declared.id, known.setdefault(declared.id, found)
             if _disagree(first, found):
                 disputed, settling[name] = True, first
-            elif name not in settling and (opened := _opened(first, found)) != first:
-                known[name] = settling[name] = opened
+            elif name not in settling:
+                known[name] = opened(first, found, _are_int_and_number)
+                if known[name] != first:
+                    settling[name] = known[name]
+            if not is_same_type(first, found):
+                several.add(name)
+    if _drops_a_result(context):
+        alone = {name: one for name, one in known.items() if name not in several}
+        settling |= {n: one for n, one in alone.items() if not isinstance(one, types.AnyType)}
     if settling:
         item = settled(item, settling)
     # Overloads are asked one by one, and where this one does not fit the next may.
     is_alone = isinstance(item.definition, FuncDef)
     return _reported(context, item, known, disputed) if is_alone else item
+
+
+def _drops_a_result(context: Context) -> bool:
+    """Tell whether one of several results of a call is dropped.
+
+    Of ``_, (h, c) = lstm.forward(x)`` mypy takes the `_`, which may be anything, for a hint at the
+    names that it would find in `x`, and so gives `h` and `c` open dims and an open tape.
+    """
+    wanted = types.get_proper_type(wanted_by(checker_of(context)))
+    items = wanted.items if isinstance(wanted, types.TupleType) else []
+    return any(isinstance(types.get_proper_type(one), types.AnyType) for one in items)
 
 
 def _reported(
@@ -342,45 +322,36 @@ def _paired(formal: types.Type, actual: types.Type) -> Iterator[tuple[types.Type
     declared, found = types.get_proper_type(formal), types.get_proper_type(actual)
     if is_endless(formal):
         return
-    if isinstance(declared, types.TypeVarType) or is_computed(declared):
-        yield declared, found
-    elif isinstance(declared, types.UnionType):
+    if isinstance(declared, types.UnionType):
         # The items of the union may differ in the tape only.
         items = [one for one in members(declared) if not isinstance(one, types.NoneType)]
         shapes = [one.args[0] for one in items if isinstance(one, types.Instance) and has_dims(one)]
         if shapes and len(shapes) == len(items) and all(one == shapes[0] for one in shapes):
             yield from _paired(items[0], actual)
-    elif isinstance(declared, types.TupleType) and isinstance(found, types.TupleType):
-        if len(declared.items) == len(found.items):
-            for one, two in zip(declared.items, found.items, strict=True):
+    elif isinstance(declared, types.TupleType):
+        if isinstance(found, types.TupleType):
+            yield from _paired_items(declared, found)
+    elif isinstance(declared, types.Instance) and declared.args and not is_computed(declared):
+        if isinstance(found, types.Instance) and declared.type == found.type:
+            for one, two in zip(declared.args, found.args, strict=False):
                 yield from _paired(one, two)
-    elif (
-        isinstance(declared, types.Instance)
-        and isinstance(found, types.Instance)
-        and declared.type == found.type
-    ):
-        for one, two in zip(declared.args, found.args, strict=False):
-            yield from _parts(one, two) if has_dims(declared) else _paired(one, two)
+    else:
+        yield declared, found
 
 
-def _parts(declared: types.Type, found: types.Type) -> Iterator[tuple[types.Type, types.Type]]:
-    """Yield the parts of an argument of a tensor's, or a module's, type."""
-    left, right = types.get_proper_type(declared), types.get_proper_type(found)
-    if has_dims(left):
-        yield from _paired(left, right)
-    elif not isinstance(left, types.TupleType):
-        yield left, right
-    elif isinstance(right, types.TupleType):
-        before, middle, after = _parted(left)
-        many = len(right.items) - len(before) - len(after)
-        if many < 0 or (middle is None and many) or _parted(right)[1] is not None:
-            return
-        ends = [*right.items[: len(before)], *right.items[len(before) + many :]]
-        for one, two in zip([*before, *after], ends, strict=True):
-            yield from _parts(one, two)
-        if middle is not None:
-            rest = right.items[len(before) : len(before) + many]
-            yield middle, types.TupleType(list(rest), right.partial_fallback)
+def _paired_items(
+    declared: types.TupleType, found: types.TupleType
+) -> Iterator[tuple[types.Type, types.Type]]:
+    before, middle, after = _parted(declared)
+    many = len(found.items) - len(before) - len(after)
+    if many < 0 or (middle is None and many) or _parted(found)[1] is not None:
+        return
+    ends = [*found.items[: len(before)], *found.items[len(before) + many :]]
+    for one, two in zip([*before, *after], ends, strict=True):
+        yield from _paired(one, two)
+    if middle is not None:
+        rest = found.items[len(before) : len(before) + many]
+        yield middle, types.TupleType(list(rest), found.partial_fallback)
 
 
 def _parted(
@@ -395,28 +366,18 @@ def _parted(
     return shape.items, None, []
 
 
-def _opened(first: types.Type, second: types.Type) -> types.Type:
-    """Return a dim, or a shape, with open dims where one is an `int` and the other a number.
+def _disagree(first: types.Type, second: types.Type) -> bool:
+    """Tell whether two types are, or have at one place, dims that are not the same."""
+    return opened(first, second, are_other_dims) != first
+
+
+def _are_int_and_number(first: types.Type, second: types.Type) -> bool:
+    """Tell whether one dim is an `int` and the other a number.
 
     They fit each other, but mypy, whose type parameters are invariant, finds no type for both.
     """
-    left, right = types.get_proper_type(first), types.get_proper_type(second)
-    if isinstance(left, types.TupleType) and isinstance(right, types.TupleType):
-        if len(left.items) != len(right.items):
-            return first
-        return left.copy_modified(items=[*map(_opened, left.items, right.items)])
-    dims = read_dim(left), read_dim(right)
-    numbers = [one for one in dims if one is not None and one.literal is not None]
-    return ANYTHING if INT in dims and numbers else first
-
-
-def _disagree(first: types.Type, second: types.Type) -> bool:
-    """Tell whether two types are, or have at one place, dims that are not the same."""
-    left, right = types.get_proper_type(first), types.get_proper_type(second)
-    if isinstance(left, types.TupleType) and isinstance(right, types.TupleType):
-        return len(left.items) == len(right.items) and any(map(_disagree, left.items, right.items))
-    lhs, rhs = read_dim(left), read_dim(right)
-    return lhs is not None and rhs is not None and differ(lhs, rhs)
+    dims = read_dim(first), read_dim(second)
+    return INT in dims and any(one is not None and one.literal is not None for one in dims)
 
 
 def called_partial(context: FunctionContext | MethodContext) -> types.Type:

@@ -10,7 +10,7 @@ tuple, which a loop takes one by one, mypy makes `object`, where here it is one 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from functools import reduce
 from typing import Final
 
 from mypy import nodes
@@ -37,11 +37,12 @@ from tapetensor.mypy_plugin.reading import (
     has_dims,
     is_endless,
     members,
-    read_dim,
     read_tensor,
 )
 from tapetensor.mypy_plugin.reporting import checker_of
+from tapetensor.mypy_plugin.shapes.broadcasting import is_number
 from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.mypy_plugin.shapes.computed import are_other_dims, opened
 from tapetensor.mypy_plugin.statements import (
     WALKING,
     assignments_of,
@@ -126,19 +127,19 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     is_parameter = reporting.is_parameter(api, node)
     redefines = api.options.allow_redefinition
     # ``total = 0.0; total = total + loss``: it begins as a number, and is a tensor from here.
-    if node.is_inferred and _is_number(node.type) and not redefines:
+    if node.is_inferred and is_number(node.type) and not redefines:
         # mypy has read the type that it had, of which the result must be one.
         reporting.redeclare(api, name, result, lambda _: result)
         return ANYTHING
-    if node.is_inferred and redefines and _is_number(reporting.type_now(api, name)):
+    if node.is_inferred and redefines and is_number(reporting.type_now(api, name)):
         if _adds_to(context.context, name):
             # mypy makes it a number or a tensor, which lacks what numbers have not.
-            others = [one for one in members(node.type) if not _is_number(one)]
+            others = [one for one in members(node.type) if not is_number(one)]
             reporting.redeclare(
                 api,
                 name,
                 UnionType.make_union(others),
-                lambda found: result if _is_number(found) else found,
+                lambda found: result if is_number(found) else found,
             )
         return result
     tensors = [one for one in members(node.type) if isinstance(one, Instance)]
@@ -151,23 +152,17 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     if grows:
         for one in members(reporting.type_now(api, name)):
             if isinstance(one, Instance) and one.type is result.type:
-                new = _opened(new, one, _are_other_dims)
-    opened = _all_opened(node.type, new)
-    if opened is not node.type:
-        reporting.redeclare(api, name, opened, lambda found: _all_opened(found, new))
-    return _kept(api, name, opened, new)
+                new = opened(new, one, _is_open_or_other)
+    declared = _all_opened(node.type, new)
+    if declared is not node.type:
+        reporting.redeclare(api, name, declared, lambda found: _all_opened(found, new))
+    return _kept(api, name, declared, new)
 
 
 def _adds_to(made: nodes.Context, name: nodes.NameExpr) -> bool:
     """Tell whether a value is computed with what the name has."""
     inner = get_subexpressions(made) if isinstance(made, nodes.Expression) else []
     return any(isinstance(one, nodes.NameExpr) and one.node is name.node for one in inner)
-
-
-def _is_number(found: Type | None) -> bool:
-    proper = get_proper_type(found)
-    names = ("builtins.int", "builtins.float")
-    return isinstance(proper, Instance) and proper.type.fullname in names
 
 
 def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Type, result: Type) -> Type:
@@ -183,9 +178,9 @@ def _all_opened(declared: Type | None, result: Type) -> Type:
     Of a tensor with an open part and of the tensors that it may be mypy takes the latter.
     """
     items = members(declared)
-    opened = [one if _is_other(one, result) else _opened(one, result) for one in items]
-    is_same = declared is not None and all(map(is_same_type, opened, items))
-    return declared if is_same and declared is not None else make_simplified_union(opened)
+    found = [one if _is_other(one, result) else opened(one, result, _is_open) for one in items]
+    is_same = declared is not None and all(map(is_same_type, found, items))
+    return declared if is_same and declared is not None else make_simplified_union(found)
 
 
 def _is_other(one: ProperType, result: Type) -> bool:
@@ -196,26 +191,12 @@ def _is_other(one: ProperType, result: Type) -> bool:
     return len(lhs.shape) != len(rhs.shape) or any(map(differ, lhs.shape, rhs.shape))
 
 
-def _opened(
-    known: Type, new: Type, is_open: Callable[[Type, Type], bool] = lambda one, two: False
-) -> Type:
-    """Return a type with open parts where another one has some, and where it says so of the two."""
-    one, two = get_proper_type(known), get_proper_type(new)
-    match one, two:
-        case _, AnyType():
-            return two
-        case Instance(), Instance() if has_dims(one) and one.type is two.type:
-            pairs = zip(one.args, two.args, strict=True)
-            return one.copy_modified(args=[_opened(*pair, is_open) for pair in pairs])
-        case TupleType(), TupleType() if len(one.items) == len(two.items):
-            pairs = zip(one.items, two.items, strict=True)
-            return one.copy_modified(items=[_opened(*pair, is_open) for pair in pairs])
-    return ANYTHING if is_open(one, two) else one
+def _is_open(_: Type, new: Type) -> bool:
+    return isinstance(new, AnyType)
 
 
-def _are_other_dims(one: Type, two: Type) -> bool:
-    lhs, rhs = read_dim(one), read_dim(two)
-    return lhs is not None and rhs is not None and differ(lhs, rhs)
+def _is_open_or_other(one: Type, two: Type) -> bool:
+    return _is_open(one, two) or are_other_dims(one, two)
 
 
 def _is_display(walked: nodes.Expression, tree: nodes.MypyFile) -> bool:
@@ -295,10 +276,8 @@ def _known(joined: ProperType, items: list[Instance]) -> Type:
 
 def _with_open_dims(several: list[Instance]) -> Type:
     """Return a type with open dims, and shapes, where those of one class differ."""
-    opened: Type = several[0]
-    for one in several[1:]:
-        opened = _opened(opened, one, operator.ne)
-    return opened
+    first: Type = several[0]
+    return reduce(lambda one, two: opened(one, two, operator.ne), several[1:], first)
 
 
 _asking: set[nodes.Context] = set()
