@@ -51,7 +51,7 @@ from tapetensor.tape.context import GradientContext as GradientContext
 from tapetensor.tape.context import clear_default_context_tape as clear_default_context_tape
 from tapetensor.tape.context import clear_tape as clear_tape
 from tapetensor.tape.gradients import Gradients as Gradients
-from tapetensor.tape.ids import TensorId as TensorId
+from tapetensor.tape.history import TensorId as TensorId
 from tapetensor.tape.source_lines import source_lines as source_lines
 from tapetensor.tensor import Tensor as Tensor
 from tapetensor.tensor import Tensor0D as Tensor0D

@@ -30,7 +30,7 @@ The cause and the cure of each: docs/error_catalogue.md, under the name of the c
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
 from typing import Any, Final
 
@@ -213,3 +213,13 @@ class BuildError(TapeTensorError, TypeError):
 
 class TraceError(TapeTensorError, RuntimeError):
     """A compiled function did what no replay repeats, or an exported one what ONNX cannot."""
+
+
+def refusal(rule: Callable[[], object]) -> TapeTensorError:
+    """Return the error that a rule raises for shapes that do not fit."""
+    try:
+        result = rule()
+    except TapeTensorError as error:
+        # A traceback ends where the user's values were refused, and not in the rule.
+        return error.with_traceback(None)
+    raise AssertionError(f"these shapes fit, and give {result}")

@@ -19,10 +19,10 @@ from tapetensor.errors import (
     ArgumentValueError,
     AxisError,
     at_the_call,
+    refusal,
 )
 from tapetensor.rules.dims import Dim, sized, written
 from tapetensor.rules.rearranging import reshape
-from tapetensor.rules.refusals import refusal
 
 
 def as_flag(op: str, name: str, value: object) -> bool:

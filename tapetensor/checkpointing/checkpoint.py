@@ -24,8 +24,7 @@ from tapetensor.errors import (
 from tapetensor.surroundings.reachable import Surroundings
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
-from tapetensor.tape.history import BackwardPass, Step, gathered
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import BackwardPass, Step, gathered, next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 from tapetensor.tape.replay import copies, needed_for, replay
 from tapetensor.tape.row_sparse import dense_of

@@ -17,8 +17,7 @@ from tapetensor.errors import (
     at_the_call,
 )
 from tapetensor.tape import NoneTape
-from tapetensor.tape.history import OWN, gap_step, size_of
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import OWN, gap_step, next_id, size_of
 from tapetensor.tensor import Tensor, from_numpy
 from tapetensor.tensor.base import check_plain, rewrap
 from tapetensor.typing import B, D, Ds, N

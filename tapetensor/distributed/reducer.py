@@ -24,7 +24,7 @@ from tapetensor.kernels.numerics.segments import segment_sum
 from tapetensor.nn import Embedding, Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import next_id
 from tapetensor.tape.row_sparse import RowSparse, changed, dense_of, values_of
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import FloatingBase, check_tensor, rewrap

@@ -34,8 +34,7 @@ from tapetensor.higher_order.functions import (
 )
 from tapetensor.higher_order.kernels import PUT_BACK, WRITERS
 from tapetensor.kernels import arithmetic, indexing
-from tapetensor.tape.history import Recording
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import Recording, next_id
 from tapetensor.tape.pullbacks import Kernel
 
 _next_depth = count(1).__next__

@@ -30,10 +30,10 @@ from tapetensor.tape.history import (
     Step,
     gap_step,
     gathered,
+    next_id,
     op_name,
     size_of,
 )
-from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullbacks
 from tapetensor.tape.replay import copies, needed_for, replay
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order

@@ -16,6 +16,7 @@ from tapetensor.kernels.numerics.choice import choose, order_of
 from tapetensor.kernels.numerics.decorators import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import PartPullback
+from tapetensor.tape.row_sparse import RowSparse
 
 # numpy adds fewer elements one by one, at their indices, sooner than their places are found.
 _MANY = 1 << 9
@@ -222,3 +223,23 @@ def _lower(x: Array, k: int) -> Array:
 def _kept(x: Array, mask: Array) -> Array:
     # False is zero in every dtype, and leaves the dtype of a mask as it is.
     return choose(np.broadcast_to(like(mask, x), x.shape), x, False)
+
+
+def take_rows(x: Array, indices: Array) -> tuple[Array, Pullbacks]:
+    """The rows of `x`, a leaf, at integer `indices`; its gradient holds these rows alone.
+
+    What is captured or recorded is followed as by `take`, and the gradient is the whole one.
+    """
+    y, (whole, _) = take(x, indices, 0)
+    if whole is None or type(x) is not np.ndarray or type(indices) is not np.ndarray:
+        return y, (whole, None)
+    shape, dtype = x.shape, x.dtype
+
+    def pullback(g: Array) -> Any:
+        if type(g) is not np.ndarray:
+            return whole(g)
+        targets = indices.astype(np.intp, copy=False).reshape(-1)
+        rows = g.reshape(targets.size, shape[1])
+        return RowSparse.of(shape, dtype, sums.segment_sum, targets, rows)
+
+    return y, (pullback, None)

@@ -17,11 +17,11 @@ from tapetensor.errors import (
     ShapeError,
     TapeTensorError,
     cut_traceback,
+    refusal,
 )
 from tapetensor.kernels.losses import Reduction
 from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.base import (
     TensorBase,
     check_floating,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 from tapetensor.arguments import as_int, as_number
-from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.errors import ArgumentValueError, ShapeError, refusal
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import (
     as_reduction,
@@ -17,7 +17,6 @@ from tapetensor.losses.checks import (
 )
 from tapetensor.rules.dims import sized
 from tapetensor.rules.layers import check_signed_pairs
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_same_dtype, check_tensor

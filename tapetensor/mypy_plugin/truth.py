@@ -16,6 +16,7 @@ from mypy.plugin import AttributeContext, CheckerPluginInterface, FunctionContex
 from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, NoneType, TupleType, Type, get_proper_type
 
+from tapetensor.errors import refusal
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, but_elsewhere, type_of_field
 from tapetensor.mypy_plugin.reading import is_endless, members, read_tensor
@@ -23,7 +24,6 @@ from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH
 from tapetensor.mypy_plugin.statements import assignments_of, function_of, once_a_file, statements
 from tapetensor.rules.dims import Dims
 from tapetensor.rules.indexing import check_single, check_truth, has_several
-from tapetensor.rules.refusals import refusal
 
 _NUMBERS: Final = tuple(f"builtins.{name}" for name in ("float", "int", "complex", "round", "bool"))
 _COMPARING: Final = tuple(f"builtins.{name}" for name in ("max", "min", "sorted"))

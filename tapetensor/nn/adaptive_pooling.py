@@ -15,7 +15,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.errors import ShapeError
 from tapetensor.nn.module import Module
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import next_id
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_floating, check_tensor, wrap
 from tapetensor.tensor.creation import constant_beside

@@ -6,11 +6,10 @@ from typing import Any
 
 from tapetensor.arguments import as_size
 from tapetensor.arrays.array import FLOATING
-from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
+from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError, refusal
 from tapetensor.nn.module import Module
 from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import Size, sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor

@@ -9,14 +9,13 @@ import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import as_floating_dtype
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, refusal
 from tapetensor.nn.arguments import check_input, trained_together
 from tapetensor.nn.linear import Linear, UnbiasedLinear
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
 from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.attention import check_bias, mask_array, scores_shape, truths

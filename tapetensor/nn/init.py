@@ -11,7 +11,7 @@ from tapetensor.arrays.array import Array, check_unmasked
 from tapetensor.errors import BuildError
 from tapetensor.nn.fields import Initializer
 from tapetensor.tape import NoneTape
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import next_id
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import wrap
 

@@ -11,7 +11,7 @@ from tapetensor.arguments import as_flag, as_number, as_size, check_rng
 from tapetensor.arrays.array import Array, as_floating_dtype
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import ArgumentValueError, AxisError
-from tapetensor.kernels import indexing, linear_algebra, tables
+from tapetensor.kernels import indexing, linear_algebra
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
@@ -308,7 +308,7 @@ class Embedding(Module, Generic[N, K, W]):
         found: Any
         # What was computed, and is no leaf, hands its gradient on, which needs the whole of it.
         if self.sparse and _is_leaf(self.weight):
-            found = apply(tables.take_rows, (self.weight, ids), keeps_dtype=False)
+            found = apply(indexing.take_rows, (self.weight, ids), keeps_dtype=False)
         else:
             found = apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
         if self.padding_idx is None:

@@ -10,7 +10,7 @@ import numpy as np
 from tapetensor.arguments import as_number, as_size
 from tapetensor.arrays.array import Array, as_floating_dtype
 from tapetensor.arrays.stand_ins import plain
-from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.errors import ArgumentValueError, ShapeError, refusal
 from tapetensor.kernels import normalization as kernels
 from tapetensor.kernels.numerics import along_axes as means
 from tapetensor.nn import init
@@ -21,7 +21,6 @@ from tapetensor.nn.typing import W
 from tapetensor.nn.views import is_training
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.layers import batch_norm_1d, batch_norm_2d, check_variance
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D
 from tapetensor.tensor.apply import apply

@@ -14,7 +14,7 @@ from typing_extensions import TypeAliasType
 
 from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import as_floating_dtype
-from tapetensor.errors import ArgumentTypeError, ShapeError, at_the_call
+from tapetensor.errors import ArgumentTypeError, ShapeError, at_the_call, refusal
 from tapetensor.kernels import indexing
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.kernels.linear_algebra import linear, unbiased_linear
@@ -24,7 +24,6 @@ from tapetensor.nn.module import Module
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.layers import recurrent, recurrent_cell
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply

@@ -12,8 +12,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import DTypeError, NumericalInstabilityError
-from tapetensor.tape.gradients import Tensorlike, array_of
-from tapetensor.tape.norms import clipping
+from tapetensor.tape.gradients import Tensorlike, array_of, clipping
 
 
 @final

@@ -13,20 +13,20 @@ from typing_extensions import TypeVar, override
 from tapetensor.arguments import as_number, check_kind
 from tapetensor.arrays.array import Array, are_added_in_place, as_array, is_array, read_only
 from tapetensor.arrays.libraries import check_matching, check_one_library
+from tapetensor.arrays.stand_ins import Captured, captured_among, run_check
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     DTypeError,
     MissingGradientError,
+    NumericalInstabilityError,
     ShapeError,
     UntracedTensorError,
 )
 from tapetensor.pictures import table
 from tapetensor.tape.gaps import Gap, name_of
-from tapetensor.tape.history import OWN, BackwardPass, one_pass
-from tapetensor.tape.ids import TensorId
-from tapetensor.tape.norms import clipping, global_norm
-from tapetensor.tape.row_sparse import changed, dense_of, zeros_of
+from tapetensor.tape.history import OWN, BackwardPass, TensorId, one_pass
+from tapetensor.tape.row_sparse import changed, dense_of, values_of, zeros_of
 
 # So many backward passes are told apart by the gradients of them.
 _MOST_PASSES = 32
@@ -494,3 +494,50 @@ def _references_of_unshared() -> int:
 
 
 _REFERENCES_OF_UNSHARED = _references_of_unshared()
+
+
+def global_norm(arrays: Iterable[Array]) -> float:
+    """Return the Euclidean norm of all elements of all arrays, summed in float64."""
+    return _number(_norm, *map(values_of, arrays))
+
+
+def _norm(*arrays: Array) -> float:
+    return math.sqrt(sum(float(np.sum(np.square(a, dtype=np.float64))) for a in arrays))
+
+
+def clipping(op: str, arrays: Iterable[Array], max_norm: float) -> tuple[float, float | None]:
+    """Return the norm of the arrays and the factor that brings it down to `max_norm`, if it must.
+
+    Raises:
+        ArgumentTypeError: if `max_norm` is not a number.
+        ArgumentValueError: if it is not positive.
+        NumericalInstabilityError: if the norm is not finite.
+    """
+    bound = as_number(op, "max_norm", max_norm, above=0, at_most=math.inf)
+    norm = global_norm(arrays)
+    run_check(_check_norm, norm, op)
+    if isinstance(norm, Captured):
+        # A program does not know it yet.
+        return norm, _number(_factor, norm, bound)
+    return norm, _factor(norm, bound) if norm > bound else None
+
+
+def _check_norm(norm: float, op: str) -> None:
+    if not math.isfinite(norm):
+        raise NumericalInstabilityError(
+            f"{op}: the norm of the gradients is {norm}; "
+            "look for the op that made a NaN or an infinity before clipping"
+        )
+
+
+def _factor(norm: float, bound: float) -> float:
+    return bound / norm if norm > bound else 1.0
+
+
+def _number(function: Callable[..., float], *args: Any) -> float:
+    """Call a function that returns a number; let captured arguments capture the call."""
+    captured = captured_among(args)
+    if captured is None:
+        return function(*args)
+    number: float = captured.capture_number(function, args)
+    return number

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import compress
+from itertools import compress, count
 from operator import attrgetter
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias, final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -25,6 +25,36 @@ from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.tape.pullbacks import CONSTANT, Pullback, Pullbacks, Zero
+
+# `count().__next__` is atomic under the GIL, so ids are unique across threads.
+next_id = count(1).__next__
+
+
+@final
+class TensorId(int):
+    """The identity of a tensor, by which `Gradients` files what flowed to it.
+
+    A number like any other in the memory of the library, so that ops pay nothing for it; for
+    checkers, and for those who ask ``x.id``, a type of its own.
+
+    >>> import tapetensor as tt
+    >>> x = tt.ones((2,))
+    >>> x.trace().id == x.id, isinstance(x.id, tt.TensorId)
+    (True, True)
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def new(cls) -> Self:
+        """Return an id that no tensor has, nor ever will: for a value kept beside the tensors'.
+
+        >>> import tapetensor as tt
+        >>> tt.TensorId.new() == tt.TensorId.new()
+        False
+        """
+        return cls(next_id())
+
 
 # A list of six, for a backward pass empties it where it is:
 #   0  the id of the result, which is also the time stamp: a larger one is a later one

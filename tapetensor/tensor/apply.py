@@ -35,12 +35,12 @@ from tapetensor.tape.history import (
     MOST_IDS,
     OWN,
     History,
+    next_id,
     op_name,
     plain_step,
     recorded_step,
     together,
 )
-from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import Zero
 from tapetensor.tensor.base import TensorBase, check_numeric, check_same_dtype, rewrap
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from tapetensor.arguments import as_flag, as_number, broadcasts_to
 from tapetensor.arrays.array import Array
-from tapetensor.errors import DTypeError
+from tapetensor.errors import DTypeError, refusal
 from tapetensor.kernels import attention as kernels
 from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_floating, check_same_dtype, check_tensor

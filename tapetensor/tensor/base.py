@@ -16,14 +16,13 @@ from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
     UntracedTensorError,
+    refusal,
 )
 from tapetensor.rules.dims import sized
 from tapetensor.rules.indexing import check_single, check_truth
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gaps import gradient_of_pass
-from tapetensor.tape.history import OWN, History, gap_step, size_of
-from tapetensor.tape.ids import TensorId, next_id
+from tapetensor.tape.history import OWN, History, TensorId, gap_step, next_id, size_of
 from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from tapetensor.tape import NoneTape
-from tapetensor.tape.history import OWN
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import OWN, next_id
 from tapetensor.tensor.base import wrap
 from tapetensor.tensor.operands import as_scalar
 from tapetensor.tensor.tensor import Tensor

@@ -7,11 +7,10 @@ from typing import Any, TypeAlias
 from typing import Literal as L
 
 from tapetensor.arguments import as_flag, as_size, check_choice
-from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.errors import ArgumentValueError, ShapeError, refusal
 from tapetensor.kernels import images
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import Size, sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.rules.windows import check_rank, check_stretch, holds_padding_alone
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply

@@ -24,11 +24,11 @@ from tapetensor.errors import (
     DTypeError,
     ShapeError,
     TapeTensorError,
+    refusal,
 )
 from tapetensor.kernels import indexing
 from tapetensor.rules import indexing as rules
 from tapetensor.rules.dims import Size, sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (

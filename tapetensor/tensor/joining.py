@@ -8,13 +8,12 @@ from typing import Any, Literal, Never, TypeAlias, overload
 
 from tapetensor.arguments import as_size, check_kind, normalize_axis
 from tapetensor.arguments.spellings import no_such_argument
-from tapetensor.errors import ArgumentTypeError
+from tapetensor.errors import ArgumentTypeError, refusal
 from tapetensor.kernels import indexing, linear_algebra
 from tapetensor.kernels import shape as shape_kernels
 from tapetensor.rules import products
 from tapetensor.rules.dims import sized
 from tapetensor.rules.indexing import check_segments
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Never, overload
 import numpy as np
 
 from tapetensor.arguments import as_int
-from tapetensor.errors import AxisError
+from tapetensor.errors import AxisError, refusal
 from tapetensor.kernels import indexing, linear_algebra
 from tapetensor.rules import products
 from tapetensor.rules.dims import sized
 from tapetensor.rules.products import check_matrices
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (

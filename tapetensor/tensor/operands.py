@@ -17,11 +17,11 @@ from tapetensor.errors import (
     DTypeError,
     TapeTensorError,
     cut_traceback,
+    refusal,
 )
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import Size, sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.rules.windows import check_rank
 from tapetensor.tape import Kernel, Tape
 from tapetensor.tensor.apply import apply, apply_pair

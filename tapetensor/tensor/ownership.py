@@ -22,8 +22,7 @@ from tapetensor.errors import (
 from tapetensor.pictures import calling_place
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gradients import Gradients, Tensorlike
-from tapetensor.tape.history import OWN, History, detached_step, is_kept, joined
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import OWN, History, detached_step, is_kept, joined, next_id
 from tapetensor.tape.replay import Unused
 from tapetensor.tensor.base import (
     FloatingBase,

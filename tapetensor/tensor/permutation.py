@@ -11,13 +11,12 @@ import numpy as np
 from tapetensor.arguments import as_size, check_choice, check_kind, normalize_axis
 from tapetensor.arguments.spellings import not_in_a_tuple
 from tapetensor.arrays.array import Array
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, AxisError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, AxisError, refusal
 from tapetensor.kernels import indexing
 from tapetensor.kernels import shape as kernels
 from tapetensor.rules import rearranging
 from tapetensor.rules.dims import sized
 from tapetensor.rules.rearranging import check_repeated, check_widths
-from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric
 from tapetensor.tensor.operands import number_like

@@ -21,7 +21,7 @@ from tapetensor.errors import (
 )
 from tapetensor.kernels import normalization, reductions
 from tapetensor.tape import Kernel, NoneTape
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import next_id
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, rewrap
 from tapetensor.tensor.signatures import average, position, reduction, same_signature

@@ -12,14 +12,14 @@ import numpy as np
 
 from tapetensor.arguments import as_flag, as_size, broadcasts_to, normalize_axis
 from tapetensor.arguments.spellings import no_such_argument
+from tapetensor.errors import refusal
 from tapetensor.kernels import indexing, scan
 from tapetensor.kernels.numerics.choice import order_of
 from tapetensor.rules.broadcasting import check_coefficient, check_scanned
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.indexing import check_count
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel, NoneTape
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import next_id
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     FloatingBase,

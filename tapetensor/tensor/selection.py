@@ -23,13 +23,13 @@ from tapetensor.errors import (
     DTypeError,
     TapeTensorError,
     cut_traceback,
+    refusal,
 )
 from tapetensor.kernels import arithmetic, indexing
 from tapetensor.rules.broadcasting import broadcast
 from tapetensor.rules.dims import sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.tape import Kernel, NoneTape, OwnedTape
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import next_id
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     FloatingBase,

@@ -20,13 +20,12 @@ from tapetensor.arguments import (
 from tapetensor.arguments.spellings import no_such_argument, not_in_a_tuple
 from tapetensor.arrays.array import as_dtype
 from tapetensor.arrays.libraries import Library
-from tapetensor.errors import ArgumentTypeError, ShapeError
+from tapetensor.errors import ArgumentTypeError, ShapeError, refusal
 from tapetensor.kernels import indexing
 from tapetensor.kernels import shape as kernels
 from tapetensor.rules import rearranging
 from tapetensor.rules.broadcasting import broadcast_to
 from tapetensor.rules.dims import sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_usable
 from tapetensor.typing import B, D, Ds, K, M, N, S, T

@@ -10,11 +10,10 @@ from typing import Any, overload
 from typing import Literal as L
 
 from tapetensor.arguments import as_size
-from tapetensor.errors import ArgumentValueError
+from tapetensor.errors import ArgumentValueError, refusal
 from tapetensor.kernels import convolution
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import Size, sized
-from tapetensor.rules.refusals import refusal
 from tapetensor.rules.windows import check_rank
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply

@@ -8,7 +8,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import next_id
 from tapetensor.tensor.base import wrap
 from tests.ops.calling import gradients_of, on_every, reference_of, result_of, tensors_of
 from tests.ops.rows import Case

@@ -35,10 +35,10 @@ from tapetensor.tape.history import (
     gathered,
     ids_before,
     is_detached,
+    next_id,
     size_of,
     together,
 )
-from tapetensor.tape.ids import next_id
 from tapetensor.tape.replay import replay
 from tapetensor.tensor.base import TensorBase, wrap
 

@@ -58,7 +58,7 @@ from tapetensor.pictures.places import is_users_module
 from tapetensor.surroundings.names import modules_in, names_in, place_of_name
 from tapetensor.surroundings.places import COMMON_GENERATORS, NOTHING, Name, Slot
 from tapetensor.tape import tape as replaying
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.history import next_id
 from tapetensor.tensor.base import TensorBase
 
 _REPLAY = vars(replaying)["replay"]
