@@ -67,6 +67,25 @@ class Group:
         spare: memory for new values, if nobody else holds on to it.
     """
 
+    __slots__ = (
+        "_apart",
+        "_names",
+        "_scratch",
+        "_shapes",
+        "_slices",
+        "_state",
+        "_takes",
+        "_values",
+        "_views",
+        "dtype",
+        "kernel",
+        "missed",
+        "spare",
+        "states",
+        "steps",
+        "tensors",
+    )
+
     def __init__(
         self,
         parameters: Sequence[tuple[Names, Tensor[Any, Any, Any]]],
