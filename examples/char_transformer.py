@@ -34,17 +34,7 @@ import numpy as np
 from tqdm import tqdm
 
 import tapetensor as tt
-from tapetensor import (
-    NoneTape,
-    Tensor0D,
-    Tensor2D,
-    Tensor3D,
-    Tensor4D,
-    io,
-    losses,
-    nn,
-    optim,
-)
+from tapetensor import NoneTape, Tensor0D, Tensor2D, Tensor3D, Tensor4D, io, losses, nn, optim
 from tapetensor.optim import schedules
 from tapetensor.typing import B, M, T
 

@@ -14,20 +14,8 @@ from tapetensor.arguments import as_int, as_number, as_size, check_choice, check
 from tapetensor.arrays.array import FLOATING, Array, as_array, is_array, read_only
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.arrays.stand_ins import run_check
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    DTypeError,
-    ShapeError,
-)
-from tapetensor.kernels import (
-    arithmetic,
-    elementwise,
-    flat,
-    linear_algebra,
-    normalization,
-    scan,
-)
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.kernels import arithmetic, elementwise, flat, linear_algebra, normalization, scan
 from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.tape.graph import graph_of_slots
 from tapetensor.tape.history import BackwardPass, Recording, op_name

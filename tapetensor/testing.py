@@ -10,12 +10,7 @@ import numpy as np
 
 from tapetensor.arguments import as_number, as_size, check_function, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.errors import (
-    ArgumentValueError,
-    DTypeError,
-    TapeTensorError,
-    UntracedTensorError,
-)
+from tapetensor.errors import ArgumentValueError, DTypeError, TapeTensorError, UntracedTensorError
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.history import op_name

@@ -14,13 +14,7 @@ from typing import SupportsIndex, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    AxisError,
-    at_the_call,
-    refusal,
-)
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, AxisError, at_the_call, refusal
 from tapetensor.rules.dims import Dim, sized, written
 from tapetensor.rules.rearranging import reshape
 

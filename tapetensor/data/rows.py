@@ -10,12 +10,7 @@ from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor.arguments import as_number, as_size, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    ShapeError,
-    at_the_call,
-)
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError, at_the_call
 from tapetensor.tape import NoneTape
 from tapetensor.tape.history import OWN, gap_step, next_id, size_of
 from tapetensor.tensor import Tensor, from_numpy

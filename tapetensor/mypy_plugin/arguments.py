@@ -19,12 +19,7 @@ from typing import Final, NamedTuple
 from mypy import nodes
 from mypy.argmap import map_actuals_to_formals
 from mypy.errorcodes import ATTR_DEFINED
-from mypy.plugin import (
-    AttributeContext,
-    ClassDefContext,
-    FunctionContext,
-    MethodSigContext,
-)
+from mypy.plugin import AttributeContext, ClassDefContext, FunctionContext, MethodSigContext
 from mypy.types import (
     CallableType,
     FunctionLike,

@@ -17,14 +17,7 @@ from tapetensor.nn.module import Module
 from tapetensor.nn.typing import ONE, ZERO, Dilation2d, Kernel, Kernel2d, Padding2d, Stride2d, W
 from tapetensor.rules.windows import check_rank
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import (
-    Tensor,
-    Tensor1D,
-    pixel_shuffle,
-    pixel_unshuffle,
-    unfold,
-    upscale2d,
-)
+from tapetensor.tensor import Tensor, Tensor1D, pixel_shuffle, pixel_unshuffle, unfold, upscale2d
 from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.images import Mode
 from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T

@@ -13,14 +13,7 @@ from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray, run_check
 from tapetensor.kernels.numerics.decorators import IS_CHOSEN, MACHINE_CODE, MANY_STEPS
-from tapetensor.optim.given import (
-    Names,
-    Takes,
-    is_shared,
-    misfit,
-    places_of,
-    refuse_not_finite,
-)
+from tapetensor.optim.given import Names, Takes, is_shared, misfit, places_of, refuse_not_finite
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.row_sparse import RowSparse, dense_of, values_of
 from tapetensor.tensor.base import plain_ids

@@ -12,20 +12,8 @@ import numpy as np
 from tapetensor.arrays.array import Array, are_added_in_place
 from tapetensor.errors import MissingGradientError, NumericalInstabilityError
 from tapetensor.tape.gaps import Gap, check_complete, name_of, used_error
-from tapetensor.tape.history import (
-    BackwardPass,
-    Step,
-    UsedUp,
-    flows,
-    op_name,
-    reached_from,
-)
-from tapetensor.tape.pullbacks import (
-    CONSTANT,
-    JointPullbacks,
-    PartPullback,
-    Pullback,
-)
+from tapetensor.tape.history import BackwardPass, Step, UsedUp, flows, op_name, reached_from
+from tapetensor.tape.pullbacks import CONSTANT, JointPullbacks, PartPullback, Pullback
 
 # Called with the op and the id of every gradient that a pullback takes or gives.
 Check: TypeAlias = Callable[[str, int, Array], None]

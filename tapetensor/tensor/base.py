@@ -12,12 +12,7 @@ from typing_extensions import TypeAliasType, TypeVar, override
 from tapetensor.arrays.array import Array, read_only
 from tapetensor.arrays.libraries import library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray, plain
-from tapetensor.errors import (
-    ArgumentTypeError,
-    DTypeError,
-    UntracedTensorError,
-    refusal,
-)
+from tapetensor.errors import ArgumentTypeError, DTypeError, UntracedTensorError, refusal
 from tapetensor.rules.dims import sized
 from tapetensor.rules.indexing import check_single, check_truth
 from tapetensor.tape import NoneTape, OwnedTape

@@ -28,12 +28,7 @@ from tapetensor.errors import ArgumentTypeError, ArgumentValueError, at_the_call
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
-from tapetensor.training.checkpoint import (
-    Checkpoint,
-    Position,
-    TrainingFiles,
-    refuse_not_finite,
-)
+from tapetensor.training.checkpoint import Checkpoint, Position, TrainingFiles, refuse_not_finite
 from tapetensor.training.epoch import (
     EpochRunner,
     Finite,

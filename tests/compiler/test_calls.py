@@ -17,12 +17,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor1D, nn, optim
 from tapetensor.compiler import plans
-from tapetensor.errors import (
-    AxisError,
-    ShapeError,
-    TraceError,
-    UnusedParametersError,
-)
+from tapetensor.errors import AxisError, ShapeError, TraceError, UnusedParametersError
 from tests.compiler.test_training import _batch, _model, _state, train_step
 
 

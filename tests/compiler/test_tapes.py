@@ -14,10 +14,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
-from tapetensor.errors import (
-    MissingGradientError,
-    TraceError,
-)
+from tapetensor.errors import MissingGradientError, TraceError
 from tests.compiler.test_numbers import _vector
 from tests.compiler.test_training import Mlp, _batch, _model, _state
 

@@ -11,12 +11,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.arrays.array import Array
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    DTypeError,
-    ShapeError,
-)
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.nn.composed_activations import ACTIVATIONS, ActivationName
 from tests.nn.gradients import check_layer
 

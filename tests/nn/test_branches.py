@@ -11,12 +11,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import Tensor2D, nn
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    BuildError,
-    ShapeError,
-)
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, BuildError, ShapeError
 from tapetensor.typing import K, N
 from tests.nn.gradients import check_layer
 

@@ -20,16 +20,7 @@ from tests.typing.checkers import (
     tutorial_files,
 )
 from tests.typing.own_names import own_names_file
-from tests.typing.runs import (
-    CACHES,
-    ROOT,
-    Report,
-    cache_of,
-    errors,
-    mypy,
-    once_a_session,
-    written,
-)
+from tests.typing.runs import CACHES, ROOT, Report, cache_of, errors, mypy, once_a_session, written
 
 HERE = Path(__file__).parent
 CONFIGURATION = HERE / "mypy.ini"

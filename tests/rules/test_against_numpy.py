@@ -13,14 +13,7 @@ import numpy as np
 import pytest
 
 from tapetensor.errors import TapeTensorError
-from tapetensor.rules import (
-    broadcasting,
-    indexing,
-    layers,
-    products,
-    rearranging,
-    windows,
-)
+from tapetensor.rules import broadcasting, indexing, layers, products, rearranging, windows
 from tapetensor.rules.dims import Dims, Size, sized
 
 Rng: TypeAlias = np.random.Generator

@@ -6,17 +6,7 @@ from typing import Literal as L
 
 import numpy as np
 
-from tapetensor import (
-    NoneTape,
-    Tensor0D,
-    Tensor1D,
-    Tensor2D,
-    Tensor3D,
-    Tensor4D,
-    eye,
-    full,
-    ones,
-)
+from tapetensor import NoneTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D, eye, full, ones
 
 # A scalar, a vector, a matrix and stacks of matrices: every shape is the end of the next.
 s: Tensor0D = full((), 2.0)

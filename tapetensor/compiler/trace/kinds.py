@@ -23,13 +23,7 @@ from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures import Place
 from tapetensor.pictures.places import is_users_module
-from tapetensor.surroundings.places import (
-    NOTHING,
-    Slot,
-    attributes_of,
-    cell_place,
-    slots_of_class,
-)
+from tapetensor.surroundings.places import NOTHING, Slot, attributes_of, cell_place, slots_of_class
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 

@@ -12,14 +12,7 @@ from typing import Final
 from mypy import nodes
 from mypy.plugin import ClassDefContext, MethodSigContext
 from mypy.server.trigger import make_trigger
-from mypy.types import (
-    CallableType,
-    FunctionLike,
-    Instance,
-    Type,
-    TypeVarType,
-    get_proper_type,
-)
+from mypy.types import CallableType, FunctionLike, Instance, Type, TypeVarType, get_proper_type
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import MODULE, NONE_TAPE, OWNED_TAPE, member_of

@@ -13,14 +13,7 @@ from mypy.plugin import AttributeContext, FunctionContext, MethodContext
 from mypy.types import CallableType, FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
-from tapetensor.mypy_plugin.shapes import (
-    axes,
-    broadcasting,
-    computed,
-    creation,
-    layers,
-    variables,
-)
+from tapetensor.mypy_plugin.shapes import axes, broadcasting, computed, creation, layers, variables
 from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook
 from tapetensor.mypy_plugin.shapes.signatures import agreeing, called_partial, compute_dims
 from tapetensor.mypy_plugin.statements import WALKING

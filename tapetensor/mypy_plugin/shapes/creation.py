@@ -28,14 +28,7 @@ from mypy.types import (
 from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR, node_of
-from tapetensor.mypy_plugin.reading import (
-    ANYTHING,
-    all_known,
-    known,
-    members,
-    read_dim,
-    read_shape,
-)
+from tapetensor.mypy_plugin.reading import ANYTHING, all_known, known, members, read_dim, read_shape
 from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Context, Hook, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions, sharpened, value_of

@@ -32,13 +32,7 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.reading import (
-    ANYTHING,
-    has_dims,
-    is_endless,
-    members,
-    read_tensor,
-)
+from tapetensor.mypy_plugin.reading import ANYTHING, has_dims, is_endless, members, read_tensor
 from tapetensor.mypy_plugin.reporting import checker_of
 from tapetensor.mypy_plugin.shapes.broadcasting import is_number
 from tapetensor.mypy_plugin.shapes.calls import type_of

@@ -8,16 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import (
-    NoneTape,
-    OwnedTape,
-    Tensor,
-    Tensor0D,
-    Tensor1D,
-    Tensor2D,
-    Tensor3D,
-    Tensor4D,
-)
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D
 from tapetensor.typing import Add, B, Div, K, M, N, Sub, T
 from tests.typing.check import assert_type, check
 from tests.typing.operands import box, grid, m, mi, positions, q, v, vmask, w, z

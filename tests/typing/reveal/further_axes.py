@@ -8,15 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import (
-    NoneTape,
-    OwnedTape,
-    Tensor,
-    Tensor2D,
-    Tensor3D,
-    Tensor4D,
-    Tensor5D,
-)
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor2D, Tensor3D, Tensor4D, Tensor5D
 from tapetensor.typing import B, K, N, T
 from tests.typing.check import assert_type, check
 from tests.typing.operands import grid, m, positions, q, z, zc
