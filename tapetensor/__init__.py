@@ -43,6 +43,7 @@ from tapetensor.higher_order import grad as grad
 from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
 from tapetensor.higher_order import value_and_grad as value_and_grad
 from tapetensor.kernels.numerics.decorators import IS_CHOSEN as _IS_MACHINE_CODE_CHOSEN
+from tapetensor.pictures.places import source_lines as source_lines
 from tapetensor.tape import NoneTape as NoneTape
 from tapetensor.tape import OwnedTape as OwnedTape
 from tapetensor.tape import Tape as Tape
@@ -52,7 +53,6 @@ from tapetensor.tape.context import clear_default_context_tape as clear_default_
 from tapetensor.tape.context import clear_tape as clear_tape
 from tapetensor.tape.gradients import Gradients as Gradients
 from tapetensor.tape.history import TensorId as TensorId
-from tapetensor.tape.source_lines import source_lines as source_lines
 from tapetensor.tensor import Tensor as Tensor
 from tapetensor.tensor import Tensor0D as Tensor0D
 from tapetensor.tensor import Tensor1D as Tensor1D

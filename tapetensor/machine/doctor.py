@@ -8,7 +8,6 @@ own, for a kernel cannot be changed once it is loaded.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import os
 import platform
@@ -96,10 +95,11 @@ def speeds(of: Processor, seconds: float, rounds: int) -> tuple[float, dict[str,
 
 def _measure_in_process(environment: dict[str, str], seconds: float) -> tuple[str, float]:
     """Return the kernel that a fresh process takes, and its speed."""
-    command = [sys.executable, "-m", "tapetensor.doctor", "--measure", "--seconds", str(seconds)]
+    program = f"from tapetensor.machine import doctor; doctor.print_speed({seconds})"
     output = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=True
-    ).stdout
+        [sys.executable, "-c", program],
+        env={**os.environ, **environment}, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
     kernel, speed = output.split()
     return kernel, float(speed)
 
@@ -156,16 +156,6 @@ def examination(seconds: float = 0.2, rounds: int = 3) -> str:
     return report(of, loaded_blas(), *speeds(of, seconds, rounds))
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Print the report."""
-    parser = argparse.ArgumentParser(prog="python -m tapetensor.doctor", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=0.2, help="for each measurement")
-    parser.add_argument("--rounds", type=int, default=3, help="of measurements")
-    parser.add_argument("--measure", action="store_true", help="only the speed of this process")
-    asked = parser.parse_args(arguments)
-    if asked.rounds < 1:
-        parser.error("argument --rounds: there must be one at least")
-    if asked.measure:
-        print(loaded_blas().kernel or "unknown", product_speed(asked.seconds))
-        return
-    print(examination(asked.seconds, asked.rounds))
+def print_speed(seconds: float) -> None:
+    """Print the kernel of this process and its speed, for the process that asked."""
+    print(loaded_blas().kernel or "unknown", product_speed(seconds))

@@ -9,8 +9,7 @@ from typing_extensions import override
 from tapetensor.arguments import as_flag, as_number
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.kernels.numerics import optimizers
-from tapetensor.optim.given import Takes
-from tapetensor.optim.group import State
+from tapetensor.optim.group import State, Takes
 from tapetensor.optim.optimizer import Optimizer, Parameters
 
 # Discounted sums of gradients and of their squares: the moments, but for a factor.

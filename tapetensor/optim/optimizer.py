@@ -15,8 +15,7 @@ from tapetensor.arguments import as_flag, as_number, check_choice, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UnusedParametersError
-from tapetensor.optim.given import NO_GRADIENT, Names, Takes
-from tapetensor.optim.group import Group, State
+from tapetensor.optim.group import NO_GRADIENT, Group, Names, State, Takes
 from tapetensor.tape import NoneTape
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients

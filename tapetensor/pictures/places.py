@@ -6,7 +6,10 @@ import linecache
 import os
 import sys
 import sysconfig
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -41,9 +44,6 @@ def _is_elsewhere(root: str) -> bool:
     return any(not place.startswith(_STDLIB) for place in places)
 
 
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
-
-
 def is_users_file(file: str) -> bool:
     """Tell whether a file is none of this library's own."""
     return not file.startswith(_LIBRARY)
@@ -52,7 +52,7 @@ def is_users_file(file: str) -> bool:
 @cache
 def is_installed(file: str) -> bool:
     """Tell whether a file is that of an installed package, and not of the user's own project."""
-    return not _INSTALLED.isdisjoint(file.split(os.sep))
+    return not {"site-packages", "dist-packages"}.isdisjoint(file.split(os.sep))
 
 
 class Place(NamedTuple):
@@ -105,3 +105,37 @@ def users_frame() -> FrameType | None:
 def _is_written(code: CodeType) -> bool:
     """Tell whether Python has written code itself, as the methods of data classes."""
     return code.co_filename == "<string>" and code.co_name.startswith("__")
+
+
+_is_on: ContextVar[bool] = ContextVar("tapetensor_source_lines", default=False)
+# Whether one tells of itself that it remembers lines.
+remembers_lines = _is_on.get
+
+
+@contextmanager
+def source_lines() -> Iterator[None]:
+    """Have tapes that begin inside remember which line of the program ran each op.
+
+    `to_html` and `tree` show the lines. Finding a line costs about as much as a small op, so it is
+    done on request only; without, ops cost what they cost.
+
+    >>> import tapetensor as tt
+    >>> with tt.source_lines():
+    ...     loss = tt.ones((2,)).trace().exp().sum()
+    >>> print(loss.tree(ascii=True))  # doctest: +ELLIPSIS
+    tape of Tensor (), float32: 2 ops, 1 input, 12 B of results, backward time ...s
+    #3 sum  () float32  4 B  ...s  /...py:...
+    #2 exp  (2,) float32  8 B  ...s  /...py:...
+    `- input  (2,) float32
+    """
+    before = _is_on.set(True)
+    try:
+        yield
+    finally:
+        _is_on.reset(before)
+
+
+class Located(partial):  # type: ignore[type-arg]  # of whatever a kernel returns
+    """A kernel, as a step names it, and the line that ran it."""
+
+    place: Place | None

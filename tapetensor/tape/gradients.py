@@ -145,13 +145,7 @@ class Gradients:
         Raises:
             MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
         """
-        array = self.arrays.get(self._asked("Gradients.get", tensor))
-        if array is None:
-            return None
-        array = dense_of(array)
-        if isinstance(tensor, TensorId):
-            return read_only(array)
-        return tensor.wrap_gradient(array, self.origins)
+        return self._handed(tensor, self.arrays.get(self._asked("Gradients.get", tensor)))
 
     @overload
     def remove(self, tensor: Tensorlike[G]) -> G | None: ...
@@ -167,7 +161,10 @@ class Gradients:
         Raises:
             MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
         """
-        array = self.arrays.pop(self._asked("Gradients.remove", tensor), None)
+        return self._handed(tensor, self.arrays.pop(self._asked("Gradients.remove", tensor), None))
+
+    def _handed(self, tensor: Tensorlike[Any] | TensorId, array: Any) -> Any:
+        """Return an entry as it is handed out; None if there is none."""
         if array is None:
             return None
         array = dense_of(array)

@@ -15,7 +15,6 @@ from tapetensor.pictures import Graph, Op
 from tapetensor.tape.gradients import Tensorlike
 from tapetensor.tape.history import BackwardPass, Step, op_name
 from tapetensor.tape.replay import checked, replay
-from tapetensor.tape.source_lines import place_of
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
@@ -116,7 +115,7 @@ def _ops(
             facts = (("options", options), *facts)
         ops[produced_id] = _op(
             produced_id, op_name(kernel), forms, operands=parents, facts=facts,
-            seconds=seconds.get(produced_id), place=place_of(kernel),
+            seconds=seconds.get(produced_id), place=getattr(kernel, "place", None),
         )  # fmt: skip
     return list(ops.values())
 

@@ -12,6 +12,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Level, run_check
 from tapetensor.errors import TapeClosedError, UntracedTensorError
 from tapetensor.pictures import notebook_cell, to_html, tree, users_place
+from tapetensor.pictures.places import Located, remembers_lines
 from tapetensor.tape.context import GradientContext, active_context
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
@@ -31,7 +32,6 @@ from tapetensor.tape.replay import (
     replay_by_group,
 )
 from tapetensor.tape.row_sparse import values_of
-from tapetensor.tape.source_lines import Located, remembers_lines
 
 
 @final
@@ -280,10 +280,9 @@ class OwnedTape:
         gaps: list[Gap] = []
         run = steps
         needed = None
-        kept: frozenset[int] = frozenset()
+        kept = frozenset(wanted or ())
         if wanted is not None:
             needed, stops = needed_for("backward", steps, output_id, wanted)
-            kept = frozenset(wanted)
             done.origins += [step[3] for step in steps]
             if stops:
                 done.size = sum([step[5] for step in stops])

@@ -26,9 +26,8 @@ from tapetensor.errors import (
     cut_traceback,
 )
 from tapetensor.pictures.places import is_users_module
-from tapetensor.rules.broadcasting import broadcast
+from tapetensor.rules.broadcasting import broadcast, matmul, solve
 from tapetensor.rules.dims import ONE, Dims, sized
-from tapetensor.rules.products import matmul, solve
 from tapetensor.rules.rearranging import concat, stack
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tape.history import (

@@ -11,7 +11,7 @@ from tapetensor.arguments.spellings import no_such_argument
 from tapetensor.errors import ArgumentTypeError, refusal
 from tapetensor.kernels import indexing, linear_algebra
 from tapetensor.kernels import shape as shape_kernels
-from tapetensor.rules import products
+from tapetensor.rules import broadcasting as rules
 from tapetensor.rules.dims import sized
 from tapetensor.rules.indexing import check_segments
 from tapetensor.tape import NoneTape
@@ -344,7 +344,7 @@ def einsum(subscripts: str, /, *operands: Tensor[Any, Any, Any]) -> Tensor[Any, 
     """
     tensors = as_operands("einsum", operands)
     check_kind("einsum", "subscripts", subscripts, str, "a string")
-    inputs, output, sizes = products.einsum(
+    inputs, output, sizes = rules.einsum(
         "einsum", subscripts, [x._array.shape for x in tensors], _shared
     )
     check_same_dtype("einsum", tensors)

@@ -13,9 +13,9 @@ import numpy as np
 from tapetensor.arguments import as_int
 from tapetensor.errors import AxisError, refusal
 from tapetensor.kernels import indexing, linear_algebra
-from tapetensor.rules import products
+from tapetensor.rules import broadcasting as rules
+from tapetensor.rules.broadcasting import check_matrices
 from tapetensor.rules.dims import sized
-from tapetensor.rules.products import check_matrices
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
@@ -109,7 +109,7 @@ class LinearAlgebra(TensorBase[S, T, D]):
         check_numeric("matmul", self)
         if not self._array.shape or not rhs._array.shape:
             shapes = [sized(one._array.shape) for one in (self, rhs)]
-            raise refusal(lambda: products.matmul("matmul", *shapes))
+            raise refusal(lambda: rules.matmul("matmul", *shapes))
         return apply(linear_algebra.matmul, (self, rhs))
 
     def __rmatmul__(self, lhs: Never, /) -> Never:
@@ -277,7 +277,7 @@ class LinearAlgebra(TensorBase[S, T, D]):
         shape, other = self._array.shape, b._array.shape
         is_vector = len(shape) == 2 and len(other) == 1
         if other[-1 if is_vector else -2 :][:1] != shape[-1:] or len(other) < 2 - is_vector:
-            raise refusal(lambda: products.solve("solve", sized(shape), sized(other)))
+            raise refusal(lambda: rules.solve("solve", sized(shape), sized(other)))
         return apply(linear_algebra.solve, (self, b))
 
     def slogdet(
@@ -447,7 +447,7 @@ def check_square(op: str, x: TensorBase[Any, Any, Any]) -> None:
     check_floating(op, x)
     shape = x._array.shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise refusal(lambda: products.side_of_squares(op, sized(shape)))
+        raise refusal(lambda: rules.side_of_squares(op, sized(shape)))
 
 
 _ALL = slice(None)

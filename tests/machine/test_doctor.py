@@ -119,23 +119,14 @@ def test_the_report_says_in_one_line_how_to_get_the_rest() -> None:
     )
 
 
-@pytest.mark.parametrize("rounds", ["0", "-1", "one"])
-def test_the_doctor_measures_at_least_once(rounds: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        doctor.main(["--rounds", rounds])
-
-    assert "--rounds" in capsys.readouterr().err
-
-
 def test_the_report_advises_nothing_for_a_gain_within_the_noise() -> None:
     text = doctor.report(XEON, OPENBLAS, 200.0, {"Haswell": 200.0, "SkylakeX": 210.0})
 
     assert text.splitlines()[-1] == "advice     nothing to gain from another kernel"
 
 
-def test_the_doctor_examines_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    doctor.main(["--seconds", "0", "--rounds", "1"])
-    lines = capsys.readouterr().out.splitlines()
+def test_the_doctor_examines_this_machine() -> None:
+    lines = doctor.examination(seconds=0, rounds=1).splitlines()
 
     said = "processor numpy BLAS kernel native reached reachable advice"
     assert [line.split()[0] for line in lines] == said.split()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tapetensor.errors import TapeTensorError
-from tapetensor.rules import broadcasting, indexing, layers, products, rearranging, windows
+from tapetensor.rules import broadcasting, indexing, layers, rearranging, windows
 from tapetensor.rules.dims import Dims, Size, sized
 
 Rng: TypeAlias = np.random.Generator
@@ -53,7 +53,7 @@ def matmul(rng: Rng) -> Question:
     if rng.random() < 0.7 and lhs and rhs:
         rhs = (*rhs[:-2], lhs[-1], rhs[-1]) if len(rhs) > 1 else lhs[-1:]
     return (
-        lambda: products.matmul("op", sized(lhs), sized(rhs)),
+        lambda: broadcasting.matmul("op", sized(lhs), sized(rhs)),
         lambda: np.matmul(empty(lhs), empty(rhs)).shape,
     )
 
@@ -73,8 +73,8 @@ def einsum(rng: Rng) -> Question:
     subscripts = ",".join(groups) + "->" + "..." * ("..." in "".join(groups)) + kept
 
     def by_rule() -> Dims:
-        _, output, dims = products.einsum(
-            "op", subscripts, list(map(sized, shapes)), products.shared_dim
+        _, output, dims = broadcasting.einsum(
+            "op", subscripts, list(map(sized, shapes)), broadcasting.shared_dim
         )
         return tuple(dims[letter] for letter in output)
 
@@ -162,7 +162,7 @@ def solve(rng: Rng) -> Question:
     other = nearly(rng, (*some_shape(rng, 0, 2), size, 2))
 
     def by_rule() -> Dims:
-        products.solve("op", sized(shape), sized(other))
+        broadcasting.solve("op", sized(shape), sized(other))
         return sized(by_numpy())
 
     def by_numpy() -> Shape:

@@ -31,10 +31,15 @@ from tapetensor.mypy_plugin.shapes.calls import (
     type_of,
 )
 from tapetensor.mypy_plugin.shapes.computed import value_of
-from tapetensor.rules import products
-from tapetensor.rules.broadcasting import broadcast, check_coefficient, check_ranks, check_scanned
+from tapetensor.rules import broadcasting as rules
+from tapetensor.rules.broadcasting import (
+    broadcast,
+    check_coefficient,
+    check_matrices,
+    check_ranks,
+    check_scanned,
+)
 from tapetensor.rules.dims import ANY, Dim, Size
-from tapetensor.rules.products import check_matrices
 
 _KINDS: Final = {
     "numpy.floating": "float",
@@ -266,13 +271,13 @@ def _is_open(call: Call) -> bool:
 def matmul(call: Call) -> Answer:
     """Return the result of ``@`` for operands of all ranks."""
     operands = [call.receiver, call.operand(0)]
-    return call.merging(operands, products.matmul(call.op, *[one.dims for one in operands]))
+    return call.merging(operands, rules.matmul(call.op, *[one.dims for one in operands]))
 
 
 def rmatmul(call: Call) -> Answer:
     """Explain a product whose left operand has no axes, which no overload takes."""
     if call.operand(0).shape == ():
-        products.matmul(call.op, (), call.receiver.dims)
+        rules.matmul(call.op, (), call.receiver.dims)
     return None
 
 
@@ -282,11 +287,11 @@ def einsum(call: Call) -> Answer:
     given = [read_tensor(one) for index in range(1, call.formals) for one in call.types(index)]
     operands = [known(one) for one in given]
     shapes = [one.dims for one in operands]
-    _, output, dims = products.einsum(call.op, subscripts, shapes, products.shared_dim)
+    _, output, dims = rules.einsum(call.op, subscripts, shapes, rules.shared_dim)
     return call.merging(operands, tuple(dims[letter] for letter in output))
 
 
-solve = of_receiver(products.solve, lambda call: call.operand(0).dims, opens=True)
+solve = of_receiver(rules.solve, lambda call: call.operand(0).dims, opens=True)
 
 
 # The axes of what each op makes of matrices (*Ds, M, N), where K is the smaller of M and N.
@@ -311,7 +316,7 @@ def of_matrices(call: Call) -> Answer:
         check_matrices(call.op, shape)
         rows, columns = shape[-2:]
     else:
-        rows = columns = products.side_of_squares(call.op, shape)
+        rows = columns = rules.side_of_squares(call.op, shape)
     sides = {"M": rows, "N": columns, "K": _smaller(rows, columns)}
     shapes = [(*shape[:-2], *[sides[side] for side in made]) for made in MADE[call.op]]
     if len(shapes) == 1:
