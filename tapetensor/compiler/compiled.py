@@ -116,9 +116,9 @@ class PlanCache:
             return True
         if not self._left_over:
             place = self.plans[0].difference(args, kwargs)
-            told = place and f" (this call differs from the last one in {place})"
+            where = place and f" (this call differs from the last one in {place})"
             warnings.warn(
-                f"compile: {name} is called in more than {MAX_PLANS} kinds{told}; from now on one "
+                f"compile: {name} is called in more than {MAX_PLANS} kinds{where}; from now on one "
                 "that has no plan runs as the plain function does. Sizes that change should be "
                 "padded to a few, integers that change from call to call should be tensors, what "
                 "the function decides by should take few values, and each optimizer makes a kind "
@@ -263,12 +263,12 @@ class Compiled:
             for put_back in saved:
                 put_back()
             raise
-        if call.told:
+        if call.raised:
             self._cache.failed += 1
             warnings.warn(
-                f"compile: a {call.told} was raised while {_name_of(self._function)} was captured, "
-                "which it does not raise itself, or catches; calls of this kind run as the plain "
-                "function does",
+                f"compile: a {call.raised} was raised while {_name_of(self._function)} was "
+                "captured, which it does not raise itself, or catches; calls of this kind run as "
+                "the plain function does",
                 stacklevel=3,
             )
         return result
@@ -318,7 +318,7 @@ class Compiled:
             return self._trace(args, kwargs)
         if change is not None or writer is None:
             raise self._side_effect(str(change), capture)
-        planner = planned(program, inputs.expressions, writer.leaving)
+        planner = planned(program, inputs.expressions, writer.outputs)
         return Plan(
             planner.code,
             names=inputs.guards.names,
@@ -339,8 +339,8 @@ class Compiled:
             if change.startswith("the state of ")
             else "return the value and store it outside; what is filled once may be so before"
         )
-        told = f"compile: {change} is changed, which a replay would not repeat; {cure}"
-        return TraceError(f"{place}: {told}" if place else told)
+        said = f"compile: {change} is changed, which a replay would not repeat; {cure}"
+        return TraceError(f"{place}: {said}" if place else said)
 
 
 def _name_of(function: Any) -> str:

@@ -106,14 +106,14 @@ class _Kind:
         self._backward = backward
         self._places = places
         self._observed = len(outputs) - 1
-        leaving = [*outputs, *backward.residuals]
+        computed = [*outputs, *backward.residuals]
         # A forward pass leads from its operands to what leaves as a backward pass does.
         first, *_ = inputs.values()
-        self._forward = BackwardPlan(first, leaving, 0, "numba")
+        self._forward = BackwardPlan(first, computed, 0, "numba")
         positions = {node: position for position, node in inputs.items()}
         self._first = positions[first]
         self._others = [positions[node] for node in self._forward.residuals]
-        self._all = (True,) * len(leaving)
+        self._all = (True,) * len(computed)
 
     def run(self, args: tuple[Any, ...]) -> tuple[Array, Pullbacks]:
         """Run the kernel on operands of the kind."""

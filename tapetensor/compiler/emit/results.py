@@ -50,7 +50,7 @@ class ResultWriter:
         tapes: writes the code for tapes.
         ids: the source of each id that came in, and of those of results.
         locals: the variable of each tensor that came in, by its id.
-        leaving: the nodes that the results are made of.
+        outputs: the nodes that the results are made of.
         owned: which of them somebody may write into.
         stored: by the source of what is assigned to, that of what it gets.
     """
@@ -63,7 +63,7 @@ class ResultWriter:
         self.ids = {unique_id: f"{local}._id" for unique_id, local in self.locals.items()}
         # Those that are the same in every call, and lead to nothing.
         self.fixed: dict[str, Any] = {}
-        self.leaving: list[Node] = []
+        self.outputs: list[Node] = []
         self.owned: set[int] = set()
         self.tape_lines: list[str] = []
         self.returned = "None"
@@ -138,9 +138,9 @@ class ResultWriter:
         local, cls = self._named(value), type(value)
         if isinstance(value, Gradients):
             leafs = self.bind(value.leafs)
-            told = f"{leafs}, {value.is_leaky}, {self.gaps(value.gaps)}, {self.passes(value)}"
+            rest = f"{leafs}, {value.is_leaky}, {self.gaps(value.gaps)}, {self.passes(value)}"
             # Tapes may carry gradients, which therefore come before them.
-            self._tensors.append(f"{local} = gradients_of({self.entries(value)}, {told})")
+            self._tensors.append(f"{local} = gradients_of({self.entries(value)}, {rest})")
             return local
         is_dataclass = is_dataclass_instance(value)
         if cls not in (list, dict) and not is_dataclass:
@@ -183,9 +183,9 @@ class ResultWriter:
     def node(self, node: Node, *, is_own: bool = False) -> str:
         """Return the source of the array of a node."""
         if is_own:
-            self.owned.add(len(self.leaving))
-        self.leaving.append(node)
-        return f"{{{len(self.leaving) - 1}}}"
+            self.owned.add(len(self.outputs))
+        self.outputs.append(node)
+        return f"{{{len(self.outputs) - 1}}}"
 
     def id_of(self, unique_id: int) -> str:
         """Return the source of an id."""
@@ -418,7 +418,7 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
         pullbacks = f"{writer.bind(plan.pullbacks)}({kept})"
         step = f"{writer.id_of(tensor.id)}, {writer.bind(writer.tapes.op)}, {pullbacks}, ({ids})"
         lines.append(f"{local}.history = [{step}, together(({before})), {tensor.history[5]}]")
-    for number, tape in enumerate(writer.tapes.leaving):
+    for number, tape in enumerate(writer.tapes.returned):
         sources, carried = "", ""
         for key, store in tape.stores.items():
             marker = writer.tapes.markers.get(key)

@@ -30,13 +30,13 @@ class Planner:
         self,
         units: list[Unit],
         inputs: dict[Node, str],
-        leaving: list[Node],
+        outputs: list[Node],
         executor: BlockLoops,
     ) -> None:
         self._units = units
-        self._leaving = leaving
+        self._outputs = outputs
         self._executor = executor
-        self.memory = Memory(units, leaving)
+        self.memory = Memory(units, outputs)
         lay_out(self.memory, units)
         self.code = Code(self.memory, inputs)
         # The variables of the optimizers' buffers.
@@ -59,9 +59,9 @@ class Planner:
 
     def leaving_expressions(self, owned: Collection[int] = ()) -> list[str]:
         """Return the source of every array that leaves; others may write into the owned ones."""
-        storages = [self.memory.storage(node) for node in self._leaving]
+        storages = [self.memory.storage(node) for node in self._outputs]
         found = []
-        for position, (node, storage) in enumerate(zip(self._leaving, storages, strict=True)):
+        for position, (node, storage) in enumerate(zip(self._outputs, storages, strict=True)):
             source = self.code.operand(node).source
             # Others hold what came in, what is known, and what an optimizer has made.
             is_others = storage.owner.kind in (Kind.INPUT, Kind.CONSTANT) or (
@@ -159,7 +159,7 @@ class Planner:
         memory = self.memory
         target, *arguments = node.args
         # Otherwise what is read later would be written over.
-        assert target not in memory.leaving, node
+        assert target not in memory.outputs, node
         assert memory.last_read(target) <= memory.positions[node], node
         if not any(memory.storage(parent).copied_by is node for parent in node.parents()):
             write, title = self._kernel(node)
@@ -258,9 +258,9 @@ def chosen_backend(backend: Backend | None) -> Backend:
     return "numba"
 
 
-def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
+def planned(program: Program, inputs: dict[Node, str], outputs: list[Node]) -> Planner:
     """Return a planner that has planned a program."""
-    schedule = scheduled(program, leaving)
+    schedule = scheduled(program, outputs)
     has_products = any(node.kind is Kind.MATMUL for node in schedule)
     if program.backend == "numpy":
         executor = BlockLoops(has_products)
@@ -268,7 +268,7 @@ def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> P
         from tapetensor.native.executor import NativeLoops
 
         executor = NativeLoops(has_products)
-    units = recomputed(executor.prepared(schedule), leaving, executor)
-    planner = Planner(units, inputs, leaving, executor)
+    units = recomputed(executor.prepared(schedule), outputs, executor)
+    planner = Planner(units, inputs, outputs, executor)
     planner.run()
     return planner

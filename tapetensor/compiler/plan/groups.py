@@ -229,7 +229,7 @@ _CHEAP = frozenset(
 _SMALL = 8
 
 
-def recomputed(schedule: list[Node], leaving: Iterable[Node], limits: Limits) -> list[Unit]:
+def recomputed(schedule: list[Node], outputs: Iterable[Node], limits: Limits) -> list[Unit]:
     """Return the schedule in groups, with cheap values computed again in each that reads them.
 
     A group may read a square, say, that another one far ahead of it has computed. If it reads what
@@ -241,7 +241,7 @@ def recomputed(schedule: list[Node], leaving: Iterable[Node], limits: Limits) ->
     if not group_of:
         return units
     readers = readers_of(schedule)
-    leaves = set(leaving)
+    leaves = set(outputs)
     index = max([node.index for node in schedule], default=0)
     twins: dict[Node, list[Node]] = {}
     for node, group in group_of.items():

@@ -160,11 +160,11 @@ class Arena:
 class Memory:
     """Gives every value a place, and takes places back when nobody reads them any more."""
 
-    def __init__(self, units: list[Unit], leaving: list[Node]) -> None:
+    def __init__(self, units: list[Unit], outputs: list[Node]) -> None:
         nodes = [node for unit in units for node in nodes_of(unit)]
         self.arena = Arena(_bound(nodes))
         self.arrays: dict[Node, Array] = {}
-        self.leaving = set(leaving)
+        self.outputs = set(outputs)
         self._storages: dict[Node, Storage] = {}
         self._readers = readers_of(nodes)
         self.positions: dict[Node, int] = {}
@@ -181,7 +181,7 @@ class Memory:
                 storage.last_use = position
                 for parent in node.parents():
                     storages[parent].last_use = position
-        for node in leaving:
+        for node in outputs:
             storages[node].escapes = True
         # The storages that each unit is the last to use.
         self._ending: dict[int, list[Storage]] = defaultdict(list)
@@ -204,7 +204,7 @@ class Memory:
         """Return the values of a group that are read outside of it, as they are or in a view."""
         found = set[Node]()
         for node in reversed(group.nodes):
-            if node in self.leaving or any(
+            if node in self.outputs or any(
                 reader not in group or (reader.kind is Kind.VIEW and reader in found)
                 for reader in self.readers(node)
             ):

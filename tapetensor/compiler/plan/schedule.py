@@ -38,18 +38,18 @@ _REPEATABLE = frozenset(
 )
 
 
-def scheduled(program: Program, leaving: list[Node]) -> list[Node]:
+def scheduled(program: Program, outputs: list[Node]) -> list[Node]:
     """Return the nodes that have to run, in order.
 
     What changes state comes as late as it can.
     """
-    program.nodes = with_checkpoints(program.nodes, leaving)
+    program.nodes = with_checkpoints(program.nodes, outputs)
     acting = [one for one in program.nodes if one.kind in _NEEDED or _raises_for_some_values(one)]
-    needed = made_of([*leaving, *acting])
+    needed = made_of([*outputs, *acting])
     nodes = [node for node in program.nodes if node in needed]
-    nodes = _without_copies(nodes, leaving)
-    if assemble(nodes, leaving):
-        needed = made_of([*leaving, *acting])
+    nodes = _without_copies(nodes, outputs)
+    if assemble(nodes, outputs):
+        needed = made_of([*outputs, *acting])
         nodes = [node for node in nodes if node in needed]
     return _updates_last(nodes)
 
@@ -86,16 +86,16 @@ def _owners_of(nodes: Iterable[Node]) -> dict[Node, Node]:
     return owners
 
 
-def with_checkpoints(nodes: list[Node], leaving: Collection[Node]) -> list[Node]:
+def with_checkpoints(nodes: list[Node], outputs: Collection[Node]) -> list[Node]:
     """Return the nodes with twins of those in checkpoints, right before what else reads them.
 
     So nothing outlives a checkpoint but what it returns. A twin is there for all that reads it.
 
     Args:
         nodes: all nodes, in order; what reads values of a checkpoint from outside is changed.
-        leaving: the nodes whose arrays leave the function, and are therefore kept.
+        outputs: the nodes whose arrays leave the function, and are therefore kept.
     """
-    again = repeatable(nodes).difference(leaving)
+    again = repeatable(nodes).difference(outputs)
     if not again:
         return nodes
     index = max([node.index for node in nodes])
@@ -129,11 +129,11 @@ def _makers(read: list[Node], again: set[Node], twins: dict[Node, Node]) -> list
     return sorted(filter(is_lacking, made_of(read, is_lacking)), key=lambda one: one.index)
 
 
-def _without_copies(nodes: list[Node], leaving: list[Node]) -> list[Node]:
+def _without_copies(nodes: list[Node], outputs: list[Node]) -> list[Node]:
     """Return the nodes without copies that something writes into, of what nobody reads later."""
     owners = _owners_of(nodes)
     last = {owners[parent]: node for node in nodes for parent in node.parents()}
-    left = {owners[node] for node in leaving}
+    left = {owners[node] for node in outputs}
     copies: dict[Node, Node] = {}
     for node in nodes:
         source = source_of(node) if node.detail is not None else None
@@ -212,7 +212,7 @@ def is_at_risk(schedule: list[Node]) -> bool:
     return False
 
 
-def assemble(nodes: list[Node], leaving: Iterable[Node]) -> bool:
+def assemble(nodes: list[Node], outputs: Iterable[Node]) -> bool:
     """Leave out zeros that are written over; what was added to them is written instead.
 
     The gradient of an array that is read in parts begins as zeros, to which the gradient of each
@@ -220,7 +220,7 @@ def assemble(nodes: list[Node], leaving: Iterable[Node]) -> bool:
     """
     wholes = [node for node in nodes if node.function is unwritten or _is_copy_of_zeros(node)]
     readers = readers_of(nodes if wholes else ())
-    leaves = set(leaving)
+    leaves = set(outputs)
     for whole in wholes:
         _assemble(whole, readers, leaves)
     return bool(wholes)

@@ -74,8 +74,8 @@ def recognizing(guards: Iterable[str | Guard]) -> list[str]:
             lines.pop()
         else:
             lines.append("if (")
-        told = one.where and f"  # {one.where}"
-        lines += [f"    {'or ' if goes_on else ''}{one.condition}{told}", end]
+        comment = one.where and f"  # {one.where}"
+        lines += [f"    {'or ' if goes_on else ''}{one.condition}{comment}", end]
     # What is looked at may be lacking.
     return [
         "try:", *[f"    {line}" for line in lines],

@@ -65,7 +65,7 @@ class Tapes:
         self.histories: dict[int, tuple[History, str]] = {}
         # Whether a backward pass has run inside.
         self.has_replayed = False
-        self.leaving: list[OwnedTape] = []
+        self.returned: list[OwnedTape] = []
         # The tensors that leave, whose histories lead to what came in.
         self.results: list[tuple[Any, str]] = []
 
@@ -111,9 +111,9 @@ class Tapes:
             raise trace_error(
                 "a result has a tape of a context that is left inside; return x.detach()"
             )
-        if not any(tape is one for one in self.leaving):
-            self.leaving.append(tape)
-        return f"t{[one is tape for one in self.leaving].index(True)}"
+        if not any(tape is one for one in self.returned):
+            self.returned.append(tape)
+        return f"t{[one is tape for one in self.returned].index(True)}"
 
 
 def kind_of(history: History) -> tuple[bool, ...]:
@@ -242,11 +242,11 @@ class Inputs:
         self,
         where: str,
         place: Place,
-        told: Callable[[Any], dict[str, Any]] = whole,
+        listed: Callable[[Any], dict[str, Any]] = whole,
         same: Callable[[Any, Any], object] = operator.is_,
     ) -> Held:
         """Watch an object for changes, and let `restore` put back its present contents."""
-        held = Held(where, place, told, same)
+        held = Held(where, place, listed, same)
         self.held.append(held)
         return held
 
@@ -257,9 +257,9 @@ class Inputs:
             self.held[-1].put_back()
             self.held.pop()
 
-    def _of_another_kind(self, told: str) -> Exception:
-        """Return the error for what is no array of numpy's; of an argument its caller is told."""
-        return trace_error(told) if self.is_around else ArgumentTypeError(f"compile: {told}")
+    def _of_another_kind(self, why: str) -> Exception:
+        """Return the error for what is no array of numpy's; for an argument, the caller's own."""
+        return trace_error(why) if self.is_around else ArgumentTypeError(f"compile: {why}")
 
     def walk_array(self, array: Any, expression: str, where: str, *, is_varying: bool) -> Any:
         """Return the stand-in for an array: a tracer, or the array itself if it is a constant."""
@@ -453,17 +453,17 @@ class Inputs:
         others = {local: tensor.id for tensor, local, _, _ in self.tensors}
         lasting = [local for local, one in self.fields.items() if id(one) not in replaced]
         fixed = frozenset([others.pop(local) for local in lasting])
-        told = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for local in others])})"
+        asked = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for local in others])})"
         ids = tuple(others.values())
         for history, source, is_recorded in self._computed:
             # What is recorded may be long, and counts only where a backward pass comes to it.
             if is_recorded and not self.tapes.has_replayed:
                 continue
             known = self.bind(overlap(history, fixed, ids))
-            self.guard(f"overlap({source}, {told}) != {known}")
+            self.guard(f"overlap({source}, {asked}) != {known}")
         for _, store, _, lacked in self.stores:
             known = self.bind(lacking(lacked, fixed, ids))
-            self.guard(f"lacking({store}.gaps, {told}) != {known}")
+            self.guard(f"lacking({store}.gaps, {asked}) != {known}")
         if fixed and self._direct:
             # A tensor may come in beside the model that it is a parameter of.
             meeting = {local: one for local, one in others.items() if one in fixed}

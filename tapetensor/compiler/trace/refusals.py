@@ -36,12 +36,12 @@ class Untraced(NamedTuple):
     """A call that is not captured but run as it is.
 
     Attributes:
-        told: the name of the error that its capture raised; empty if there was none.
+        raised: the name of the error that its capture raised; empty if there was none.
         held: the objects that the function may change before it raises an error again.
         groups: the groups of parameters of the optimizers that came in.
     """
 
-    told: str = ""
+    raised: str = ""
     held: Sequence[Any] = ()
     groups: Sequence[Any] = ()
 

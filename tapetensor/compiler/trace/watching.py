@@ -177,7 +177,7 @@ class AttributeReads:
                 walks.pop(one)()
 
 
-# Those that are told.
+# Those that are informed.
 _ACTIVE: list[AttributeReads] = []
 
 
@@ -223,13 +223,13 @@ class Accessors(NamedTuple):
 class Held:
     """A changeable object around the function, and its contents when it was found.
 
-    It is `told` in parts, by the text that leads to each. The `expected` ones have tracers in the
+    It is `listed` in parts, by the text that leads to each. The `expected` ones have tracers in the
     place of arrays.
     """
 
     where: str
     place: places.Place
-    told: Callable[[Any], dict[str, Any]]
+    listed: Callable[[Any], dict[str, Any]]
     same: Callable[[Any, Any], object]
     before: Any = field(init=False)
     expected: dict[str, Any] = field(init=False)
@@ -237,15 +237,15 @@ class Held:
 
     def __post_init__(self) -> None:
         self.before = self.place.read()
-        self.expected = self.told(self.before)
+        self.expected = self.listed(self.before)
 
     def settle(self) -> None:
         """Expect its present contents."""
-        self.expected = self.told(self.place.read())
+        self.expected = self.listed(self.place.read())
 
     def change(self) -> str | None:
         """Return the name of the first part that is another one now; None if none is."""
-        now = self.told(self.place.read())
+        now = self.listed(self.place.read())
         has_same = [*now] == [*self.expected]
         if has_same and all(map(self.same, now.values(), self.expected.values())):
             # Of what is compared by value nothing is replaced.
