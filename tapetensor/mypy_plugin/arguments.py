@@ -35,7 +35,7 @@ from mypy.types import (
 )
 
 from tapetensor.arguments.spellings import OF_PACKAGES, OF_TENSORS, missing_from
-from tapetensor.mypy_plugin.names import OPERATORS, TENSOR, TENSOR_ROOMS, class_named, node_of
+from tapetensor.mypy_plugin.names import TENSOR, TENSOR_ROOMS, class_named, node_of, op_called
 from tapetensor.mypy_plugin.reading import (
     ANYTHING,
     accepts,
@@ -131,7 +131,7 @@ def _checked(
     given = None if is_refused(item) or not items else _given(context, is_operator)
     if given is None:
         return item
-    op = OPERATORS.get(called.strip("_"), called.strip("_")) if is_operator else called
+    op = op_called(called)
     asked = (context.context, owner, called, *given.types)
     last = _last_complaint[0][0] if _last_complaint else ()
     # The very same: to compare types would take as long as to look at them.

@@ -24,8 +24,8 @@ from tapetensor.mypy_plugin.reading import (
     read_int,
     write_known,
 )
-from tapetensor.mypy_plugin.reporting import checker_of, tree, wanted_by
-from tapetensor.mypy_plugin.shapes.computed import parts, rebuilt, size_of
+from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
+from tapetensor.mypy_plugin.shapes.computed import integer_of, parts, rebuilt, size_of
 from tapetensor.mypy_plugin.shapes.signatures import settled
 from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import INT, Size
@@ -55,8 +55,8 @@ def narrow_sizes(context: FunctionSigContext) -> types.FunctionLike:
             sizes[variable.id] = size
             # It may be an int for mypy: a member of an `IntEnum`, or computed from names.
             given[index] = context.api.get_expression_type(arguments[0])
-    wants_ints = _says_int(wanted_by(checker_of(context)))
-    if not sizes or wants_ints or context.context in displayed_in(tree(context.api)):
+    api = checker_of(context)
+    if not sizes or _says_int(wanted_by(api)) or context.context in displayed_in(api.tree):
         return item
     # A size that other arguments speak of too is found by mypy, from all of them.
     for variable_id in list(sizes):
@@ -73,7 +73,7 @@ def keep_sizes(context: FunctionContext) -> types.Type:
     result = types.get_proper_type(context.default_return_type)
     if not isinstance(result, types.Instance) or not has_dims(result):
         return context.default_return_type
-    if context.context in displayed_in(tree(context.api)):
+    if context.context in displayed_in(checker_of(context).tree):
         return context.default_return_type
     return _with_ints(result, _remembered)
 
@@ -152,5 +152,4 @@ def _remembered(number: types.Instance) -> types.Type:
     value = read_int(number)
     if value is None or number.last_known_value is None:
         return number
-    integers = [one for one in number.type.mro if one.fullname == "builtins.int"]
-    return types.LiteralType(value, types.Instance(integers[0], []))
+    return types.LiteralType(value, integer_of(number))

@@ -48,10 +48,15 @@ _WORDS: Final = {
 ANYTHING: Final = types.AnyType(types.TypeOfAny.special_form)
 
 
+def instance_of(found: types.Type | None, *names: str) -> types.Instance | None:
+    """Return a type if it is that of the objects of a class with one of these full names."""
+    proper = types.get_proper_type(found)
+    return proper if isinstance(proper, types.Instance) and proper.type.fullname in names else None
+
+
 def is_int(found: types.Type | None) -> bool:
     """Tell whether a type is `int`, be it that of a number which mypy remembers."""
-    proper = types.get_proper_type(found)
-    return isinstance(proper, types.Instance) and proper.type.fullname == "builtins.int"
+    return instance_of(found, "builtins.int") is not None
 
 
 def is_module(found: types.Type | None) -> bool:
@@ -106,7 +111,7 @@ def members(found: types.Type | None) -> list[types.ProperType]:
 def accepts(formal: types.Type, actual: types.Type) -> bool:
     """Tell whether a parameter may take a value of a type; True where nobody knows."""
     wanted, found = _open(formal), _open(actual)
-    names = types.get_proper_type(formal), _literal_of(actual)
+    names = types.get_proper_type(formal), remembered(actual)
     if all(isinstance(one, types.LiteralType) and isinstance(one.value, str) for one in names):
         return names[0] == names[1]
     if isinstance(wanted, types.UnionType):
@@ -122,7 +127,8 @@ def accepts(formal: types.Type, actual: types.Type) -> bool:
     return True
 
 
-def _literal_of(actual: types.Type) -> types.ProperType:
+def remembered(actual: types.Type | None) -> types.ProperType | None:
+    """Return the literal that mypy remembers of a value, or its type."""
     found = types.get_proper_type(actual)
     known = found.last_known_value if isinstance(found, types.Instance) else None
     return found if known is None else known
@@ -155,12 +161,12 @@ def kinds_in_words(formals: Sequence[types.Type]) -> str:
 
 def described(actual: types.Type) -> str:
     """Return what a value is: ``a str``, ``3``, ``the class ReLU``."""
-    found = _literal_of(actual)
+    found = remembered(actual)
     if isinstance(found, types.LiteralType) and not found.is_enum_literal():
         return repr(found.value)
     if isinstance(found, types.FunctionLike):
         return f"the class {found.type_object().name}" if found.is_type_obj() else "a function"
-    if isinstance(found, types.Instance) and found.type.fullname == "builtins.float":
+    if instance_of(found, "builtins.float"):
         return "a float"
     return _in_words(_open(actual))
 
@@ -309,6 +315,12 @@ def read_tensor(found: types.Type | None) -> Operand | None:
     )
 
 
+def shape_of(found: types.Type | None) -> Dims | None:
+    """Return the dims of a tensor; None where they are not known, and of what is none."""
+    tensor = read_tensor(found)
+    return None if tensor is None else tensor.shape
+
+
 def may_have_any_shape(found: types.Type | None) -> bool:
     """Tell whether an argument may be, or hold, a tensor whose shape fits whatever is wanted."""
     proper = types.get_proper_type(found)
@@ -324,10 +336,9 @@ def _fits_all(shape: types.Type) -> bool:
         return any(
             isinstance(one, types.UnpackType) and _fits_all(one.type) for one in proper.items
         )
-    if isinstance(proper, types.Instance):
-        items = types.get_proper_type(proper.args[0]) if proper.args else None
-        return proper.type.fullname == "builtins.tuple" and isinstance(items, types.AnyType)
-    return isinstance(proper, types.AnyType)
+    several = instance_of(proper, "builtins.tuple")
+    items = proper if several is None else types.get_proper_type(several.args[0])
+    return isinstance(items, types.AnyType)
 
 
 def read_shape(found: types.Type | None) -> Dims | None:
@@ -384,9 +395,7 @@ def read_int(found: types.Type | None) -> int | None:
 
 def read_literal(found: types.Type | None, kind: type[ReadT]) -> ReadT | None:
     """Return the value of a kind that a type names; None where it names none."""
-    proper = types.get_proper_type(found)
-    if isinstance(proper, types.Instance) and proper.last_known_value is not None:
-        proper = proper.last_known_value
+    proper = remembered(found)
     if isinstance(proper, types.LiteralType) and proper.is_enum_literal() and kind is int:
         # The member of an `IntEnum` is the int that it is given.
         member = proper.fallback.type.get(str(proper.value))
@@ -432,11 +441,11 @@ def merged(operands: Sequence[Operand]) -> tuple[types.Type, types.Type]:
 
 
 def _merged_tape(lhs: types.Type, rhs: types.Type) -> types.Type:
-    if is_same_type(lhs, rhs) or is_state(rhs, NONE_TAPE):
+    if is_same_type(lhs, rhs) or instance_of(rhs, NONE_TAPE):
         return lhs
-    if is_state(lhs, NONE_TAPE) or is_state(rhs, OWNED_TAPE):
+    if instance_of(lhs, NONE_TAPE) or instance_of(rhs, OWNED_TAPE):
         return rhs
-    if is_state(lhs, OWNED_TAPE) and isinstance(rhs, types.TypeVarType | types.AnyType):
+    if instance_of(lhs, OWNED_TAPE) and isinstance(rhs, types.TypeVarType | types.AnyType):
         return lhs
     if isinstance(lhs, types.AnyType) or isinstance(rhs, types.AnyType):
         return ANYTHING
@@ -462,12 +471,7 @@ def is_floating(dtype: types.Type) -> bool:
 
 def is_plain(tape: types.Type) -> bool:
     """Tell whether a tape state is NoneTape, or taken to be."""
-    return is_state(tape, NONE_TAPE) or isinstance(tape, types.AnyType)
-
-
-def is_state(tape: types.Type, name: str) -> bool:
-    """Tell whether a tape state is the one of a name."""
-    return isinstance(tape, types.Instance) and tape.type.fullname == name
+    return instance_of(tape, NONE_TAPE) is not None or isinstance(tape, types.AnyType)
 
 
 def write_tensor(

@@ -18,7 +18,7 @@ from mypy.checker import TypeChecker
 from mypy.errorcodes import CALL_OVERLOAD, MISC, OPERATOR, ErrorCode
 from mypy.literals import literal_hash
 from mypy.nodes import Context, Expression, FuncItem, MypyFile, NameExpr, Var
-from mypy.types import ProperType, Type, get_proper_type
+from mypy.types import Type
 
 from tapetensor.errors import explained_by
 
@@ -67,28 +67,14 @@ def wanted_by(checker: TypeChecker) -> Type | None:
     return checker.expr_checker.type_context[-1]
 
 
-def unit(checker: Any) -> FuncItem | MypyFile:
+def unit(checker: TypeChecker) -> FuncItem | MypyFile:
     """Return the outermost function that is being checked, or the module."""
-    function: FuncItem | None = checker.scope.top_level_function()
-    return tree(checker) if function is None else function
+    return checker.scope.top_level_function() or checker.tree
 
 
-def function(checker: Any) -> FuncItem | None:
+def function(checker: TypeChecker) -> FuncItem | None:
     """Return the innermost function that is being checked."""
-    found: FuncItem | None = checker.scope.current_function()
-    return found
-
-
-def is_parameter(checker: Any, variable: Var) -> bool:
-    """Tell whether a variable is a parameter of the function that is being checked."""
-    inside = function(checker)
-    return inside is not None and any(one.variable is variable for one in inside.arguments)
-
-
-def tree(checker: Any) -> MypyFile:
-    """Return the file that is being checked."""
-    found: MypyFile = checker.tree
-    return found
+    return checker.scope.current_function()
 
 
 def tree_of_classes(analyzer: Any) -> MypyFile:
@@ -97,20 +83,14 @@ def tree_of_classes(analyzer: Any) -> MypyFile:
     return found
 
 
-def type_of(checker: Any, expression: Expression) -> ProperType | None:
-    """Return the type of an expression that has been checked, or None."""
-    found = checker.lookup_type_or_none(expression)
-    return None if found is None else get_proper_type(found)
-
-
-def type_now(checker: Any, name: NameExpr) -> Type | None:
+def type_now(checker: TypeChecker, name: NameExpr) -> Type | None:
     """Return the type that a variable has at this place, narrowed by what it was assigned."""
-    found: Type | None = checker.binder.get(name)
+    found = checker.binder.get(name)
     return name.node.type if found is None and isinstance(name.node, Var) else found
 
 
 def redeclare(
-    checker: Any, name: NameExpr, declared: Type, elsewhere: Callable[[Type], Type]
+    checker: TypeChecker, name: NameExpr, declared: Type, elsewhere: Callable[[Type], Type]
 ) -> None:
     """Make a variable, whose type mypy has inferred, one of a type that takes more values.
 
@@ -140,19 +120,20 @@ def fail(context: Any, message: str, code: ErrorCode, where: Context | None = No
 
     The first time in a run a note says how errors of its code are explained.
     """
-    _fail(context.api, message, where or context.context, code)
+    where = where or context.context
+    context.api.fail(message, where, code=code)
+    if context.api.in_checked_function():
+        note_once(context.api, explained_by(code.code), where, code)
 
 
-def _fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
-    api.fail(message, where, code=code)
-    if not api.in_checked_function():
-        return
-    # The note reaches as far as mypy's own: a comment that ignores the error ignores it too.
+def note_once(api: Any, message: str, where: Context, code: ErrorCode | None = None) -> None:
+    """Show a note the first time that there is reason to in a run."""
+    # It reaches as far as mypy's own: a comment that ignores the error ignores it too.
     lines = range(where.line, (where.end_line or where.line) + 1)
     api.errors.report(
         where.line,
         where.column,
-        explained_by(code.code),
+        message,
         code=code,
         severity="note",
         only_once=True,
@@ -160,15 +141,10 @@ def _fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
     )
 
 
-def note_once(api: Any, message: str, where: Context) -> None:
-    """Show a note the first time that there is reason to in a run."""
-    api.errors.report(where.line, where.column, message, severity="note", only_once=True)
-
-
-def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
+def report(context: Any, message: str, code: ErrorCode, where: Context | None = None) -> None:
     """Report an error, whatever mypy is trying out at the moment."""
-    with unheard(checker, by_all=True):
-        _fail(checker, message, where, code)
+    with unheard(context.api, by_all=True):
+        fail(context, message, code, where)
 
 
 def note(checker: Any, message: str, where: Context) -> None:

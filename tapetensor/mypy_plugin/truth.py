@@ -9,22 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from mypy import nodes
-from mypy.plugin import AttributeContext, CheckerPluginInterface, FunctionContext, MethodContext
+from mypy.plugin import AttributeContext, FunctionContext, MethodContext
 from mypy.server.subexpr import get_subexpressions
 from mypy.types import Instance, NoneType, TupleType, Type, get_proper_type
 
 from tapetensor.errors import refusal
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, but_elsewhere, type_of_field
-from tapetensor.mypy_plugin.reading import is_endless, members, read_tensor
-from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH
+from tapetensor.mypy_plugin.reading import (
+    all_known,
+    instance_of,
+    is_endless,
+    members,
+    read_tensor,
+    shape_of,
+)
+from tapetensor.mypy_plugin.reporting import SHAPE_MISMATCH, checker_of
 from tapetensor.mypy_plugin.statements import assignments_of, function_of, once_a_file, statements
 from tapetensor.rules.dims import Dims
 from tapetensor.rules.indexing import check_single, check_truth, has_several
 
+_Context: TypeAlias = FunctionContext | MethodContext | AttributeContext
 _NUMBERS: Final = tuple(f"builtins.{name}" for name in ("float", "int", "complex", "round", "bool"))
 _COMPARING: Final = tuple(f"builtins.{name}" for name in ("max", "min", "sorted"))
 _PARTED: Final = ("builtins.list", "builtins.tuple")
@@ -63,10 +71,10 @@ def take_one(context: FunctionContext) -> Type:
     """Report many elements where one number, or one truth, is wanted."""
     for found in context.arg_types[0] if context.arg_types else []:
         if _name(context.context) == "bool":
-            _report_truth(context.api, context.context, "bool", found)
+            _report_truth(context, context.context, "bool", found)
             continue
         for shape in _shapes_of_many(found):
-            _report(context.api, context.context, check_single, _name(context.context), shape)
+            _report(context, context.context, check_single, _name(context.context), shape)
     return context.default_return_type
 
 
@@ -77,17 +85,17 @@ def compare_items(context: FunctionContext) -> Type:
         return made
     op, given = _name(called), [one for each in context.arg_types for one in each]
     compared = [*_items(given[0])] if len(given) == 1 else given
-    _report_parts(context.api, called, op, compared, _CURES.get(op, ""))
+    _report_parts(context, op, compared, _CURES.get(op, ""))
     return made
 
 
 def compare_parts(context: MethodContext) -> Type:
     """Report ``==`` of data classes, tuples and lists that hold many elements."""
     sides = [context.type, *(one for each in context.arg_types for one in each)]
-    parts = [[*_compared(side, reporting.tree(context.api))] for side in sides]
+    parts = [[*_compared(side, checker_of(context).tree)] for side in sides]
     if all(parts):
         cure = "compare the parts one by one, with (x == y).all()"
-        _report_parts(context.api, context.context, "==", parts[0], cure)
+        _report_parts(context, "==", parts[0], cure)
     return ask(context)
 
 
@@ -95,23 +103,23 @@ def look_for(context: MethodContext) -> Type:
     """Report ``x in items`` of many elements."""
     cure = "any(one is x for one in items) asks for the object"
     given = [one for each in context.arg_types for one in each]
-    _report_parts(context.api, context.context, "in", given, cure)
+    _report_parts(context, "in", given, cure)
     return context.default_return_type
 
 
-def ask(context: FunctionContext | MethodContext | AttributeContext) -> Type:
+def ask(context: _Context) -> Type:
     """Report the truth of a result or an attribute, and of parameters of the function around it."""
     if isinstance(context, AttributeContext):
         found = context.default_attr_type
     else:
         found = context.default_return_type
-    api = context.api
+    api = checker_of(context)
     if reporting.is_heard(api):
-        conditions = _conditions_of(reporting.tree(api))
+        conditions = _conditions_of(api.tree)
         for condition in conditions.of_value(context.context):
-            _report_truth(api, condition.node, condition.op, found)
+            _report_truth(context, condition.node, condition.op, found)
         for condition in conditions.of_parameters(reporting.unit(api)):
-            _report_truth(api, condition.node, condition.op, condition.declared)
+            _report_truth(context, condition.node, condition.op, condition.declared)
     return found
 
 
@@ -209,10 +217,9 @@ def _within(test: nodes.Expression, op: str) -> Iterator[tuple[nodes.Expression,
 
 def _shapes_of_many(found: Type) -> Iterator[Dims]:
     """Yield the shape of a tensor of many elements, if nothing else but None may be there."""
-    tensors = [read_tensor(one) for one in members(found) if not isinstance(one, NoneType)]
-    shapes = [None if tensor is None else tensor.shape for tensor in tensors]
-    if shapes and all(shape is not None and has_several(shape) for shape in shapes):
-        yield from [shape for shape in shapes if shape is not None][:1]
+    shapes = all_known(shape_of(one) for one in members(found) if not isinstance(one, NoneType))
+    if shapes and all(map(has_several, shapes)):
+        yield shapes[0]
 
 
 def _items(found: Type) -> Iterator[Type]:
@@ -252,10 +259,8 @@ def _compared(found: Type, tree: nodes.MypyFile) -> Iterator[Type]:
 
 
 def _is_parted(found: Type) -> bool:
-    proper = get_proper_type(found)
-    return isinstance(proper, TupleType) or (
-        isinstance(proper, Instance) and proper.type.fullname in _PARTED
-    )
+    is_tuple = isinstance(get_proper_type(found), TupleType)
+    return is_tuple or instance_of(found, *_PARTED) is not None
 
 
 def _name(called: nodes.Context) -> str:
@@ -263,24 +268,20 @@ def _name(called: nodes.Context) -> str:
     return callee.name if isinstance(callee, nodes.NameExpr | nodes.MemberExpr) else "a number"
 
 
-def _report_parts(
-    api: CheckerPluginInterface, where: nodes.Context, op: str, found: list[Type], cure: str
-) -> None:
+def _report_parts(context: _Context, op: str, found: list[Type], cure: str) -> None:
     for one in found:
         for shape in [shape for part in _parts(one) for shape in _shapes_of_many(part)][:1]:
-            _report(api, where, check_truth, op, shape, cure)
+            _report(context, context.context, check_truth, op, shape, cure)
 
 
-def _report_truth(
-    api: CheckerPluginInterface, where: nodes.Context, op: str, found: Type | None
-) -> None:
+def _report_truth(context: _Context, where: nodes.Context, op: str, found: Type | None) -> None:
     may_be_none = any(isinstance(one, NoneType) for one in members(found))
     cure = "`is not None` asks whether there is one" if may_be_none else ""
     for shape in _shapes_of_many(found) if found is not None else ():
-        _report(api, where, check_truth, op, shape, cure)
+        _report(context, where, check_truth, op, shape, cure)
 
 
 def _report(
-    api: CheckerPluginInterface, where: nodes.Context, check: Callable[..., None], *of: object
+    context: _Context, where: nodes.Context, check: Callable[..., None], *of: object
 ) -> None:
-    reporting.report(api, str(refusal(partial(check, *of))), where, SHAPE_MISMATCH)
+    reporting.report(context, str(refusal(partial(check, *of))), SHAPE_MISMATCH, where)

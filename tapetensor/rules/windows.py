@@ -19,6 +19,7 @@ from tapetensor.rules.dims import (
     differ,
     product,
     stepped,
+    total,
     written,
 )
 
@@ -42,7 +43,7 @@ class Window:
         numbers = zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         found = tuple(computed(_count, *one) for one in numbers)
         if any(map(_is_nothing, found)):
-            padded = [computed(_padded, *one) for one in zip(sizes, self.padding, strict=True)]
+            padded = [total((size, by, by)) for size, by in zip(sizes, self.padding, strict=True)]
             wide = any((one.literal or 0) > 1 for one in self.dilation)
             spread = f" with dilation {written(self.dilation)}" if wide else ""
             raise ShapeError(
@@ -233,7 +234,3 @@ def _extent(
     size: Size, kernel: Size, stride: Size, padding: Size, dilation: Size, more: Size
 ) -> Size:
     return (size - ONE) * stride + dilation * (kernel - ONE) - _TWO * padding + more + ONE
-
-
-def _padded(size: Size, padding: Size) -> Size:
-    return size + _TWO * padding

@@ -31,7 +31,7 @@ from tapetensor.mypy_plugin.modules.classes import (
     with_constructor,
 )
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY, refused
-from tapetensor.mypy_plugin.reading import is_int, is_module, on_axes, read_shape
+from tapetensor.mypy_plugin.reading import instance_of, is_int, is_module, on_axes, read_shape
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS, checker_of
 from tapetensor.mypy_plugin.shapes.computed import type_in
 from tapetensor.rules.dims import is_negative
@@ -237,7 +237,7 @@ class _Look(NamedTuple):
                 f"write {path.rpartition('.')[2]}: Tensor... = nn.parameter(nn.init.zeros), say"
             )
         shape, tape, dtype = [types.get_proper_type(one) for one in annotation.args]
-        if isinstance(tape, types.Instance) and tape.type.fullname == names.OWNED_TAPE:
+        if instance_of(tape, names.OWNED_TAPE):
             yield (
                 f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
                 "it is the input of a model that is traced"

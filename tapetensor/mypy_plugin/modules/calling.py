@@ -16,7 +16,7 @@ from mypy.types import CallableType, FunctionLike, Instance, Type, TypeVarType, 
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import MODULE, NONE_TAPE, OWNED_TAPE, member_of
-from tapetensor.mypy_plugin.reading import class_of, is_state, read_tensor
+from tapetensor.mypy_plugin.reading import class_of, instance_of, read_tensor
 from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, MODULE_NO_FORWARD, checker_of
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.statements import attributes_of, bases_in
@@ -146,7 +146,11 @@ def _kept_tape(item: CallableType) -> str:
 
 def _with_tape(found: Type, tape: Type) -> Type:
     proper, tensor = get_proper_type(found), read_tensor(found)
-    if tensor is None or not is_state(tensor.tape, NONE_TAPE) or not isinstance(proper, Instance):
+    if (
+        tensor is None
+        or not instance_of(tensor.tape, NONE_TAPE)
+        or not isinstance(proper, Instance)
+    ):
         return found
     shape, _, dtype = proper.args
     return proper.copy_modified(args=[shape, tape, dtype])

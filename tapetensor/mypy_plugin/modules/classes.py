@@ -16,7 +16,7 @@ from mypy.server.trigger import make_trigger
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.names import class_named
-from tapetensor.mypy_plugin.reading import is_int, is_module, read_literal
+from tapetensor.mypy_plugin.reading import instance_of, is_int, is_module, read_literal
 from tapetensor.mypy_plugin.shapes.broadcasting import dtype_name
 from tapetensor.mypy_plugin.statements import function_of
 
@@ -169,16 +169,15 @@ def in_words(found: types.Type) -> str:
 
 def tensor_in_words(found: types.Type, beside: types.Type | None = None) -> str:
     """Return a tensor by its shape, and by what else tells it from the other one, if any."""
-    tensor, other = types.get_proper_type(found), types.get_proper_type(beside)
-    if not isinstance(tensor, types.Instance) or tensor.type.fullname != names.TENSOR:
-        return f"a {in_words(tensor)}"
+    tensor, other = [instance_of(one, names.TENSOR) for one in (found, beside)]
+    if tensor is None:
+        return f"a {in_words(found)}"
     words = [in_words(tensor)]
-    if isinstance(other, types.Instance) and other.type.fullname == names.TENSOR:
-        for place in (2, 1):
-            mine, its = [types.get_proper_type(one.args[place]) for one in (tensor, other)]
-            both = isinstance(mine, types.Instance) and isinstance(its, types.Instance)
-            if both and mine != its:
-                words.append(in_words(mine))
+    for place in (2, 1) if other is not None else ():
+        mine, its = [types.get_proper_type(one.args[place]) for one in (tensor, other) if one]
+        both = isinstance(mine, types.Instance) and isinstance(its, types.Instance)
+        if both and mine != its:
+            words.append(in_words(mine))
     return " ".join(words)
 
 

@@ -40,7 +40,7 @@ from tapetensor.mypy_plugin.modules.classes import (
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY
 from tapetensor.mypy_plugin.names import MODULE, but_elsewhere, member_of, type_of_field
 from tapetensor.mypy_plugin.reading import is_module, is_tensor, members, read_int
-from tapetensor.mypy_plugin.reporting import MODULE_DIMS
+from tapetensor.mypy_plugin.reporting import MODULE_DIMS, checker_of
 from tapetensor.mypy_plugin.shapes.computed import respelled, type_in
 from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of, statements
 
@@ -53,7 +53,7 @@ _READ_ALL: Final = frozenset({"modules", "parameters", "fields_of_class", "__dic
 def check_made(context: FunctionContext | MethodContext) -> Type:
     """Report a tensor or a layer that an `__init__` makes and that is no field."""
     made, where = context.default_return_type, context.context
-    function = reporting.function(context.api)
+    function = reporting.function(checker_of(context))
     if not isinstance(function, nodes.FuncDef) or function.name != "__init__" or not function.info:
         return made
     info = function.info
@@ -70,10 +70,9 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
             kind = get_proper_type(made)
             called = kind.type.name if isinstance(kind, Instance) else "..."
             reporting.report(
-                context.api,
+                context,
                 f"{info.name}.{name}: annotate {name} in the class body ({name}: {called}[...]), "
                 "so that parameters() and build() find it",
-                where,
                 MODULE_DIMS,
             )
     return made

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from mypy.errors import ErrorWatcher
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_POS, ARG_STAR, ListExpr, StarExpr, TempNode, TupleExpr
 from mypy.plugin import FunctionContext, MethodContext
@@ -23,7 +22,7 @@ from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules.calling import has_forward
 from tapetensor.mypy_plugin.modules.classes import in_words, tensor_in_words
 from tapetensor.mypy_plugin.names import member_of
-from tapetensor.mypy_plugin.reading import ANYTHING, is_int, read_tensor
+from tapetensor.mypy_plugin.reading import ANYTHING, instance_of, is_int, shape_of
 from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, SHAPE_MISMATCH, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.shapes.computed import rebuilt
@@ -79,11 +78,10 @@ def apply_layers(context: MethodContext) -> Type:
                 mistake = f"Sequential: {where}, {takes}"
             fail(context, mistake, SHAPE_MISMATCH)
             return context.default_return_type
-        output = get_proper_type(output)
-        if not isinstance(output, Instance) or output.type.fullname != names.TENSOR:
+        start, previous = instance_of(output, names.TENSOR), layer
+        if start is None:
             # Unknown from here on, or no tensor, which the next layer may still take.
             return context.default_return_type
-        start, previous = output, layer
     return start
 
 
@@ -91,16 +89,13 @@ def _input(context: MethodContext) -> Instance | None:
     """Return the type of the tensor that goes in; None if it is none."""
     inputs = context.arg_types[0] if context.arg_types else []
     value = get_proper_type(inputs[0]) if len(inputs) == 1 else None
-    checker: Any = context.api
     if isinstance(value, Instance) and any(
         isinstance(get_proper_type(one), AnyType) for one in value.args
     ):
         # A generic call may have taken `Any` from what `forward` expects: without that once more.
-        with checker.msg.filter_errors():
+        with checker_of(context).msg.filter_errors():
             value = get_proper_type(context.api.get_expression_type(context.args[0][0]))
-    if isinstance(value, Instance) and value.type.fullname == names.TENSOR:
-        return value
-    return None
+    return instance_of(value, names.TENSOR)
 
 
 def _layers_of(sequence: Type) -> list[Type] | None:
@@ -120,12 +115,11 @@ def _layers_of(sequence: Type) -> list[Type] | None:
 
 def output_of(context: MethodContext, layer: Instance, value: Type) -> tuple[Type, str | None]:
     """Return what mypy infers for ``layer.forward(value)``, and its message if that is wrong."""
-    checker: Any = context.api
+    checker = checker_of(context)
     # The argument stands for the call too: to the other rooms, a layer's call is not the one that
     # is written there.
     argument = TempNode(_with_open_sizes(value), context=context.context)
     calls = checker.expr_checker
-    messages: ErrorWatcher
     # The place of the call wants something of the sequence, and not of each layer.
     calls.type_context.append(None)
     try:
@@ -150,21 +144,17 @@ def _with_open_sizes(value: Type) -> Type:
 
 def _given_and_taken(context: MethodContext, layer: Instance, value: Type) -> tuple[str, str]:
     """Return what a layer is given, and what it takes, in the words of a message."""
-    wanted = _wanted_by(context, layer)
-    takes = "does not take that" if wanted is None else f"takes {tensor_in_words(wanted, value)}"
-    return tensor_in_words(value, wanted), f"{in_words(layer)} {takes}"
-
-
-def _wanted_by(context: MethodContext, layer: Instance) -> Type | None:
-    """Return the type of the input that a layer takes, if there is just one."""
-    checker: Any = context.api
+    checker = checker_of(context)
     with checker.msg.filter_errors():
         calls = checker.expr_checker
         forward = get_proper_type(
             calls.analyze_external_member_access("forward", layer, context.context)
         )
     arguments = forward.items[0].arg_types if isinstance(forward, FunctionLike) else []
-    return arguments[0] if arguments else None
+    # The input that it takes is the first.
+    wanted = arguments[0] if arguments else None
+    takes = "does not take that" if wanted is None else f"takes {tensor_in_words(wanted, value)}"
+    return tensor_in_words(value, wanted), f"{in_words(layer)} {takes}"
 
 
 def _complaint(layer: Type) -> str:
@@ -211,24 +201,22 @@ def _misfit_of_branches(context: MethodContext, branches: Instance) -> str | Non
         inputs = given.items
     shapes: list[Dims] = []
     for layer, value in zip(layers, inputs, strict=False):
-        before = read_tensor(value)
-        if before is None or before.shape is None:
-            return None
-        if not isinstance(layer, Instance) or not has_forward(layer.type):
+        before = shape_of(value)
+        if before is None or not isinstance(layer, Instance) or not has_forward(layer.type):
             return None
         output, mistake = output_of(context, layer, value)
         if mistake is not None:
             got, takes = _given_and_taken(context, layer, value)
             return f"the input is {got}, {takes}"
-        after = read_tensor(output)
-        if after is None or after.shape is None:
+        after = shape_of(output)
+        if after is None:
             return None
-        if owner.fullname in _RESIDUAL and _differ(before.shape, after.shape):
+        if owner.fullname in _RESIDUAL and _differ(before, after):
             return (
-                f"{in_words(layer)} makes shape {written(after.shape)} of "
-                f"{written(before.shape)}; it must keep the shape"
+                f"{in_words(layer)} makes shape {written(after)} of {written(before)}; it must "
+                "keep the shape"
             )
-        shapes.append(after.shape)
+        shapes.append(after)
     for shape in shapes[1:]:
         if owner.fullname in _PARALLEL and _differ(shapes[0], shape):
             return (

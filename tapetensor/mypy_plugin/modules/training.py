@@ -29,7 +29,7 @@ from tapetensor.mypy_plugin.names import (
     type_of_field,
 )
 from tapetensor.mypy_plugin.reading import bounded, class_of, is_plain, read_tensor
-from tapetensor.mypy_plugin.reporting import MODULE_GRADIENT
+from tapetensor.mypy_plugin.reporting import MODULE_GRADIENT, checker_of
 from tapetensor.mypy_plugin.statements import Assignments, assignments_of
 
 _LIBRARY: Final = "tapetensor."
@@ -59,7 +59,7 @@ def check_step(context: MethodContext) -> Type:
     """Report an optimizer that is given the gradients by what it does not train."""
     match context.context:
         case nodes.CallExpr(callee=nodes.MemberExpr(expr=receiver), args=[given]):
-            known = assignments_of(reporting.tree(context.api))
+            known = assignments_of(checker_of(context).tree)
             made, passed = known.value(receiver), known.value(given)
             owner = get_proper_type(context.type)
             kind = owner.type.name if isinstance(owner, Instance) else ""
@@ -91,7 +91,7 @@ def check_augmented(context: MethodContext) -> Type:
     """Report a loop that gives its own name a new tensor, which nobody reads."""
     found = context.context
     if isinstance(found, nodes.OpExpr) and isinstance(found.left, nodes.NameExpr):
-        statement = assignments_of(reporting.tree(context.api)).in_vain.get(found.left)
+        statement = assignments_of(checker_of(context).tree).in_vain.get(found.left)
         if statement is not None:
             name, op = found.left.name, statement.op
             reporting.fail(
@@ -106,7 +106,7 @@ def check_augmented(context: MethodContext) -> Type:
 
 def check_entered(context: FunctionContext) -> Type:
     """Report a context that nothing can enter, for nobody reads the name it is given."""
-    if assignments_of(reporting.tree(context.api)).is_dropped(context.context):
+    if assignments_of(checker_of(context).tree).is_dropped(context.context):
         reporting.fail(
             context,
             "GradientContext: this one is never entered, so no tape belongs to it; write "

@@ -12,7 +12,7 @@ from typing import Final
 from mypy.plugin import AttributeContext, FunctionContext, MethodContext
 from mypy.types import CallableType, FunctionLike, Type
 
-from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
+from tapetensor.mypy_plugin.names import CREATED, ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.shapes import axes, broadcasting, computed, creation, layers, variables
 from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook
 from tapetensor.mypy_plugin.shapes.signatures import agreeing, called_partial, compute_dims
@@ -136,6 +136,7 @@ _METHODS: Final[dict[str, Hook]] = (
         for rules in (_EXACT, _OPEN)
         for name, rule in rules.items()
     }
+    # Recurrent layers have several results, one of which may be dropped.
     | {
         f"tapetensor.nn.{name}.{called}": _agreeing_operands(found)
         if "recurrent" in name
@@ -164,14 +165,14 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.images.min_pool2d": layers.pooling,
         "tensor.images.upscale2d": layers.upscale2d,
         "tensor.images.interpolate": layers.interpolate,
+        "tensor.images.unfold": layers.unfold,
+        "tensor.images.fold": layers.fold,
+        "tensor.images.pixel_shuffle": layers.pixel_shuffle,
+        "tensor.images.pixel_unshuffle": layers.pixel_unshuffle,
         "tensor.attention.scaled_dot_product_attention": layers.attention,
         "losses.margin.cosine_embedding": layers.cosine_embedding,
     }
     | {f"tensor.creation.{name}": creation.made for name in creation.NAMES}
-    | {
-        f"tensor.images.{rule.__name__}": rule
-        for rule in (layers.unfold, layers.fold, layers.pixel_shuffle, layers.pixel_unshuffle)
-    }
     | {f"losses.{name}": layers.alike for name in layers.ALIKE}
     | {
         f"losses.{name}": partial(layers.labelled, other=other)
@@ -194,12 +195,8 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
     for name, rule in rules.items()
 }
 
-_FROM_NUMPY: Final = f"{TENSOR_ROOMS}creation.from_numpy"
-for _name in (
-    _FROM_NUMPY,
-    f"{TENSOR_ROOMS}creation.from_array",
-    f"{TENSOR_ROOMS}creation.from_memmap",
-):
+for _kind in ("numpy", "array", "memmap"):
+    _name = f"{CREATED}from_{_kind}"
     _FUNCTIONS[_name] = creation.of_own_dtype(_FUNCTIONS[_name])
 
 # Where plain typing leaves dims open, a name may have others in the next turn of a loop.
@@ -215,10 +212,7 @@ annotation, is_plain = computed.annotation, computed.is_plain
 def method_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a method."""
     found = _METHODS.get(fullname)
-    if found is None:
-        return _agreeing_dims if _may_be_computed(fullname) else None
-    # These layers have several results, one of which may be dropped.
-    return _agreeing_operands(found) if "recurrent" in fullname else found
+    return _agreeing_dims if found is None and _may_be_computed(fullname) else found
 
 
 def function_signature(fullname: str) -> Hook | None:
@@ -250,7 +244,7 @@ def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext]
         return variables.walked
     if fullname == "builtins.sum":
         return variables.summed
-    return _untyped if fullname == _FROM_NUMPY else method_result(fullname)
+    return _untyped if fullname == f"{CREATED}from_numpy" else method_result(fullname)
 
 
 def _untyped(context: FunctionContext | MethodContext) -> Type:

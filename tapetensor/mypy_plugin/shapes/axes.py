@@ -25,6 +25,7 @@ from tapetensor.mypy_plugin.reading import (
     read_literal,
     read_shape,
     read_tensor,
+    shape_of,
 )
 from tapetensor.mypy_plugin.shapes.broadcasting import check_same, is_bool
 from tapetensor.mypy_plugin.shapes.calls import (
@@ -208,11 +209,10 @@ def topk(call: Call) -> Answer:
 def formatted(call: Call) -> Answer:
     """Refuse ``f"{x:.2f}"`` of what cannot have one element."""
     # mypy spells it "{:{}}".format(x, ".2f").
-    match call.node, call.expressions(0)[1:]:
-        case _, [StrExpr(value="")]:
-            pass
-        case CallExpr(callee=MemberExpr(expr=StrExpr(value="{:{}}"))), [_]:
-            check_single(call.op, known(read_tensor(call.types(0)[0])).dims)
+    match call.node:
+        case CallExpr(callee=MemberExpr(expr=StrExpr(value="{:{}}")), args=[_, how]):
+            if not isinstance(how, StrExpr) or how.value:
+                check_single(call.op, known(shape_of(call.types(0)[0])))
     return None
 
 

@@ -16,11 +16,13 @@ from tapetensor.errors import ArgumentTypeError, DTypeError
 from tapetensor.mypy_plugin.reading import (
     Operand,
     common_dtype,
+    instance_of,
     is_plain,
     known,
     read_int,
     read_literal,
     read_tensor,
+    shape_of,
 )
 from tapetensor.mypy_plugin.shapes.calls import (
     Answer,
@@ -200,17 +202,13 @@ def _check_ranks(call: Call, *operands: nodes.Expression | None) -> None:
     It is none where the program says so: the axis of 1 was made on purpose, or the result is to
     have the dim twice.
     """
-    tensors = {
-        one: tensor.shape
-        for one in operands
-        if one is not None and (tensor := read_tensor(type_of(one, call.api))) is not None
-    }
+    tensors = {one: shape_of(type_of(one, call.api)) for one in operands if one is not None}
     shapes = [shape for shape in tensors.values() if shape is not None]
     ranks = {*map(len, shapes)}
     if len(ranks) < 2:
         return
-    wanted = read_tensor(call.wanted)
-    is_said = wanted is not None and wanted.shape and len({*wanted.shape}) < len(wanted.shape)
+    wanted = shape_of(call.wanted) or ()
+    is_said = len({*wanted}) < len(wanted)
     longer = [one for one, shape in tensors.items() if shape and len(shape) > min(ranks)]
     if not is_said and not any(_has_made_axis(one, call.api) for one in longer):
         check_ranks(call.op, shapes)
@@ -252,19 +250,13 @@ def _is_mask(operand: Operand) -> bool:
 def is_number(found: Type | None) -> bool:
     """Tell whether a type is that of a number of Python."""
     proper = get_proper_type(found)
-    if isinstance(proper, LiteralType):
-        proper = proper.fallback
-    return isinstance(proper, Instance) and proper.type.fullname in (
-        "builtins.int",
-        "builtins.float",
-    )
+    value = proper.fallback if isinstance(proper, LiteralType) else proper
+    return instance_of(value, "builtins.int", "builtins.float") is not None
 
 
 def _is_open(call: Call) -> bool:
     # Plain typing knows the columns of what a matrix gives, and nothing else of an open shape.
-    rhs = read_tensor(call.argument(0))
-    by_matrix = rhs is not None and rhs.shape is not None and len(rhs.shape) == 2
-    return call.fits_all and not by_matrix
+    return call.fits_all and len(shape_of(call.argument(0)) or ()) != 2
 
 
 @opening(_is_open)

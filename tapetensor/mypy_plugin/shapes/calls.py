@@ -37,12 +37,14 @@ from tapetensor.mypy_plugin.reading import (
     UndecidedError,
     all_known,
     has_dims,
+    instance_of,
     is_computed,
     is_int,
     known,
     may_have_any_shape,
     members,
     merged,
+    read_int,
     read_tensor,
     write_tensor,
 )
@@ -186,10 +188,6 @@ class Call:
         """The type that the place of the call expects."""
         return wanted_by(self.api)
 
-    def expressions(self, index: int) -> list[nodes.Expression]:
-        """Return all arguments for a formal (``*operands``) by its place."""
-        return self._context.args[index]
-
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
         self._read[index] = ANYTHING
@@ -277,8 +275,9 @@ def _with_arguments(
     if isinstance(proper, TupleType):
         items = [_with_arguments(one, change, other) for one in proper.items]
         return proper.copy_modified(items=items)
-    if isinstance(proper, Instance) and proper.type.fullname == TENSOR:
-        return proper.copy_modified(args=change(proper.args))
+    tensor = instance_of(proper, TENSOR)
+    if tensor is not None:
+        return tensor.copy_modified(args=change(tensor.args))
     return result if other is None else other
 
 
@@ -459,5 +458,4 @@ def _now(api: TypeChecker) -> object:
 
 
 def _is_open_int(dim: Type) -> bool:
-    one = get_proper_type(dim)
-    return isinstance(one, Instance) and is_int(one) and one.last_known_value is None
+    return is_int(dim) and read_int(dim) is None

@@ -35,11 +35,12 @@ from tapetensor.mypy_plugin.reading import (
     ANYTHING,
     OPERATIONS,
     has_dims,
+    instance_of,
     is_computed,
     is_endless,
     is_int,
     read_dim,
-    read_tensor,
+    shape_of,
     write_known,
 )
 from tapetensor.mypy_plugin.shapes.calls import fitted, type_of
@@ -110,10 +111,9 @@ def respell_result(context: FunctionContext | MethodContext) -> types.Type:
     found = context.default_return_type
     if not mentions(found):
         return found
-    result = types.get_proper_type(respelled(found))
-    if isinstance(result, types.Instance) and result.type.fullname == TENSOR:
-        return fitted(result, reporting.checker_of(context))
-    return result
+    result = respelled(found)
+    tensor = instance_of(result, TENSOR)
+    return result if tensor is None else fitted(tensor, reporting.checker_of(context))
 
 
 def type_in(module: types.Instance, field: nodes.Var) -> types.ProperType | None:
@@ -232,6 +232,7 @@ def parts(proper: types.ProperType) -> Sequence[types.Type]:
     return proper.items if isinstance(proper, types.Overloaded) else ()
 
 
+_WRITTEN: Final = {"+": "Add", "-": "Sub", "*": "Mul", "//": "Div"}
 # So many names are followed: `n = m`, `m = k`, ...
 _MOST_NAMES = 10
 
@@ -257,7 +258,7 @@ def size_of(expression: nodes.Expression, api: TypeChecker) -> Dim:
 
 
 def _computed(expression: nodes.Expression, api: TypeChecker, names: int) -> Dim:
-    dim = read_dim(reporting.type_of(api, expression) or type_of(expression, api))
+    dim = read_dim(api.lookup_type_or_none(expression) or type_of(expression, api))
     if dim is not INT:
         return INT if dim is None or dim is ANY else dim
     if isinstance(expression, nodes.OpExpr):
@@ -270,22 +271,14 @@ def _computed(expression: nodes.Expression, api: TypeChecker, names: int) -> Dim
 
 
 def _result(op: str, lhs: Size, rhs: Size) -> Size | None:
-    if op == "+":
-        return lhs + rhs
-    if op == "-":
-        return lhs - rhs
-    if op == "*":
-        return lhs * rhs
-    if op != "//" or rhs.literal == 0:
-        return None
-    if lhs.literal is not None and rhs.literal is not None:
+    if op == "//" and lhs.literal is not None and rhs.literal:
         return Size.of(lhs.literal // rhs.literal)
-    return lhs / rhs
+    return OPERATIONS[_WRITTEN[op]](lhs, rhs) if op in _WRITTEN else None
 
 
 def value_of(expression: nodes.Expression, api: TypeChecker) -> nodes.Expression | None:
     """Return what a name is assigned, if it is assigned once."""
-    value = assignments_of(reporting.tree(api)).value(expression)
+    value = assignments_of(api.tree).value(expression)
     return None if value is expression else value
 
 
@@ -308,9 +301,9 @@ def length_of(found: nodes.Expression, used: nodes.Context, api: TypeChecker) ->
     if isinstance(known, types.TupleType):
         is_open = any(isinstance(item, types.UnpackType) for item in known.items)
         return ANY if is_open else Size.of(len(known.items))
-    tensor = read_tensor(known)
-    if tensor is not None and tensor.shape:
-        return tensor.shape[0]
+    shape = shape_of(known)
+    if shape:
+        return shape[0]
     match found:
         case nodes.ListExpr(items=items):
             is_open = any(isinstance(item, nodes.StarExpr) for item in items)

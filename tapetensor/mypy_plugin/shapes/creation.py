@@ -26,7 +26,6 @@ from mypy.types import (
 )
 
 from tapetensor.errors import ShapeError
-from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR, node_of
 from tapetensor.mypy_plugin.reading import ANYTHING, all_known, known, members, read_dim, read_shape
 from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
@@ -126,7 +125,7 @@ def _asked(size: nodes.Expression, api: TypeChecker) -> Dims | None:
 
 def _is_reshaped(name: nodes.NameExpr, api: TypeChecker) -> bool:
     """Tell whether something in the file may put another shape into an array."""
-    known = assignments_of(reporting.tree(api))
+    known = assignments_of(api.tree)
     return known.is_changed(name.node) or (name.node, "resize") in known.asked
 
 

@@ -367,22 +367,17 @@ def fold(call: Call) -> Answer:
     return _settled(call, x, found[:-2], 1, size)
 
 
-def pixel_shuffle(call: Call) -> Answer:
-    """Return the result of `pixel_shuffle`, or its layer: fewer channels, and larger images."""
-    return _by_factor(call, rules.pixel_shuffle)
-
-
-def pixel_unshuffle(call: Call) -> Answer:
-    """Return the result of `pixel_unshuffle`, or its layer: more channels, and smaller images."""
-    return _by_factor(call, rules.pixel_unshuffle)
-
-
-def _by_factor(call: Call, rule: Callable[[str, Dims, Dim], Dims]) -> Answer:
+def by_factor(rule: Callable[[str, Dims, Dim], Dims], call: Call) -> Answer:
+    """Return the result of an op, or its layer, that takes pixels for channels or the reverse."""
     # The factor is an argument, or of the layer's type.
     asked = () if _is_layer(call) else read_numbers(call, {"factor": 1})[0]
     factor = asked[0] if asked else read_number(call.layer[0])
     x = call.operand(0)
     return _settled(call, x, rule(call.op, x.dims, factor), 3)
+
+
+pixel_shuffle: Rule = partial(by_factor, rules.pixel_shuffle)
+pixel_unshuffle: Rule = partial(by_factor, rules.pixel_unshuffle)
 
 
 def _settled(call: Call, x: Operand, found: Dims, axes: int, asked: Dims = ()) -> Answer:

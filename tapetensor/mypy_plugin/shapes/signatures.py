@@ -25,13 +25,14 @@ from mypy.subtypes import is_same_type
 from tapetensor.mypy_plugin.names import COMPUTED, class_named
 from tapetensor.mypy_plugin.reading import (
     ANYTHING,
+    all_known,
     class_of,
     has_dims,
     is_computed,
     is_endless,
     members,
     read_dim,
-    read_tensor,
+    shape_of,
     write_known,
 )
 from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
@@ -303,9 +304,8 @@ def _clashes(item: types.CallableType, formal: types.Type, actual: types.Type) -
 
 def _has_other_rank(formal: types.Type, actual: types.Type) -> bool:
     """Tell whether an argument is a tensor with more or fewer axes than its parameter takes."""
-    tensors = [one.shape for one in map(read_tensor, (formal, actual)) if one is not None]
-    shapes = [one for one in tensors if one is not None]
-    return len(shapes) == 2 and len(shapes[0]) != len(shapes[1])
+    shapes = all_known(map(shape_of, (formal, actual)))
+    return shapes is not None and len({*map(len, shapes)}) == 2
 
 
 def _has_dims(item: types.CallableType) -> bool:

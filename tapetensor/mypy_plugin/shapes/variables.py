@@ -118,7 +118,8 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
         return distributed(result)
     grows = context.context in (values.looped if may_grow else values.unrolled)
     # What is annotated stays what that says; a parameter says what it is given.
-    is_parameter = reporting.is_parameter(api, node)
+    inside = reporting.function(api)
+    is_parameter = inside is not None and node in [one.variable for one in inside.arguments]
     redefines = api.options.allow_redefinition
     # ``total = 0.0; total = total + loss``: it begins as a number, and is a tensor from here.
     if node.is_inferred and is_number(node.type) and not redefines:
