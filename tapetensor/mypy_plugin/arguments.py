@@ -195,15 +195,12 @@ def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:
             cure = _CURES.get(name, "")
             return f"{name} must be {kinds_in_words(wanted)}, got {described(found)}{cure}"
         if all(item.arg_names[place] == "shape" for item, place in places):
-            no_dim = next(filter(_is_no_dim, _items(found)), None)
+            shape = get_proper_type(found)
+            dims = shape.items if isinstance(shape, TupleType) else []
+            no_dim = next(filter(_is_no_dim, dims), None)
             if no_dim is not None:
                 return f"a dim must be an int, got {described(no_dim)}"
     return None
-
-
-def _items(found: Type) -> list[Type]:
-    proper = get_proper_type(found)
-    return proper.items if isinstance(proper, TupleType) else []
 
 
 def _is_no_dim(found: Type) -> bool:

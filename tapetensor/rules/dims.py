@@ -243,6 +243,16 @@ def total(dims: Iterable[Dim]) -> Dim:
     return computed(lambda *sizes: reduce(operator.add, sizes, Size.of(0)), *dims)
 
 
+def is_left_over(size: Dim, parts: Dim) -> bool:
+    """Tell whether a number of parts, if it is not 0, surely does not divide a size."""
+    return bool(size.literal is not None and parts.literal and size.literal % parts.literal)
+
+
+def quotient(size: Dim, by: Dim) -> Dim:
+    """Return the size of one of several equal parts; ANY where that is not certain."""
+    return computed(lambda whole, part: whole / part or ANY, size, by)
+
+
 def stepped(size: Size, more: Size, step: Size) -> Dim:
     """Return how many steps fit into `size` and something more; ANY where that is not certain.
 

@@ -132,7 +132,8 @@ def _length(op: str, bounds: Bounds, dim: Dim) -> Dim:
     start, stop, step = bounds
     if step is not None and step.literal == 0:
         raise ShapeError(f"{op}: the step of a slice cannot be 0")
-    if stop is None and ((start in (None, _ZERO) and step in (None, ONE)) or _turns(bounds)):
+    turns = start is None and step is not None and step.literal == -1
+    if stop is None and (turns or (start in (None, _ZERO) and step in (None, ONE))):
         return dim
     if dim.literal is not None and all(one is None or one.literal is not None for one in bounds):
         literal = slice(*[None if one is None else one.literal for one in bounds])
@@ -142,10 +143,6 @@ def _length(op: str, bounds: Bounds, dim: Dim) -> Dim:
     end = dim if stop is None else computed(operator.add, dim, stop) if is_negative(stop) else stop
     begin = _ZERO if start is None else start
     return computed(_read_between, dim, begin, end, ONE if step is None else step)
-
-
-def _turns(bounds: Bounds) -> bool:
-    return bounds[0] is None and bounds[2] is not None and bounds[2].literal == -1
 
 
 def _read_between(dim: Size, start: Size, stop: Size, step: Size) -> Dim:

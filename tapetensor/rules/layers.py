@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tapetensor.errors import ShapeError
 from tapetensor.rules.broadcasting import stays_apart
-from tapetensor.rules.dims import ANY, INT, Dim, Dims, Size, computed, differ, product, written
+from tapetensor.rules.dims import INT, Dim, Dims, Size, differ, product, quotient, written
 
 
 def check_features(op: str, shape: Dims, features: Dim) -> None:
@@ -34,8 +34,7 @@ def batch_norm_2d(op: str, shape: Dims, channels: Dim) -> None:
 
 def check_variance(op: str, shape: Dims, channels: Dim) -> None:
     """Raise ShapeError if a training input has one value per channel, which has no variance."""
-    count = computed(lambda all_values, each: all_values / each or ANY, product(shape), channels)
-    if count.literal in (0, 1):
+    if quotient(product(shape), channels).literal in (0, 1):
         raise ShapeError(
             f"{op}: a variance needs two values per channel or more, a training input of shape "
             f"{written(shape)} has fewer; tapetensor.data.batches_exact leaves out a last batch "

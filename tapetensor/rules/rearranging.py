@@ -7,17 +7,17 @@ from typing import Final
 
 from tapetensor.errors import AxisError, ShapeError
 from tapetensor.rules.dims import (
-    ANY,
     ONE,
     Atom,
     Dim,
     Dims,
-    Open,
     Size,
     cannot_be_equal,
     differ,
+    is_left_over,
     is_negative,
     product,
+    quotient,
     total,
     unified,
     written,
@@ -30,12 +30,14 @@ def reshape(op: str, shape: Dims, target: Dims) -> Dims:
     """Return the shape that is asked for, a ``-1`` in it worked out."""
     elements, filled = product(shape), product(dim for dim in target if dim != _HIDDEN)
     hidden = target.count(_HIDDEN)
-    rest: Dim | None = ANY
+    # Nothing is certain where dims have names: B * 3 elements fill (2, -1) if B is even.
+    rest = quotient(elements, filled)
+    are_numbers = elements.literal is not None and filled.literal is not None
     if hidden == 1:
-        rest = _quotient(elements, filled)
-    elif hidden > 1 or cannot_be_equal(elements, filled):
-        rest = None
-    if rest is None or any(is_negative(dim) and dim != _HIDDEN for dim in target):
+        is_refused = are_numbers and rest.literal is None
+    else:
+        is_refused = hidden > 1 or cannot_be_equal(elements, filled)
+    if is_refused or any(is_negative(dim) and dim != _HIDDEN for dim in target):
         raise ShapeError(
             f"{op}: {written(shape)} holds {elements} elements, which do not fill "
             f"{written(target)}; the product of the dims must stay the same, and at most one of "
@@ -44,17 +46,6 @@ def reshape(op: str, shape: Dims, target: Dims) -> Dims:
     found = tuple(rest if dim == _HIDDEN else dim for dim in target)
     _check_order(op, shape, found)
     return found
-
-
-def _quotient(elements: Dim, filled: Dim) -> Dim | None:
-    """Return the size that a ``-1`` stands for; None if there is none."""
-    if isinstance(elements, Open) or isinstance(filled, Open):
-        return ANY
-    quotient = elements / filled
-    if elements.literal is not None and filled.literal is not None:
-        return None if quotient is None or quotient.literal is None else quotient
-    # Nothing is certain where dims have names: B * 3 elements fill (2, -1) if B is even.
-    return ANY if quotient is None else quotient
 
 
 def _check_order(op: str, shape: Dims, target: Dims) -> None:
@@ -127,15 +118,12 @@ def check_repeated(op: str, mode: str, pair: tuple[int, int], size: int, shape: 
 
 def split(op: str, shape: Dims, axis: int, count: int) -> Dim:
     """Return the size of each of `count` equal parts along an axis."""
-    whole = shape[axis]
-    if isinstance(whole, Open):
-        return ANY
-    if whole.literal is not None and whole.literal % count:
+    if is_left_over(shape[axis], Size.of(count)):
         raise ShapeError(
             f"{op}: axis {axis} of shape {written(shape)} does not divide into {count} equal "
             "parts; give the sizes of the parts"
         )
-    return whole / Size.of(count) or ANY
+    return quotient(shape[axis], Size.of(count))
 
 
 def check_sections(op: str, shape: Dims, axis: int, sizes: Sequence[int]) -> None:

@@ -9,7 +9,6 @@ from typing import Final
 
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.rules.dims import (
-    ANY,
     ONE,
     Dim,
     Dims,
@@ -17,7 +16,9 @@ from tapetensor.rules.dims import (
     are_other_numbers,
     computed,
     differ,
+    is_left_over,
     product,
+    quotient,
     stepped,
     total,
     written,
@@ -209,16 +210,6 @@ def pixel_unshuffle(op: str, shape: Dims, factor: Dim) -> Dims:
         )
     sizes = [quotient(size, factor) for size in shape[-2:]]
     return (*shape[:-3], product((shape[-3], factor, factor)), *sizes)
-
-
-def is_left_over(size: Dim, parts: Dim) -> bool:
-    """Tell whether a number of parts, if it is not 0, surely does not divide a size."""
-    return bool(size.literal is not None and parts.literal and size.literal % parts.literal)
-
-
-def quotient(size: Dim, by: Dim) -> Dim:
-    """Return the size of one of several equal parts; ANY where that is not certain."""
-    return computed(lambda whole, part: whole / part or ANY, size, by)
 
 
 def _is_nothing(size: Dim) -> bool:

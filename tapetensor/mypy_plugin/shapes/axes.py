@@ -9,8 +9,8 @@ from itertools import chain
 from mypy.nodes import CallExpr, Expression, ListExpr, MemberExpr, SliceExpr, StrExpr, TupleExpr
 from mypy.types import AnyType, Instance, TupleType, Type, get_proper_type
 
-from tapetensor.arguments.checks import normalize_axes, normalize_axis
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.arguments.checks import as_size, normalize_axes, normalize_axis
+from tapetensor.errors import ArgumentTypeError
 from tapetensor.mypy_plugin.reading import (
     Operand,
     UndecidedError,
@@ -39,7 +39,7 @@ from tapetensor.mypy_plugin.shapes.calls import (
 from tapetensor.mypy_plugin.shapes.computed import length_of, settled_dims, sharpened, size_of
 from tapetensor.rules import broadcasting, indexing
 from tapetensor.rules import rearranging as rules
-from tapetensor.rules.dims import ANY, ONE, Dim, Dims, Size, computed, is_negative, product, total
+from tapetensor.rules.dims import ANY, ONE, Dim, Dims, Size, is_negative, product, quotient, total
 from tapetensor.rules.indexing import Index, Kind, check_count, check_single
 
 
@@ -147,26 +147,22 @@ def split(call: Call) -> Answer:
     shape = x.dims
     count = read_dim(known(call.argument("sections")))
     if isinstance(count, Size) and count.atoms:
-        size = computed(lambda whole, parts: whole / parts or ANY, shape[axis], count)
-        part = call.like(x, settled_dims(resized(shape, axis, size), shape, call.api))
+        sizes = resized(shape, axis, quotient(shape[axis], count))
+        part = call.like(x, settled_dims(sizes, shape, call.api))
         return call.api.named_generic_type("builtins.tuple", [part])
-    sizes = _sections(call, shape, axis)
-    if not sizes:
-        return None
-    return call.tuple_of([call.like(x, resized(shape, axis, size)) for size in sizes])
+    parts = [call.like(x, resized(shape, axis, size)) for size in _sections(call, shape, axis)]
+    return call.tuple_of(parts) if parts else None
 
 
-def _sections(call: Call, shape: Dims, axis: int) -> list[Size] | None:
-    """Return the sizes of the parts; None where they are open."""
-    whole, count = shape[axis], read_int(call.argument("sections"))
-    if count is not None and count < 1:
-        raise ArgumentValueError(f"{call.op}: sections must be > 0, got {count}")
-    if count is not None and isinstance(whole, Size):
-        part = rules.split(call.op, shape, axis, count)
-        return [part] * count if isinstance(part, Size) and count <= _PARTS else None
+def _sections(call: Call, shape: Dims, axis: int) -> list[Size]:
+    """Return the sizes of the parts; none where they are open."""
+    count = read_int(call.argument("sections"))
+    if count is not None:
+        part = rules.split(call.op, shape, axis, as_size(call.op, "sections", count, low=1))
+        return [part] * count if isinstance(part, Size) and count <= _PARTS else []
     sizes = tuple([known(read_int(one)) for one in call.items("sections")])
     rules.check_sections(call.op, shape, axis, sizes)
-    return None if min(sizes, default=0) < 0 else [Size.of(one) for one in sizes]
+    return [] if min(sizes, default=0) < 0 else [Size.of(one) for one in sizes]
 
 
 def _is_whole(call: Call) -> bool:
@@ -200,8 +196,7 @@ def topk(call: Call) -> Answer:
     count = read_dim(known(call.argument("k")))
     if count is None:
         return None
-    if is_negative(count):
-        raise ArgumentValueError(f"{call.op}: k must not be negative, got {count}")
+    as_size(call.op, "k", count.literal or 0)
     check_count(call.op, shape, axis, count)
     return call.tuple_of([call.like(one, resized(shape, axis, count)) for one in call.results])
 

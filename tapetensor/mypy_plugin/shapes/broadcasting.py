@@ -254,12 +254,8 @@ def is_number(found: Type | None) -> bool:
     return instance_of(value, "builtins.int", "builtins.float") is not None
 
 
-def _is_open(call: Call) -> bool:
-    # Plain typing knows the columns of what a matrix gives, and nothing else of an open shape.
-    return call.fits_all and len(shape_of(call.argument(0)) or ()) != 2
-
-
-@opening(_is_open)
+# Plain typing knows the columns of what a matrix gives, and nothing else of an open shape.
+@opening(lambda call: call.fits_all and len(shape_of(call.argument(0)) or ()) != 2)
 def matmul(call: Call) -> Answer:
     """Return the result of ``@`` for operands of all ranks."""
     operands = [call.receiver, call.operand(0)]

@@ -25,6 +25,7 @@ from mypy.types import (
     get_proper_type,
 )
 
+from tapetensor.arguments import as_size
 from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin.names import TENSOR, node_of
 from tapetensor.mypy_plugin.reading import ANYTHING, all_known, known, members, read_dim, read_shape
@@ -33,7 +34,7 @@ from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Context, Hook, typ
 from tapetensor.mypy_plugin.shapes.computed import mentions, sharpened, value_of
 from tapetensor.mypy_plugin.shapes.signatures import settled
 from tapetensor.mypy_plugin.statements import assignments_of
-from tapetensor.rules.dims import INT, Dims, Open, Size, are_other_numbers, is_negative, written
+from tapetensor.rules.dims import INT, Dims, Open, Size, are_other_numbers, written
 
 _MAKERS: Final = ("zeros", "ones", "empty", "full")
 _OF_LISTS: Final = ("array", "asarray")
@@ -153,9 +154,8 @@ def made(call: Call) -> Answer:
         items = [read_dim(type_of(one, call.api)) for one in listed.items]
         return call.like(call.result, known(all_known(items)))
     dims = known(read_shape(asked))
-    negative = [dim for dim in dims if is_negative(dim)]
-    if negative:
-        raise ShapeError(f"{call.op}: a dim must not be negative, got {negative[0]}")
+    for dim in dims:
+        as_size(call.op, "a dim", dim.literal or 0)
     proper = get_proper_type(asked)
     if INT not in dims and isinstance(proper, TupleType):
         # mypy takes the member of an `IntEnum` for no literal int, which the result has.

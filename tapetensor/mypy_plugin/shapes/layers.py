@@ -12,7 +12,7 @@ from typing import Final
 
 from mypy.types import Instance, Type
 
-from tapetensor.errors import ArgumentValueError
+from tapetensor.arguments import as_size
 from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.reading import (
     Operand,
@@ -42,7 +42,7 @@ from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Rule
 from tapetensor.mypy_plugin.shapes.computed import settled_dims
 from tapetensor.rules import layers as of_layers
 from tapetensor.rules import windows as rules
-from tapetensor.rules.dims import ANY, Dim, Dims, Size, is_negative, product
+from tapetensor.rules.dims import ANY, Dim, Dims, Size, product
 from tapetensor.rules.windows import Window
 
 
@@ -205,9 +205,7 @@ def _numbers(op: str, name: str, found: Type | None, axes: int) -> Dims | None:
     if len(items) != axes or not all(is_int(one) or read_int(one) is not None for one in items):
         return None
     for number in map(read_int, items):
-        if number is not None and number < low:
-            says = "must be > 0" if low else "must not be negative"
-            raise ArgumentValueError(f"{op}: {name} {says}, got {number}")
+        as_size(op, name, low if number is None else number, low)
     return tuple(map(read_number, items))
 
 
@@ -317,10 +315,9 @@ def _size(call: Call) -> Dims:
 
 
 def check_positive(op: str, _: Dims, size: Dims) -> None:
-    """Raise ArgumentValueError if a size is asked for that is none."""
+    """Refuse a size that is none."""
     for one in size:
-        if one.literal == 0 or is_negative(one):
-            raise ArgumentValueError(f"{op}: size must be > 0, got {one}")
+        as_size(op, "size", 1 if one.literal is None else one.literal, low=1)
 
 
 interpolate: Rule = partial(sized_image, check_positive)
