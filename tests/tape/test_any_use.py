@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,6 +123,25 @@ def test_every_use_adds_its_part_to_the_gradient(name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("association", ["left", "right"])
+def test_branches_of_a_trunk_give_one_gradient_in_every_order_of_meeting(
+    order: tuple[int, ...], association: str
+) -> None:
+    trunk = X.trace().exp()
+    functions: list[Function] = [lambda h: h.sin(), lambda h: h.square(), lambda h: h * 3.0]
+    # Made in one order, and joined in another.
+    branches = {number: functions[number](trunk) for number in order}
+    first, second, third = (branches[number] for number in range(3))
+    joined = (first + second) + third if association == "left" else first + (second + third)
+
+    np.testing.assert_allclose(
+        joined.sum().backward()[X].numpy(),
+        (np.cos(np.exp(V)) + 2 * np.exp(V) + 3.0) * np.exp(V),
+        rtol=1e-12,
+    )
+
+
 def logged(name: str, log: list[str], x: Any) -> Any:
     """Return `x`, by an op that writes its name to `log` when its pullback runs."""
 
@@ -146,6 +166,16 @@ def test_a_merge_names_both_histories_and_each_step_runs_once_latest_first() -> 
 
     assert log == ["last", "late", "middle", "trunk"]
     assert unmet.owns_tape
+
+
+def test_histories_that_meet_again_and_again_are_walked_once() -> None:
+    log: list[str] = []
+    y = logged("trunk", log, X.trace())
+    for _ in range(60):
+        y = y * 0.5 + y * 1.5
+
+    np.testing.assert_array_equal(y.sum().backward()[X].numpy(), [2.0**60] * 2)
+    assert log == ["trunk"]
 
 
 def test_an_op_changes_no_tensor_that_it_reads() -> None:

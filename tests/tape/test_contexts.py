@@ -15,6 +15,15 @@ from tapetensor.tape.context import active_context
 from tests.tape.scopes import X, alone, is_open, traced
 
 
+def test_leaving_a_context_closes_its_tapes_and_no_others() -> None:
+    before = traced()
+    with tt.GradientContext():
+        inside = traced()
+    after = traced()
+
+    assert [is_open(y) for y in (before, inside, after)] == [True, False, True]
+
+
 @pytest.mark.parametrize("order", ["012", "021", "102", "120", "201", "210"])
 def test_contexts_left_in_any_order_close_their_own_tapes_only(order: str) -> None:
     contexts = [tt.GradientContext() for _ in range(3)]

@@ -267,6 +267,19 @@ def test_a_value_and_its_tape_each_keep_what_was_recorded() -> None:
 
 
 @pytest.mark.usefixtures("without_garbage_collection")
+def test_dropping_a_traced_tensor_frees_every_array_of_its_computation() -> None:
+    x = tt.ones((8, 8)).traced()
+    arrays = [weakref.ref(x._array)]
+    for _ in range(3):
+        x = (x @ x).tanh() * 0.5
+        arrays.append(weakref.ref(x._array))
+    assert all(array() is not None for array in arrays)
+    del x
+
+    assert [array() for array in arrays] == [None] * 4
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
 def test_a_carried_store_is_kept_alive_by_the_tape_that_carries_it() -> None:
     """Stores are told apart by identity, which a dead store would pass on to another."""
     x = tt.ones((1,))
