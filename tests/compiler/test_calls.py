@@ -17,22 +17,12 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor1D, nn, optim
 from tapetensor.compiler import plans
-from tapetensor.errors import AxisError, ShapeError, TraceError, UnusedParametersError
+from tapetensor.errors import ShapeError, TraceError, UnusedParametersError
 from tests.compiler.test_training import _batch, _model, _state, train_step
 
 
 def _vector(*values: float) -> Tensor1D[Any]:
     return tt.from_numpy(list(values), shape=(len(values),))
-
-
-def test_calls_of_one_kind_share_a_plan_and_other_shapes_make_another() -> None:
-    double = tt.compile(lambda x: x * 2.0)
-
-    assert double(_vector(1.0)).numpy().tolist() == [2.0]
-    assert double(_vector(3.0)).numpy().tolist() == [6.0]
-    assert len(plans(double)) == 1
-    assert double(_vector(1.0, 2.0)).numpy().tolist() == [2.0, 4.0]
-    assert len(plans(double)) == 2
 
 
 def test_arguments_by_position_and_by_name_nest_in_containers() -> None:
@@ -142,25 +132,6 @@ def test_shape_errors_are_those_of_eager_mode_and_leave_no_plan() -> None:
     with pytest.raises(ShapeError, match=re.escape("add: shapes (2,) and (3,)")):
         add(_vector(1.0, 2.0), _vector(1.0, 2.0, 3.0))
     assert not plans(add)
-
-
-def test_wrong_labels_are_found_at_every_replay_and_change_nothing() -> None:
-    model = _model()
-    compiled = tt.compile(train_step)
-    optimizer = optim.Adam(model)
-    x, labels = _batch()
-    compiled(model, optimizer, x, labels)
-    before = _state(model)
-    draws = model.drop.rng.bit_generator.state
-
-    wrong: Any = tt.from_numpy(np.full(8, 4))
-    with pytest.raises(AxisError, match="labels of 4 classes go from 0 to 3, found 4"):
-        compiled(model, optimizer, x, wrong)
-
-    assert len(plans(compiled)) == 1
-    assert model.drop.rng.bit_generator.state == draws
-    for name, array in _state(model).items():
-        np.testing.assert_array_equal(array, before[name])
 
 
 def test_an_error_while_tracing_leaves_the_model_as_it_was() -> None:
