@@ -40,10 +40,10 @@ def parts(content: memoryview) -> list[memoryview]:
 
 
 def check_sum(part: memoryview) -> int:
-    """Return a number that another part has not: a CRC of the sums of its rows and its columns.
+    """Return a CRC of the sums of rows and columns of a part, a quarter of the work of one of all.
 
-    It reads words of eight bytes in rows of 1,024, whose sums cost a quarter of a CRC of all bytes.
-    A byte that changed changes its column, and rows that changed places are sums in another order.
+    The part is read as words of eight bytes in rows of 1,024. A byte that changed changes the sums
+    of its row and its column; words that changed places leave one of the two, and not the other.
     """
     words = np.frombuffer(part, "<u8", len(part) // 8)
     rows = words[: words.size // _WIDTH * _WIDTH].reshape(-1, _WIDTH)
