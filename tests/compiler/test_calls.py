@@ -17,7 +17,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor1D, nn, optim
 from tapetensor.compiler import plans
-from tapetensor.errors import ShapeError, TraceError, UnusedParametersError
+from tapetensor.errors import AxisError, ShapeError, TraceError, UnusedParametersError
 from tests.compiler.test_training import _batch, _model, _state, train_step
 
 
@@ -132,6 +132,25 @@ def test_shape_errors_are_those_of_eager_mode_and_leave_no_plan() -> None:
     with pytest.raises(ShapeError, match=re.escape("add: shapes (2,) and (3,)")):
         add(_vector(1.0, 2.0), _vector(1.0, 2.0, 3.0))
     assert not plans(add)
+
+
+def test_wrong_labels_are_found_at_every_replay_and_change_nothing() -> None:
+    model = _model()
+    compiled = tt.compile(train_step)
+    optimizer = optim.Adam(model)
+    x, labels = _batch()
+    compiled(model, optimizer, x, labels)
+    before = _state(model)
+    draws = model.drop.rng.bit_generator.state
+
+    wrong: Any = tt.from_numpy(np.full(8, 4))
+    with pytest.raises(AxisError, match="labels of 4 classes go from 0 to 3, found 4"):
+        compiled(model, optimizer, x, wrong)
+
+    assert len(plans(compiled)) == 1
+    assert model.drop.rng.bit_generator.state == draws
+    for name, array in _state(model).items():
+        np.testing.assert_array_equal(array, before[name])
 
 
 def test_an_error_while_tracing_leaves_the_model_as_it_was() -> None:

@@ -91,3 +91,15 @@ def test_two_backward_passes_over_one_call_are_told_apart() -> None:
 
     first, second, _ = both(x)
     np.testing.assert_allclose(second.numpy(), 3 * first.numpy(), rtol=1e-12)
+
+
+def test_a_derivative_of_second_order_sees_what_a_kernel_does() -> None:
+    layer, x = nn.GRU(3, 4, np.float64, rng=np.random.default_rng(0)), sequences(3)
+
+    def slope(x: Any) -> Any:
+        def loss(x: Any) -> Any:
+            return layer.forward(x)[0].square().sum()
+
+        return tt.grad(lambda x: tt.grad(loss, x).square().sum(), x)
+
+    np.testing.assert_allclose(tt.compile(slope)(x).numpy(), slope(x).numpy(), rtol=1e-10)

@@ -101,6 +101,16 @@ def test_a_backward_pass_computes_only_what_is_asked_for() -> None:
             product(x.trace(), y).backward(wrt=x)[y]
 
 
+def test_gradients_that_a_tape_carries_are_added() -> None:
+    squared = tt.compile(lambda x: x.square().sum())
+    x = _vector(3.0)
+    grads = tt.Gradients()
+    for _ in range(4):
+        grads = squared(x.trace(grads)).backward()
+
+    assert grads[x].item() == 24.0
+
+
 def test_a_parameter_that_changes_before_the_backward_pass_changes_nothing() -> None:
     model = _model()
     compiled = tt.compile(loss_of)

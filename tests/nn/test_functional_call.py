@@ -34,6 +34,29 @@ def values_of(one: Any) -> dict[str, Any]:
     return {name: tensor.numpy().copy() for name, tensor in one.parameters().items()}
 
 
+def test_gradients_flow_to_what_the_tensors_are_computed_from() -> None:
+    one = model()
+    # A network that gives the weight: its own parameter is what is trained.
+    code = tt.normal((1, 12), rng=np.random.default_rng(2), dtype=np.float32)
+
+    def loss(code: Any, x: Any) -> Any:
+        weight = code.tanh().reshape((4, 3))
+        tensors = {"hidden.weight": weight, "out.bias": one.out.bias * 2.0}
+        return nn.functional_call(one, tensors, x).square().sum()
+
+    gradients = loss(code.trace(), X.trace()).backward()
+
+    direction = np.random.default_rng(3).standard_normal((1, 12)).astype(np.float32)
+    ahead, behind = [
+        loss(tt.from_numpy(code.numpy() + size * direction, (1, 12)).trace(), X.trace()).item()
+        for size in (np.float32(1e-2), np.float32(-1e-2))
+    ]
+    slope = (gradients[code].numpy() * direction).sum()
+    np.testing.assert_allclose(slope, (ahead - behind) / 2e-2, rtol=2e-2)
+    assert one.out.bias in gradients
+    assert one.hidden.weight not in gradients
+
+
 def test_a_step_of_training_can_be_differentiated() -> None:
     def loss(one: Any, tensors: Any, x: Any) -> Any:
         return nn.functional_call(one, tensors, x).square().mean()
