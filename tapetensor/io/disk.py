@@ -25,6 +25,7 @@ from tapetensor.machine.settings import IN_WEBASSEMBLY
 
 # So many bytes are still in the cache when the sum of what was read, or is written, is computed.
 PART = 1 << 20
+_WIDTH = 1024
 
 
 def as_bytes(array: Array) -> memoryview:
@@ -36,6 +37,19 @@ def as_bytes(array: Array) -> memoryview:
 def parts(content: memoryview) -> list[memoryview]:
     """Return bytes in parts that fit in the cache."""
     return [content[start : start + PART] for start in range(0, len(content), PART)]
+
+
+def check_sum(part: memoryview) -> int:
+    """Return a CRC of the sums of rows and columns of a part, a quarter of the work of one of all.
+
+    The part is read as words of eight bytes in rows of 1,024. A byte that changed changes the sums
+    of its row and its column; words that changed places leave one of the two, and not the other.
+    """
+    words = np.frombuffer(part, "<u8", len(part) // 8)
+    rows = words[: words.size // _WIDTH * _WIDTH].reshape(-1, _WIDTH)
+    total = zlib.crc32(rows.sum(0))
+    total = zlib.crc32(rows.sum(1), total)
+    return zlib.crc32(part[rows.nbytes :], total)
 
 
 def read_at_once(content: memoryview, files: Sequence[Any], start: int) -> list[int]:
@@ -52,7 +66,7 @@ def read_at_once(content: memoryview, files: Sequence[Any], start: int) -> list[
         file.seek(start + first * PART)
         for number in range(first, last):
             _fill(pieces[number], file.readinto)
-            sums[number] = zlib.crc32(pieces[number])
+            sums[number] = check_sum(pieces[number])
 
     spans = shares or [(0, len(pieces))]
     calls = [(work, file, *span) for file, span in zip(files, spans, strict=False)]

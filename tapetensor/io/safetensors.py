@@ -18,7 +18,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
 from tapetensor.extras import import_extra
-from tapetensor.io.disk import BFLOAT16, Header, as_bytes, parts, read_at_once
+from tapetensor.io.disk import BFLOAT16, Header, as_bytes, check_sum, parts, read_at_once
 from tapetensor.kernels.numerics import threads
 
 # The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and
@@ -66,7 +66,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
             content = as_bytes(np.asarray(to_numpy(arrays[name]), _stored(arrays[name]), order="C"))
             sums[name] = []
             for part in parts(content):
-                sums[name].append(zlib.crc32(part))
+                sums[name].append(check_sum(part))
                 file.write(part)
         file.seek(8 + header.index(_UNKNOWN.encode()))
         file.write(_check_sum(sums).encode())

@@ -244,12 +244,7 @@ def check_fields(module: object, values: Mapping[str, object]) -> None:
 
     Checked are modules (their class and all their sizes), tensors (shape and dtype), and lists,
     tuples and dicts of them. A type variable must have one size throughout. What an annotation
-    leaves open (a nominal dim, `Any`) fits everything.
-
-    Raises:
-        BuildError: if a value is not a module or a tensor, where one is wanted.
-        ShapeError: if a size differs.
-        DTypeError: if a dtype differs.
+    leaves open (a nominal dim, `Any`) fits everything. The errors are those of `Module.__init__`.
     """
     cls = type(module)
     parameters = getattr(cls, "__parameters__", ())

@@ -32,12 +32,7 @@ def check_modules(layer: str, modules: tuple[object, ...]) -> None:
 
 
 def as_sizes(layer: str, name: str, value: Any, axes: int, low: int = 0) -> Any:
-    """Return an int that holds for all axes of a window, or one for each in a tuple.
-
-    Raises:
-        ArgumentTypeError: if it is neither.
-        ArgumentValueError: if a number is less than `low`.
-    """
+    """Return an int that holds for all axes of a window, or one for each in a tuple."""
     if axes > 1 and isinstance(value, tuple | list):
         return per_axis(layer, name, value, axes, low)
     return as_size(layer, name, value, low)
@@ -54,13 +49,7 @@ def check_input(
     weight: Tensor[Any, Any, Any],
     features: int | None = None,
 ) -> None:
-    """Raise an error if the input of a layer does not go with its weights.
-
-    Raises:
-        ArgumentTypeError: if the input is not a tensor.
-        ShapeError: if its last axis has another size, or it has no axis.
-        DTypeError: if it has another dtype than the weights.
-    """
+    """Raise an error if the input of a layer does not go with its weights."""
     check_tensor(layer, "the input", x)
     shape, dtype = x._array.shape, x._array.dtype
     if features is not None and shape[-1:] != (features,):

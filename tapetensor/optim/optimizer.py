@@ -238,7 +238,15 @@ class Optimizer(ABC):
         return arrays
 
     def check_arrays(self, arrays: Mapping[str, Array]) -> None:
-        """Refuse a learning rate or a step count outside its range, and numbers not finite."""
+        """Check values that are to be restored, as `state_arrays` returns them.
+
+        Args:
+            arrays: ``lr``, ``steps``, and the arrays of each parameter, by name.
+
+        Raises:
+            ArgumentValueError: if the learning rate or a step count is outside its range, a number
+                is not finite, or a parameter took more steps than there were.
+        """
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
                 as_number(self._op, name, array.item(), at_least=0)

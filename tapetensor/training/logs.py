@@ -45,10 +45,7 @@ class CsvLog:
     So it is always the table of one training.
 
     Args:
-        path: the file.
-
-    Attributes:
-        path: the same.
+        path: the file, also as an attribute.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn
-from tests.checkpointing.trials import VALUES, Scale, Trial, outcome, tensor
+from tests.checkpointing.trials import VALUES, Trial, outcome, tensor
 
 
 class Counting(nn.Module):
@@ -159,28 +159,3 @@ def test_all_is_as_it_was_after_a_second_run_that_fails() -> None:
 
     assert (module.calls, module.weight) == (7, after)
     assert before is not after
-
-
-def test_a_checkpoint_inside_another_one_repeats_both() -> None:
-    def made() -> Trial:
-        layers = [Counting(weight=tensor(1.0, 2.0, 3.0)) for _ in range(2)]
-        rng = Scale(np.random.default_rng(0))
-
-        def inner(x: Any) -> Any:
-            return layers[1].forward(x) * float(rng.value.random())
-
-        def outer(x: Any) -> Any:
-            constant = tt.full((), 2.0, np.float64)
-            return tt.checkpoint(lambda h: inner(h) * constant, layers[0].forward(x)) + 1.0
-
-        def change() -> None:
-            layers[0].calls = 5
-            layers[1].weight = tensor(7.0, 8.0, 9.0)
-
-        weights = (layers[0].weight, layers[1].weight)
-        return Trial(
-            outer, change, weights, lambda: ([one.calls for one in layers], rng.value.random())
-        )
-
-    expected = outcome(made(), is_checkpointed=False)
-    assert outcome(made(), is_checkpointed=True) == expected

@@ -25,16 +25,6 @@ def _vector(*values: float) -> Tensor1D[Any]:
     return tt.from_numpy(list(values), shape=(len(values),))
 
 
-def test_calls_of_one_kind_share_a_plan_and_other_shapes_make_another() -> None:
-    double = tt.compile(lambda x: x * 2.0)
-
-    assert double(_vector(1.0)).numpy().tolist() == [2.0]
-    assert double(_vector(3.0)).numpy().tolist() == [6.0]
-    assert len(plans(double)) == 1
-    assert double(_vector(1.0, 2.0)).numpy().tolist() == [2.0, 4.0]
-    assert len(plans(double)) == 2
-
-
 def test_arguments_by_position_and_by_name_nest_in_containers() -> None:
     @dataclass
     class Pair:

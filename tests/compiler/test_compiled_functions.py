@@ -18,8 +18,6 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn
-from tapetensor.compiler import plans
-from tapetensor.compiler.trace.guards import MISS
 
 
 @tt.compile
@@ -197,26 +195,6 @@ def test_a_child_does_not_wait_for_a_thread_that_only_its_parent_has() -> None:
     finally:
         done.set()
         thread.join()
-
-
-def test_a_call_in_the_midst_of_a_plan_does_not_disturb_it() -> None:
-    inner: list[Any] = []
-    compiled: Any = tt.compile(lambda x: ((x * 2.0).exp() + x).sum())
-    x, other = tt.full((2,), 1.0), tt.full((2,), 3.0)
-    expected = [compiled(x).item(), compiled(other).item()]
-    (plan,) = plans(compiled)
-    run = plan.run
-
-    def interrupted(args: Any, kwargs: Any) -> Any:
-        # As a handler of signals does, or a finalizer.
-        inner.append(compiled(other).item())
-        return run(args, kwargs)
-
-    plan.run = interrupted
-
-    assert compiled(x).item() == expected[0]
-    assert inner == [expected[1]]
-    assert plan.run((x,), {}) is not MISS
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")

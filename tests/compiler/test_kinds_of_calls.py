@@ -69,9 +69,6 @@ def _x() -> Any:
 _FUNCTIONS: list[Any] = [
     pytest.param(lambda: _MODEL.forward, id="method of a module"),
     pytest.param(lambda: _PLAIN.times, id="method of an object"),
-    pytest.param(lambda: _by(2.0), id="closure"),
-    pytest.param(lambda: _by_default(2.0), id="default"),
-    pytest.param(lambda: functools.partial(_scaled, 2.0), id="partial"),
 ]
 _OBJECTS: list[Any] = [
     pytest.param(Record, id="dataclass"),

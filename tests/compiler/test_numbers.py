@@ -170,18 +170,6 @@ def test_a_number_that_is_computed_stands_beside_tensors_made_inside_and_fills_t
     assert len(plans(compiled)) == 1
 
 
-def test_a_number_that_is_drawn_is_another_at_every_call() -> None:
-    rng, again = np.random.default_rng(0), np.random.default_rng(0)
-    run = tt.compile(lambda x: (x * rng.uniform(), x[rng.integers(3)], rng.random()))
-    x = _vector(1.0, 2.0, 3.0)
-
-    for _ in range(5):
-        scaled, chosen, number = run(x)
-        np.testing.assert_allclose(scaled.numpy(), x.numpy() * again.uniform())
-        assert chosen.item() == x.numpy()[again.integers(3)]
-        assert number == again.random()
-
-
 def test_arrays_become_tensors_and_tensors_arrays_inside() -> None:
     run = tt.compile(lambda array: np.exp(tt.from_numpy(array, dtype=np.float32).square().numpy()))
     for value in (1.0, 2.0):

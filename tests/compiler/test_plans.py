@@ -214,14 +214,6 @@ def test_totals_of_large_arrays_are_numpys_to_rounding_and_have_the_same_bits_on
     assert "add.reduce" in groups
 
 
-def test_rows_of_a_broken_layout_are_read_right() -> None:
-    x = np.random.default_rng(0).standard_normal((300, 600))
-    run = tt.compile(lambda x: np.exp(x * 2.0 + 1.0))
-
-    np.testing.assert_allclose(run(x.T), np.exp(x.T * 2.0 + 1.0))
-    np.testing.assert_allclose(run(x[::2]), np.exp(x[::2] * 2.0 + 1.0))
-
-
 def test_a_plan_explains_its_steps() -> None:
     run = tt.compile(lambda x: (x @ x).exp().sum())
     run(tt.from_numpy(np.ones((4, 4), np.float32)))

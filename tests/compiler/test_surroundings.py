@@ -83,23 +83,6 @@ def test_a_generator_draws_on_wherever_the_function_finds_it(
     assert len(plans(compiled)) == 1
 
 
-@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: partial(_called, m), lambda m: m.forward])
-def test_a_module_a_partial_and_a_method_see_what_training_changed(wrap: Any) -> None:
-    model = nn.Linear(2, 2, rng=np.random.default_rng(0))
-    compiled = tt.compile(wrap(model))
-    x: Any = tt.ones((1, 2))
-    compiled(x)
-    optim.Sgd(model, lr=0.5).step(model.forward(x.trace()).sum().backward(wrt=model))
-
-    expected: Any = model.forward(x).numpy()
-
-    np.testing.assert_allclose(compiled(x).numpy(), expected, rtol=1e-6)
-
-
-def _called(model: Any, x: Any) -> Any:
-    return model.forward(x)
-
-
 def test_a_global_of_the_name_of_an_attribute_makes_no_other_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

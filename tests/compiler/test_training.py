@@ -124,20 +124,6 @@ def test_a_view_of_a_parameter_is_never_written_to() -> None:
         np.testing.assert_array_equal(view, copy)
 
 
-def test_the_steps_of_an_optimizer_are_those_that_were_replayed() -> None:
-    step = tt.compile(train_step)
-    model = _model()
-    optimizer = optim.Adam(model)
-    counts = []
-    for _ in range(4):
-        step(model, optimizer, *_batch())
-        counts.append(optimizer.steps)
-    train_step(model, optimizer, *_batch())
-
-    assert counts == [1, 2, 3, 4]
-    assert optimizer.steps == 5
-
-
 def test_a_gradient_that_is_read_after_the_step_is_still_itself() -> None:
     def run(layer: Any, optimizer: Any, x: Any) -> Any:
         gradients = layer.forward(x.trace()).square().sum().backward(wrt=layer)

@@ -135,35 +135,6 @@ def test_what_is_not_read_is_neither_kept_nor_refused() -> None:
     assert compiled(np.ones(1)).tolist() == [2.0]
 
 
-def test_arrays_of_an_argument_are_read_at_each_call_also_where_they_are_attributes() -> None:
-    compiled: Any = tt.compile(lambda one, x: x * one.array * one.tensor.numpy())
-    for value in (1.0, 2.0, 3.0):
-        one: Any = Plain()
-        one.array, one.tensor, one.unread = (
-            np.full(2, value),
-            tt.full((2,), value),
-            np.ones(int(value)),
-        )
-        assert compiled(one, np.ones(2)).tolist() == [value**2] * 2
-    assert len(plans(compiled)) == 1
-
-
-def test_the_gradient_of_a_tensor_in_an_attribute_arrives() -> None:
-    def step(one: Any, x: Any) -> Any:
-        loss = (one.model.forward(x) * one.scale.retaped(x.tape_type)).sum()
-        return loss.backward(wrt=[one.scale, *one.model.parameters().values()])[one.scale]
-
-    one: Any = Plain()
-    one.model, one.scale = nn.Linear(2, 2, rng=np.random.default_rng(0)), tt.ones((2,))
-    compiled: Any = tt.compile(step)
-    for scale in (1.0, 2.0):
-        one.scale = tt.full((2,), scale)
-        x = tt.ones((3, 2))
-        expected = step(one, x.trace()).numpy()
-        assert compiled(one, x.trace()).numpy().tolist() == expected.tolist()
-    assert len(plans(compiled)) == 1
-
-
 def test_what_code_of_a_package_sets_is_no_unread_attribute() -> None:
     package = types.ModuleType("package")
     source = "def reset(one): one.count = 1"

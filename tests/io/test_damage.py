@@ -67,6 +67,26 @@ def test_a_byte_that_changed_is_noticed_or_does_no_harm(tmp_path: Path, suffix: 
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
+def test_words_that_changed_places_are_noticed(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"rows{suffix}"
+    # Of two parts, with a rest that fills no row.
+    numbers = np.arange((1 << 19) + 4099, dtype=np.float32)
+    io.write(path, {"numbers": numbers})
+    whole = path.read_bytes()
+    start = whole.index(numbers.tobytes())
+    # Words of a row, rows of a part, parts, and words of the rest.
+    for size, distance in ((8, 8), (8192, 8192), (8, 8192), (1 << 19, 1 << 20), (8, -24)):
+        one = start if distance > 0 else start + numbers.nbytes - 8
+        other = one + distance
+        first, second = whole[one : one + size], whole[other : other + size]
+        changed = bytearray(whole)
+        changed[one : one + size], changed[other : other + size] = second, first
+        path.write_bytes(changed)
+        with pytest.raises(tt.FileFormatError):
+            io.read(path)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
 def test_bytes_of_something_else_are_refused(
     tmp_path: Path, suffix: str, rng: np.random.Generator
 ) -> None:

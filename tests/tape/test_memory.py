@@ -68,21 +68,6 @@ def train(step):
         carried.zero()
     return carried
 """,
-    "one store filled by insertion": """
-total = tt.Gradients()
-
-
-def train(step):
-    grads = loss_of(step).backward()
-    for w in (hidden, out):
-        total.insert(w, grads[w])
-    if step % 4 == 3:
-        for w in (hidden, out):
-            w.array = w.array - np.float32(0.01) * total.remove(w).numpy()
-        total.insert(hidden, np.zeros((16, 32), np.float32))
-        total.insert(out, np.zeros((32, 1), np.float32))
-    return total
-""",
 }
 
 LOOP = """

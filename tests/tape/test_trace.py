@@ -261,18 +261,6 @@ def test_a_copy_is_another_plain_tensor_with_equal_elements(copied: Callable[[An
     assert twin.trace().square().sum().backward()[twin].numpy().tolist() == [2.0, 4.0]
 
 
-def test_a_copy_of_a_weight_that_has_gone_stale_gives_the_weight_no_gradient() -> None:
-    model = tt.nn.Linear(2, 1, rng=np.random.default_rng(0))
-    stale = copy.copy(model.weight)
-    optimizer = tt.optim.Sgd(model, lr=1.0)
-    loss = model.forward(tt.ones((3, 2)).trace()).square().sum()
-    optimizer.step(loss.backward())
-    grads = (stale.square().retaped(tt.OwnedTape) * stale).sum().backward()
-
-    assert stale in grads
-    assert model.weight not in grads
-
-
 def test_a_deep_copy_of_a_structure_keeps_what_is_shared_in_it() -> None:
     x = vector(1.0, 2.0)
     first, second = copy.deepcopy([x, x])

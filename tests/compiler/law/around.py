@@ -97,6 +97,63 @@ def f(x, y):
     same *= 2
     return counts, own, same, same is own, np.histogram(y, edges)[1] is edges
 """,
+    "an iterator that stands around": """
+import itertools
+class S:
+    a = 2.
+s = S()
+s.it = itertools.count()
+def f(x, y):
+    return x * s.a
+---
+next(s.it)
+
+""",
+    "a clock that stands around": """
+import time
+class S:
+    a = 2.
+s = S()
+s.now = time.time
+def f(x, y):
+    return x * s.a
+""",
+    "a clock in what does not run": """
+import time
+now, S = time.time, False
+def f(x, y):
+    return x * time.time() * now() if S else x + y
+""",
+    "a wrapper that scales": """
+import functools
+def twice(g):
+    @functools.wraps(g)
+    def inner(*a):
+        return 2 * g(*a)
+    return inner
+@twice
+def f(x, y):
+    return x + y
+""",
+    "a cached helper of shapes": """
+import functools
+@functools.lru_cache
+def n(shape):
+    return shape[0] * shape[1]
+def f(x, y):
+    return x.sum() / n(x.shape)
+""",
+    "another model": """
+rng = np.random.default_rng(0)
+model = nn.Linear(4, 3, rng=rng)
+optimizer = optim.Sgd(model, lr=0.1)
+def f(x, y):
+    optimizer.step(model(tt.from_numpy(x).trace()).square().mean().backward(wrt=model))
+    return model.weight
+---
+model = nn.Linear(4, 3, rng=rng); optimizer = optim.Sgd(model, lr=0.1)
+
+""",
 }
 # These give what the function gives, or are refused.
 LAWFUL = {

@@ -9,10 +9,8 @@ from tests.compiler.law.objects import OBJECTS
 
 EXPRESSIONS: dict[str, list[str]] = {
     "scalars": [
-        "(x[0] ** 2).sum()",
         "float(x.shape[0])",
         "x.sum(dtype=np.float64)",
-        "x[0, 0]",
         "x.mean()",
         "np.float32(2) * x",
         "x.max() - x.min()",
@@ -46,7 +44,6 @@ EXPRESSIONS: dict[str, list[str]] = {
         "np.matmul(x, y.T, out=np.zeros((3, 3), np.float32))",
     ],
     "axes": [
-        "np.sum(x, axis=2)",
         "np.transpose(x, (0, 3))",
         "np.sum(x, axis=-3)",
         "x.sum(0)",
@@ -74,15 +71,10 @@ EXPRESSIONS: dict[str, list[str]] = {
         "np.atleast_2d(x)",
         "x.T",
         "x[::-1]",
-        "np.ravel(x.T)",
         "x.reshape(-1)",
-        "x.T.reshape(-1)",
-        "np.split(x, 3)",
         "np.squeeze(x)",
         "np.broadcast_to(x[0], (3, 4))",
-        "x[1:, ::2]",
         "x",
-        "np.diagonal(x)",
         "np.asarray(x)",
         "np.expand_dims(x, 0)",
         "(x, x)",
@@ -95,11 +87,9 @@ EXPRESSIONS: dict[str, list[str]] = {
         "np.asfortranarray(x)",
     ],
     "copies": [
-        "np.copy(x)",
         "x * 1.0",
         "x - 0.0",
         "-(-x)",
-        "x.astype(np.float32)",
         "+x",
         "np.array(x)",
         "x.astype(np.float32, copy=False)",
@@ -149,11 +139,9 @@ EXPRESSIONS: dict[str, list[str]] = {
 
 BODIES: dict[str, list[str]] = {
     "scalars": [
-        "s = x[0, 0]\ns += 1\nreturn s, x",
         "s = (x * 2)[0]\ns += 1\nreturn s",
         "t = 0.0\nfor r in x:\n    t += r.sum()\nreturn t",
         "t = x.sum()\nnp.put(t, [0], 5)\nreturn t",
-        "t = x.sum()\nkeep = [t]\nt *= 2\nreturn keep[0], t",
     ],
     "views": [
         "z = x * 2\nnp.ravel(z)[0] = 5\nreturn z",
@@ -287,13 +275,11 @@ MODULES: dict[str, dict[str, str]] = {
         }.items()
     },
     "damage": {
-        "a list gets results": "S = []\ndef f(x, y):\n    S.append(x * 2)\n    return x.sum()",
         "a queue gets results": "import queue\nS = queue.SimpleQueue()\ndef f(x, y):\n    S.put(x * 2)\n    return S.get()",
         "a cache gets results": "import functools\n@functools.lru_cache\ndef g(k): return np.ones(4) * k\n"
         "def f(x, y):\n    return x * g(2)",
         "a descriptor gives a fresh object": "class D:\n    def __get__(self, o, t): return [2.]\nclass S:\n    a = D()\ns = S()\n"
         "def f(x, y):\n    return x * s.a[0], type(S.__dict__['a']).__name__",
-        "a global counts": "N = 0\ndef f(x, y):\n    global N\n    N += 1\n    return x * N",
         "an argument is written": "def f(x, y):\n    x += y\n    return x.sum()",
     },
 }

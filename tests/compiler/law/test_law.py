@@ -15,14 +15,11 @@ from tests.compiler.law.programs import scenarios
 from tests.compiler.law.state import KEPT, SEEN
 from tests.compiler.law.surroundings import surroundings
 from tests.compiler.law.tensors import TENSORS
-from tests.compiler.law.training import RIGHT, TRAINING
 
 LAW = {**scenarios(), **LAWFUL, **KEPT, **SET}
 NEVER_REFUSED = {
     f"{subject}: {name}": text
     for subject, table in (
-        ("training", TRAINING),
-        ("right programs", RIGHT),
         ("around", PLANNED | SEEN),
         ("attributes", READ | LOOKED_UP),
         ("tensors that are set", TENSORS),
