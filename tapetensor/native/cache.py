@@ -52,7 +52,12 @@ _WORTH_TELLING = 1.0
 
 
 def load(source: str, types: tuple[Any, ...]) -> Callable[..., None]:
-    """Return the ``loop`` of a source, compiled for numba's types of its arguments, or read."""
+    """Return the compiled function of a source that defines ``loop``.
+
+    Args:
+        source: the source.
+        types: numba's types of its arguments, for which it is compiled, or read from the cache.
+    """
     text = f"{_HEADER}{source}{_FOOTER}"
     name = "loop_" + hashlib.sha256(f"{_surroundings()}{text}".encode()).hexdigest()[:32]
     known: Any = _loaded.get(name)

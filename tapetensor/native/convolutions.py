@@ -35,7 +35,14 @@ def convolution(
 ) -> tuple[Array, Pullbacks]:
     """Return a convolution, or a transposed one, by loops where they are faster.
 
-    Behind the kernel follow its arguments: last the sizes that a transposed convolution writes.
+    Args:
+        kernel: the kernel as it is on numpy.
+        x: its operands, as all that follows.
+        weight: the filters.
+        bias: one number for each channel that is written.
+        window: what a filter reads, or writes.
+        groups: how many groups of channels are convolved apart.
+        written: the sizes of what the windows of a transposed convolution write.
     """
     args = x, weight, bias, window, groups, *written
     arrays = [one for one in (x, weight, bias) if one is not None]
@@ -154,7 +161,13 @@ def convolved_back(
 ) -> Array:
     """Return the cotangent of what was convolved, or the transposed convolution of images.
 
-    If the filters are not finite, the result may be none where it should be.
+    Args:
+        g: the cotangent.
+        weight: the filters; if they are not finite, the result may be none where it should be.
+        bias: what is added to each channel.
+        window: what was read.
+        groups: how many groups of channels are convolved apart.
+        sizes: how large the images were.
     """
     channels, area = weight.shape[1], window.area
     filters = len(weight) // groups

@@ -252,8 +252,13 @@ def rows_apart(
     """Return operands that are not in C order `without_gaps`, and where their rows begin.
 
     Left out are those of which the elements of a row do not lie end to end, or rows lie backwards:
-    LLVM vectorizes no loop over an array that may lie in any way. Operands that are written over
-    are left out, too.
+    LLVM vectorizes no loop over an array that may lie in any way.
+
+    Args:
+        group: the steps.
+        layout: how a loop sees their operands.
+        code: what knows where operands lie.
+        over: operands that are written over, by the step that does so; they are left out.
     """
     apart: dict[Node, tuple[Array, Array]] = {}
     for step in group.nodes:

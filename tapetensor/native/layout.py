@@ -57,7 +57,9 @@ class Total(Enum):
 class Layout:
     """The leading axes of all steps of a group as one, its rows, and the other axes as another.
 
-    The rank is the number of axes of the step that has most.
+    Args:
+        lead: the sizes of the leading axes.
+        rank: the number of axes of the step that has most.
     """
 
     lead: Shape
@@ -118,7 +120,9 @@ class Layout:
 def layout_of(group: Group, *, is_apart: bool = False) -> Layout | None:
     """Return the layout with the longest loops inside; None if there is none that fits.
 
-    Where rows of an operand are apart, they do not lie end to end, and no loop runs over all.
+    Args:
+        group: the steps.
+        is_apart: whether rows of an operand do not lie end to end, so that no loop runs over all.
     """
     steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
     # A reduction has the rank of what it reduces.

@@ -54,14 +54,24 @@ def workers_for(size: int) -> int:
 
 
 def run_over(source: str, size: int, count: int, *args: Any) -> None:
-    """Run ``loop(first, last, ...)`` over so many planes, say, on threads if they are large."""
+    """Run ``loop(first, last, ...)`` over planes, say, on threads if they are large.
+
+    Args:
+        source: the source of the loop.
+        size: how many elements all that are read have.
+        count: how many planes there are.
+        args: its further arguments, see `run`.
+    """
     run_shares(source, threads.shares(count, workers_for(size)), *args)
 
 
 def run_shares(source: str, shares: Sequence[tuple[int, ...]], *args: Any) -> None:
     """Run a loop on shares of what there is to do, each on a thread of its own.
 
-    They are the first arguments of each call; the others all calls have in common.
+    Args:
+        source: the source of the loop.
+        shares: the first arguments of each call.
+        args: the others, which all calls have in common.
     """
     loop = loop_for(source, *shares[0], *args)
     threads.run_together(*[(loop, *share, *args) for share in shares])
@@ -85,7 +95,9 @@ def _loop_of(source: str, *kinds: Any) -> Callable[..., None]:
 def without_gaps(array: Array, leading: int) -> tuple[Array, Array]:
     """Return all that lies between an array's first and last element, and where rows begin in it.
 
-    The leading axes count rows. No stride is below zero, or no multiple of the size of an element.
+    Args:
+        array: the array, whose strides are multiples of the size of an element, none below zero.
+        leading: the number of its axes that count rows.
     """
     size = array.itemsize
     starts: Array = np.zeros((), np.int64)
@@ -118,8 +130,12 @@ def pullbacks_of(
 ) -> Pullbacks:
     """Return the pullbacks of a kernel that computes cotangents natively, of numpy's arrays.
 
-    The places say which of them there are. What computes the cotangents is given which of them are
-    needed, and that of the output in C order.
+    Args:
+        kernel: the kernel as it is on numpy.
+        args: its arguments.
+        output: what it returns.
+        places: which of the pullbacks there are.
+        compute: given which cotangents are needed, and that of the output in C order, returns them.
     """
     expected = output.shape, output.dtype
 

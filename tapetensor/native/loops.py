@@ -20,9 +20,12 @@ _SEARCHES = {np.maximum: "highest", np.minimum: "lowest"}
 
 @dataclass(eq=False)
 class Parameter:
-    """An array that the loop is given, under a name of the source.
+    """An array that the loop is given.
 
-    For a total the array takes that of each share of the rows.
+    Args:
+        name: what the source calls it.
+        node: whose array it is; for a total the array takes that of each share of the rows.
+        seen: how the loop sees it.
     """
 
     name: str
@@ -34,9 +37,12 @@ class Parameter:
 class _Value:
     """A number that is computed in every turn of a loop over rows or over a row's elements.
 
-    The width is the variable of how many elements of a row there are; empty for one number a row.
-    The stage is in which of the loops over the elements of one row it is computed. A number for a
-    row is computed before the loops of its stage.
+    Args:
+        name: its variable.
+        width: the variable of how many elements of a row there are; empty for one number a row.
+        stage: in which of the loops over the elements of one row it is computed. A number for a
+            row is computed before the loops of its stage.
+        node: the node whose value it is.
     """
 
     name: str
@@ -64,9 +70,16 @@ class _Pass:
 class Loop:
     """Writes the loop.
 
-    Some kept steps are written `over` an operand, and `apart` are those whose rows do not lie end
-    to end. The `outputs` are what steps are written to, but for those that are written over an
-    input, and the `totals` what totals are written to, one for each share of the rows.
+    Args:
+        group: what is to be run; it is known what of it is kept.
+        layout: how its arrays are seen.
+        over: for each kept step that is written over an operand, that operand.
+        apart: the operands whose rows do not lie end to end.
+
+    Attributes:
+        inputs: the arrays that are read.
+        outputs: those that steps are written to, but for those that are written over an input.
+        totals: those that totals are written to, one for each share of the rows.
     """
 
     def __init__(

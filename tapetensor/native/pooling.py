@@ -139,8 +139,13 @@ def _extreme(
 ) -> tuple[Array, Pullbacks]:
     """Return the largest or the smallest element of each window.
 
-    Given are the sources of the loops that find the extremes and share their cotangents, and how an
-    element compares that is none of them.
+    Args:
+        extremes: the source of the loop that finds them.
+        shares: the source of the loop that shares their cotangents.
+        beaten: how an element compares that is none of them.
+        kernel: the kernel as it is on numpy.
+        x: the images.
+        window: what is looked at.
     """
     if not are_known(x) or not x.flags.c_contiguous:
         return kernel(x, window)

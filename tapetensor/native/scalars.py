@@ -31,8 +31,12 @@ def compiled(function: Any, **options: Any) -> Any:
 def _inlined(function: Any, names: dict[str, Any], **options: Any) -> Any:
     """Return a compiled function that becomes part of the loops that call it, however long.
 
-    LLVM vectorizes no loop that has calls. The names stand for some of its globals, such as
-    compiled functions.
+    LLVM vectorizes no loop that has calls.
+
+    Args:
+        function: the function.
+        names: what stands for some of its globals, such as compiled functions.
+        options: see `compiled`.
     """
     known = {**function.__globals__, **names}
     body = types.FunctionType(function.__code__, known, function.__name__)

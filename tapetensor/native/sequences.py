@@ -149,11 +149,13 @@ def _source(
 ) -> str:
     """Return a loop over some sequences and some blocks of their channels, step by step.
 
-    Of an array whose name begins with "before" a step reads the row before. Each line is done for
-    one channel after the other; LLVM makes better code of several short loops than of one. What is
-    in `state` stays for the next step. Code that knows how many channels a block has is faster.
-    Backwards it goes from the last step to the first, else from the second to the last, and so do
-    the channels: the processor fetches ahead in one direction.
+    Args:
+        names: the arrays. Of one whose name begins with "before" a step reads the row before.
+        lines: what is done for one channel after the other; LLVM makes better code of several short
+            loops than of one. What is in `state` stays for the next step.
+        known_width: the channels of a block, if that is to be part of the code, which is faster.
+        is_backwards: whether it goes from the last step to the first, and not from the second to
+            the last. So do the channels then: the processor fetches ahead in one direction.
     """
     n = known_width or "n"
     body = [f"at = block * {n}", f"state, total = states[at : at + {n}], totals[:{n}]"]

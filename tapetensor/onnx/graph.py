@@ -19,7 +19,9 @@ BEGINNING = np.iinfo(np.int64).min
 class Graph:
     """Nodes and known arrays, each by the name of its result.
 
-    Nothing else may have the names of the inputs.
+    Args:
+        onnx: the package.
+        names: those of the inputs, which nothing else may have.
     """
 
     def __init__(self, onnx: Any, names: Collection[str]) -> None:
@@ -195,7 +197,15 @@ def indexed(graph: Graph, name: str, index: Index) -> str:
 
 
 def written(graph: Graph, target: Value, into: Value, name: str, names: dict[Value, str]) -> str:
-    """Return the name of `target` after the array of a name was written to a view `into` it."""
+    """Return the name of `target` after an array was written to a view `into` it.
+
+    Args:
+        graph: where the nodes go.
+        target: the array.
+        into: the view, which leads to the array by further ones.
+        name: the array that is written, of the shape of the view.
+        names: those of the values.
+    """
     if into is target:
         return name
     if target.kind is Kind.VIEW and into.kind is not Kind.VIEW:

@@ -77,9 +77,12 @@ class _DiffersError(Exception):
 
 
 class Merger:
-    """Merges the nodes of programs, each of another batch size; of one, if that is not open.
+    """Merges the nodes of programs.
 
-    Of the nodes that come in, the inputs come with a call, and of the others the arrays are known.
+    Args:
+        sizes: the batch size of each; one, if it is not open.
+        inputs: the nodes of each that come in with a call.
+        known: the arrays of the others that come in.
     """
 
     def __init__(

@@ -24,7 +24,12 @@ _TRACE = "tapetensor.compiler.trace.operations"
 
 
 class Writer:
-    """Writes values into a graph, operands first."""
+    """Writes values into a graph, operands first.
+
+    Args:
+        graph: where they go.
+        names: those of the inputs.
+    """
 
     def __init__(self, graph: Graph, names: dict[Value, str]) -> None:
         self.graph = graph

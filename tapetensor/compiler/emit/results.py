@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Container
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -408,12 +408,12 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
     again = repeatable(program.nodes)
     lines = []
     for way, (tensor, local) in zip(ways, writer.tapes.results, strict=True):
-        cotangent, gradients, stops = way
-        plan = BackwardPlan(cotangent, [*gradients.values()], forward, program.backend, again)
+        gradients = [*way.gradients.values()]
+        plan = BackwardPlan(way.cotangent, gradients, forward, program.backend, again)
         kept = "".join([f"{writer.node(one)}, " for one in plan.residuals])
-        ids = "".join([f"{writer.id_of(key)}, " for key in gradients])
+        ids = "".join([f"{writer.id_of(key)}, " for key in way.gradients])
         before = "".join(
-            [f"{stops.get(key) or f'{writer.locals[key]}.history'}, " for key in gradients]
+            [f"{way.stops.get(key) or f'{writer.locals[key]}.history'}, " for key in way.gradients]
         )
         pullbacks = f"{writer.bind(plan.pullbacks)}({kept})"
         step = f"{writer.id_of(tensor.id)}, {writer.bind(writer.tapes.op)}, {pullbacks}, ({ids})"
@@ -430,12 +430,22 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
     return lines
 
 
-def _way_back(writer: ResultWriter, result: Any) -> tuple[Node, dict[int, Node], dict[int, str]]:
-    """Run the steps that led to a result backwards, up to what came in.
+class _WayBack(NamedTuple):
+    """How gradients flow from a result to what came in.
 
-    Returned are the node of the cotangent of the result, the gradients by the ids of what came in
-    and of what they stop at inside, and the source of the steps of the latter.
+    Attributes:
+        cotangent: the node of the cotangent of the result.
+        gradients: by the ids of what came in, and of what gradients stop at inside.
+        stops: the source of the steps of the latter, by id.
     """
+
+    cotangent: Node
+    gradients: dict[int, Node]
+    stops: dict[int, str]
+
+
+def _way_back(writer: ResultWriter, result: Any) -> _WayBack:
+    """Run the steps that led to a result backwards, up to what came in."""
     program, outside = writer.tapes.program, writer.tapes.is_outside
     steps, _ = gathered(result.history)
     value = result._array
@@ -458,4 +468,4 @@ def _way_back(writer: ResultWriter, result: Any) -> tuple[Node, dict[int, Node],
         if source:
             stops[key] = source
             gradients[key] = node
-    return node, gradients, stops
+    return _WayBack(node, gradients, stops)

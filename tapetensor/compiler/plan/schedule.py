@@ -89,8 +89,11 @@ def _owners_of(nodes: Iterable[Node]) -> dict[Node, Node]:
 def with_checkpoints(nodes: list[Node], outputs: Collection[Node]) -> list[Node]:
     """Return the nodes with twins of those in checkpoints, right before what else reads them.
 
-    So nothing outlives a checkpoint but what it returns, and the outputs. A twin is there for all
-    that reads it, which is changed.
+    So nothing outlives a checkpoint but what it returns. A twin is there for all that reads it.
+
+    Args:
+        nodes: all nodes, in order; what reads values of a checkpoint from outside is changed.
+        outputs: the nodes whose arrays leave the function, and are therefore kept.
     """
     again = repeatable(nodes).difference(outputs)
     if not again:

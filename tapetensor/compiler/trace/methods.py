@@ -44,11 +44,8 @@ class ArrayMethods(CapturedArray):
                 "an attribute of an array is set; write reshape or astype for another array"
             )
 
-        # The parts of an array are views of it; of its iterator, which writes, too, there is none.
-        parts = {"imag": np.imag, "real": np.real, "flat": lambda self: self.__getattr__("flat")}
-        own = {name: getattr(cls, name).fget for name in ("dtype", "shape", "strides")}
-        for name, read in (own | parts).items():
-            setattr(cls, name, property(read, refuse))
+        for name in ("dtype", "flat", "imag", "real", "shape", "strides"):
+            setattr(cls, name, property(getattr(cls, name).fget, refuse))
 
     @property
     @override
@@ -118,6 +115,21 @@ class ArrayMethods(CapturedArray):
             return self.read().item()
         # This raises what numpy raises of more elements.
         return NumberTracer(whole) if self.size == 1 else dummy(self).item()
+
+    @property
+    def real(self) -> Any:
+        """The real part, which is a view of the array."""
+        return np.real(self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part, which is a view of the array."""
+        return np.imag(self)
+
+    @property
+    def flat(self) -> Any:
+        """Refuse: its iterator writes, too."""
+        return self.__getattr__("flat")
 
     def __bytes__(self) -> bytes:
         """Refuse: its bytes are values."""
