@@ -16,6 +16,7 @@ from typing import Any
 from weakref import ref
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import to_numpy
@@ -193,10 +194,12 @@ class Fingerprints:
         """Return the number of the known array in whose memory this one lies, from its start on."""
         if self._places is None:
             self._places = {
-                _address(one): (position, one.nbytes) for position, one in enumerate(self._known)
+                byte_bounds(one)[0]: (position, one.nbytes)
+                for position, one in enumerate(self._known)
             }
-        position, size = self._places.get(_address(array), (0, -1))
-        return position if 0 <= _extent(array) <= size else None
+        start, stop = byte_bounds(array)
+        position, size = self._places.get(start, (0, -1))
+        return position if 0 <= stop - start <= size else None
 
 
 def _memory(value: object) -> object:
@@ -205,16 +208,3 @@ def _memory(value: object) -> object:
         return zlib.crc32(memoryview(value))  # type: ignore[arg-type]  # which is what is asked
     except (TypeError, ValueError, BufferError):
         return None
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
-
-
-def _extent(array: Array) -> int:
-    """Return how many bytes lie between the first element and the last, or -1 if not in order."""
-    if min(array.strides, default=0) < 0:
-        return -1
-    steps = zip(array.shape, array.strides, strict=True)
-    extent: int = array.itemsize + sum([(size - 1) * step for size, step in steps])
-    return extent

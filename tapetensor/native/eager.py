@@ -33,16 +33,12 @@ _F4, _F8 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class NativeKernel:
-    """A kernel whose calls on arrays of numpy's run as machine code, others as they are.
-
-    Args:
-        kernel: what it computes.
-    """
+    """A kernel whose calls on arrays of numpy's run as machine code, others as they are."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        # None stands for a kind that has no loop.
-        self._kinds: dict[Any, _Kind | None] = {}
+        # What runs each kind of call: the kernel itself where there is no loop.
+        self._kinds: dict[Any, Kernel] = {}
 
     def __call__(self, *args: Any) -> tuple[Array, Pullbacks]:
         """Run the kernel."""
@@ -55,9 +51,7 @@ class NativeKernel:
             if len(self._kinds) >= MAX_KINDS:
                 return self._kernel(*args)
             kind = self._kinds[key] = _captured(self._kernel, args)
-        if kind is None:
-            return self._kernel(*args)
-        return kind.run(args)
+        return kind(*args)
 
 
 def chosen(kernel: Kernel) -> Kernel:
@@ -83,51 +77,8 @@ def run_kernels() -> None:
     MACHINE_CODE.update = update_loop
 
 
-class _Kind:
-    """The plans of a kernel for operands of the same shapes and dtypes.
-
-    Args:
-        kernel: the kernel.
-        inputs: the nodes of the operands that are arrays, by position.
-        outputs: the nodes of the result and of what the kernel tells an observer.
-        backward: what leads to the cotangents.
-        places: which of the pullbacks there are.
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        inputs: dict[int, Node],
-        outputs: list[Node],
-        backward: BackwardPlan,
-        places: tuple[bool, ...],
-    ) -> None:
-        self._kernel = kernel
-        self._backward = backward
-        self._places = places
-        self._observed = len(outputs) - 1
-        computed = [*outputs, *backward.residuals]
-        # A forward pass leads from its operands to what leaves as a backward pass does.
-        first, *_ = inputs.values()
-        self._forward = BackwardPlan(first, computed, 0, "numba")
-        positions = {node: position for position, node in inputs.items()}
-        self._first = positions[first]
-        self._others = [positions[node] for node in self._forward.residuals]
-        self._all = (True,) * len(computed)
-
-    def run(self, args: tuple[Any, ...]) -> tuple[Array, Pullbacks]:
-        """Run the kernel on operands of the kind."""
-        others = tuple([args[position] for position in self._others])
-        y, *rest = self._forward.run(others, self._all, args[self._first])
-        if self._observed:
-            observe = next(one for one in args if callable(one))
-            observe(*rest[: self._observed])
-        cotangents = partial(self._backward.run, tuple(rest[self._observed :]))
-        return y, pullbacks_of(self._kernel, args, y, self._places, cotangents)
-
-
-def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
-    """Capture a kernel and its pullbacks; None if it cannot be planned."""
+def _captured(kernel: Kernel, args: tuple[Any, ...]) -> Kernel:
+    """Return what runs a kernel by two plans on such operands; itself if it cannot be planned."""
     program = Program("numba")
     inputs: dict[int, Node] = {}
     operands: list[Any] = []
@@ -147,10 +98,27 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
         g: Any = ArrayTracer(program, cotangent)
         gradients = [None if one is None else node_of(program, one(g)) for one in pullbacks]
     except TraceError:
-        return None
-    backward = BackwardPlan(cotangent, gradients, forward, "numba")
+        return kernel
     places = tuple([one is not None for one in pullbacks])
-    return _Kind(kernel, inputs, outputs, backward, places)
+    backward = BackwardPlan(cotangent, gradients, forward, "numba")
+    # A forward pass leads from its operands to what leaves as a backward pass does.
+    computed = [*outputs, *backward.residuals]
+    first, *_ = inputs.values()
+    plan = BackwardPlan(first, computed, 0, "numba")
+    positions = {node: position for position, node in inputs.items()}
+    others = [positions[node] for node in plan.residuals]
+    first_place, all_needed, count = positions[first], (True,) * len(computed), len(outputs) - 1
+
+    def run(*args: Any) -> tuple[Array, Pullbacks]:
+        residuals = tuple([args[position] for position in others])
+        y, *rest = plan.run(residuals, all_needed, args[first_place])
+        if count:
+            observe = next(one for one in args if callable(one))
+            observe(*rest[:count])
+        cotangents = partial(backward.run, tuple(rest[count:]))
+        return y, pullbacks_of(kernel, args, y, places, cotangents)
+
+    return run
 
 
 def _key_of(args: tuple[Any, ...]) -> Any:

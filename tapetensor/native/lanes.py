@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -88,6 +88,12 @@ def lanes() -> SimpleNamespace:
     def place(context: Any, builder: Any, array: Any, value: Any, at: Any) -> Any:
         return builder.gep(context.make_array(array)(context, builder, value).data, [at])
 
+    def vector_at(context: Any, builder: Any, kind: Any, *array: Any) -> Any:
+        return builder.bitcast(place(context, builder, *array), in_machine(kind).as_pointer())
+
+    def mask(order: list[int]) -> Any:
+        return ir.Constant(ir.VectorType(ir.IntType(32), len(order)), order)
+
     def lane_count(context: Any, array: Any) -> Any:
         number = Lanes(array.dtype).count
         return types.int64(array), lambda *_: ir.Constant(ir.IntType(64), number)
@@ -96,16 +102,14 @@ def lanes() -> SimpleNamespace:
         kind = Lanes(array.dtype)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            begin = place(context, builder, array, *args)
-            pointer = builder.bitcast(begin, in_machine(kind).as_pointer())
+            pointer = vector_at(context, builder, kind, array, *args)
             return builder.load(pointer, align=array.dtype.bitwidth // 8)
 
         return kind(array, types.int64), generate
 
     def stored(context: Any, array: Any, at: Any, vector: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            begin = place(context, builder, array, *args[:2])
-            pointer = builder.bitcast(begin, in_machine(vector).as_pointer())
+            pointer = vector_at(context, builder, vector, array, *args[:2])
             builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
             return context.get_dummy_value()
 
@@ -116,10 +120,9 @@ def lanes() -> SimpleNamespace:
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             one = builder.load(place(context, builder, array, *args))
-            unknown, integer = ir.Constant(in_machine(kind), ir.Undefined), ir.IntType(32)
-            first = builder.insert_element(unknown, one, ir.Constant(integer, 0))
-            order = ir.Constant(ir.VectorType(integer, kind.count), [0] * kind.count)
-            return builder.shuffle_vector(first, unknown, order)
+            unknown = ir.Constant(in_machine(kind), ir.Undefined)
+            first = builder.insert_element(unknown, one, ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(first, unknown, mask([0] * kind.count))
 
         return kind(array, types.int64), generate
 
@@ -133,17 +136,14 @@ def lanes() -> SimpleNamespace:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             # Each half is added to the other.
             (values,), size = args, vector.count
-            integer = ir.IntType(32)
             while size > 1:
                 size //= 2
                 halves = [
-                    builder.shuffle_vector(
-                        values, values, ir.Constant(ir.VectorType(integer, size), half)
-                    )
-                    for half in (list(range(size)), list(range(size, 2 * size)))
+                    builder.shuffle_vector(values, values, mask([*half]))
+                    for half in (range(size), range(size, 2 * size))
                 ]
                 values = builder.fadd(*halves)
-            return builder.extract_element(values, ir.Constant(integer, 0))
+            return builder.extract_element(values, ir.Constant(ir.IntType(32), 0))
 
         return vector.element(vector), generate
 
@@ -152,14 +152,13 @@ def lanes() -> SimpleNamespace:
     ) -> Any:
         kind = Lanes(array.dtype)
         rows = range(kind.count)
-        alignment, integer = array.dtype.bitwidth // 8, ir.IntType(32)
+        alignment = array.dtype.bitwidth // 8
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             def begins(array: Any, value: Any, at: Any, pitch: Any) -> Any:
                 for row in rows:
                     step = builder.mul(pitch, ir.Constant(pitch.type, row))
-                    begin = place(context, builder, array, value, builder.add(at, step))
-                    yield builder.bitcast(begin, in_machine(kind).as_pointer())
+                    yield vector_at(context, builder, kind, array, value, builder.add(at, step))
 
             values = [builder.load(one, align=alignment) for one in begins(array, *args[:3])]
             # Blocks beside the diagonal change places, of one element, of 2 x 2, and so on.
@@ -173,8 +172,7 @@ def lanes() -> SimpleNamespace:
                     for row, sides, one in zip(
                         (low, low | bit), (pair, pair[::-1]), order, strict=True
                     ):
-                        mask = ir.Constant(ir.VectorType(integer, kind.count), one)
-                        values[row] = builder.shuffle_vector(*sides, mask)
+                        values[row] = builder.shuffle_vector(*sides, mask(one))
             for one, value in zip(begins(target, *args[3:]), values, strict=True):
                 builder.store(value, one, align=alignment)
             return context.get_dummy_value()
@@ -184,22 +182,18 @@ def lanes() -> SimpleNamespace:
 
     def copying(divisor: int, *, picks: bool) -> Any:
         def copy(context: Any, array: Any, at: Any, target: Any, to: Any) -> Any:
-            kind = Lanes(array.dtype, divisor)
-            vector, alignment = in_machine(kind), array.dtype.bitwidth // 8
+            kind, alignment = Lanes(array.dtype, divisor), array.dtype.bitwidth // 8
             size = kind.count
 
             def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                def pointer(*args: Any) -> Any:
-                    return builder.bitcast(place(context, builder, *args), vector.as_pointer())
-
+                pointer = partial(vector_at, context, builder, kind)
                 value = builder.load(pointer(array, *args[:2]), align=alignment)
                 if picks:
                     # No element is read behind the last that is picked.
                     further = builder.add(args[1], ir.Constant(args[1].type, size - 1))
                     second = builder.load(pointer(array, args[0], further), align=alignment)
                     order = [2 * j if 2 * j < size else 2 * j + 1 for j in range(size)]
-                    mask = ir.Constant(ir.VectorType(ir.IntType(32), size), order)
-                    value = builder.shuffle_vector(value, second, mask)
+                    value = builder.shuffle_vector(value, second, mask(order))
                 builder.store(value, pointer(target, *args[2:]), align=alignment)
                 return context.get_dummy_value()
 

@@ -46,7 +46,11 @@ class Operands:
 
     def cast(self, operand: Any, dtype: np.dtype[Any]) -> str:
         """Return the name of an operand in a dtype."""
-        return self.graph.cast(self.name(operand), self.dtype(operand), dtype)
+        if isinstance(operand, Value):
+            return self.graph.cast(self._names[operand], operand.dtype, dtype)
+        if isinstance(operand, Open):
+            raise _unknown(self._value)
+        return self.graph.constant(operand, dtype)
 
     def whole(self, operand: Any) -> str:
         """Return the name of integers as ONNX takes them for places."""

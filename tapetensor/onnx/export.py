@@ -24,8 +24,6 @@ from tapetensor.io.disk import write_atomically
 from tapetensor.onnx.graph import Graph
 from tapetensor.onnx.merging import Dims, Merger, Open, Value, refusal
 from tapetensor.onnx.writer import Writer
-from tapetensor.tape import NoneTape
-from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase
 from tapetensor.tensor.creation import from_numpy
 
@@ -254,24 +252,14 @@ def _captured(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[dict
 
 def _batch(examples: tuple[Any, ...], is_open: dict[int, bool], size: int) -> tuple[Any, ...]:
     """Return examples of another batch size."""
-    return tuple(
-        [
-            _sized(one, size) if is_open.get(place, False) else one
-            for place, one in enumerate(examples)
-        ]
-    )
-
-
-def _sized(example: Any, size: int) -> Any:
-    """Return an example with as many rows."""
-    array = np.asarray(_array(example))
-    if not array.shape[0]:
-        raise ArgumentValueError("export: an example has no rows")
-    rows = np.ascontiguousarray(array[np.arange(size) % array.shape[0]])
-    if not isinstance(example, TensorBase):
-        return rows
-    made: Tensor[Any, NoneTape, Any] = from_numpy(rows)
-    return made
+    batch = [*examples]
+    for place in [place for place, opened in is_open.items() if opened]:
+        array = np.asarray(_array(examples[place]))
+        if not array.shape[0]:
+            raise ArgumentValueError("export: an example has no rows")
+        rows = np.ascontiguousarray(array[np.arange(size) % array.shape[0]])
+        batch[place] = from_numpy(rows) if isinstance(examples[place], TensorBase) else rows
+    return tuple(batch)
 
 
 def _node_of(arrays: dict[Node, Any], example: Any) -> Node | None:

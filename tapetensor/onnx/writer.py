@@ -75,18 +75,18 @@ class Writer:
             return self.graph.constant(value.array, value.dtype, label)
         if kind is Kind.CONSTANT:
             return self._constant(value)
+        on = calls.Operands(self.graph, self._names, value)
         if kind is Kind.ELEMENTWISE:
-            return self._elementwise(value, list(value.args))
+            return self._elementwise(on, value)
         if kind is Kind.VIEW:
             (base,) = value.args
             if isinstance(self._names[base], layers.Memories):
                 return self._names[base].seen(self.graph, value, base.shape)
             return seen(self.graph, value.function, self._names[base], base.shape, value.shape)
         if kind is Kind.MATMUL:
-            operands = [self._in(one, value.dtype) for one in value.args]
-            return self.graph.add("MatMul", *operands)
+            return self.graph.add("MatMul", *[on.cast(one, value.dtype) for one in value.args])
         if kind is Kind.REDUCE:
-            return self._reduced(value)
+            return self._reduced(on, value)
         if kind is Kind.CALL and value.called in layers.RULES:
             # What it is becomes clear with the shape of its output.
             return None
@@ -94,7 +94,7 @@ class Writer:
             rule = calls.RULES.get(value.called)
             if rule is None:
                 raise _no_form(value)
-            return rule(calls.Operands(self.graph, self._names, value), value)
+            return rule(on, value)
         if kind is Kind.PART:
             (whole,) = value.args
             if whole.called in layers.RULES:
@@ -105,7 +105,7 @@ class Writer:
                 raise _no_form(whole)
             return found
         if kind is Kind.WRITE:
-            return self._write(value)
+            return self._write(on, value)
         raise _no_form(value)
 
     def _constant(self, value: Value) -> str:
@@ -124,21 +124,16 @@ class Writer:
             return self.graph.cast(name, np.dtype(np.int64), value.dtype)
         return self.graph.constant(detail, value.dtype)
 
-    def _in(self, operand: Any, dtype: Any) -> str:
-        """Return the name of an operand in a dtype."""
-        if not isinstance(operand, Value):
-            return self.graph.constant(operand, dtype)
-        return self.graph.cast(self._names[operand], operand.dtype, dtype)
-
-    def _elementwise(self, value: Value, operands: list[Any]) -> str:
+    def _elementwise(self, on: calls.Operands, value: Value) -> str:
+        operands = value.args
         if value.called.startswith(_TRACE):
             name = value.function.__name__
             if name == "cast":
-                return self._in(operands[0], value.dtype)
+                return on.cast(operands[0], value.dtype)
             if name == "select":
                 mask, *choices = operands
-                chosen = [self._in(one, value.dtype) for one in choices]
-                return self.graph.add("Where", self._in(mask, BOOL), *chosen)
+                chosen = [on.cast(one, value.dtype) for one in choices]
+                return self.graph.add("Where", on.cast(mask, BOOL), *chosen)
             if name == "unwritten":
                 zero = self.graph.constant(0, value.dtype)
                 return self.graph.repeated(zero, value.shape)
@@ -149,22 +144,22 @@ class Writer:
         if isinstance(value.function, np.ufunc):
             dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in operands]
             *loop, _ = value.function.resolve_dtypes((*dtypes, None))
-        names = [self._in(one, dtype) for one, dtype in zip(operands, loop, strict=True)]
+        names = [on.cast(one, dtype) for one, dtype in zip(operands, loop, strict=True)]
         is_of_zero = value.called == "np.maximum" and layers.is_zero(operands[1])
         if is_of_zero and loop[0].kind == "f" and operands[1].shape == ():
             # That is what those who run models look for.
             return self.graph.add("Relu", names[0])
         return rule(self.graph, loop[0], *names)
 
-    def _reduced(self, value: Value) -> str:
+    def _reduced(self, on: calls.Operands, value: Value) -> str:
         (axes, _), graph = value.detail, self.graph
         if value.function is np.vecdot:
-            name = graph.add("Mul", *[self._in(one, value.dtype) for one in value.args])
+            name = graph.add("Mul", *[on.cast(one, value.dtype) for one in value.args])
             axes = (len(value.shape) - 1,)
             op = "ReduceSum"
         elif value.called in _LOGICAL:
             # Whether any is true, or whether not any is false: so it is right without elements.
-            name = self._in(value.args[0], BOOL)
+            name = on.cast(value.args[0], BOOL)
             inverted = value.called == "np.logical_and"
             name = graph.add("Not", name) if inverted else name
             name = graph.cast(name, BOOL, np.dtype(np.int64))
@@ -173,17 +168,17 @@ class Writer:
             return graph.add("Not", name) if inverted else name
         elif value.called in _REDUCTIONS:
             op = _REDUCTIONS[value.called]
-            name = self._in(value.args[0], value.dtype)
+            name = on.cast(value.args[0], value.dtype)
         else:
             raise _no_form(value)
         return graph.add(op, name, graph.numbers(axes), keepdims=1) if axes else name
 
-    def _write(self, value: Value) -> str:
+    def _write(self, on: calls.Operands, value: Value) -> str:
         target, view, *args = value.args
         function, graph = value.function, self.graph
         called = getattr(function, "__name__", "")
         if function in (write_all, np.copyto) and len(args) == 1:
-            name = self._in(args[0], value.dtype)
+            name = on.cast(args[0], value.dtype)
         elif called == "run_recurrence":
             name = self._recurrence(value, *args)
         else:

@@ -22,7 +22,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.compiler import plans
-from tapetensor.compiler.trace.closed_list import BUILTINS, MODULES
+from tapetensor.compiler.trace.closed_list import MODULES
 from tapetensor.errors import TraceError
 
 LOCK, LOG, NUMBERS = threading.Lock(), logging.getLogger(__name__), iter([1.0, 2.0])
@@ -140,9 +140,7 @@ def test_results_are_of_a_few_kinds(result: Callable[[], Any]) -> None:
         tt.compile(lambda x: (x, result()))(tt.ones((3,)))
 
 
-def test_every_name_on_the_list_has_a_reason_and_is_there() -> None:
-    assert all(row.reason for row in MODULES.values())
-    assert all(BUILTINS.values())
+def test_every_name_on_the_list_is_there() -> None:
     for name, row in MODULES.items():
         if name.partition(".")[0] not in ("numpy", "tapetensor", "typing_extensions"):
             assert row.only is None

@@ -107,7 +107,8 @@ def _pair(kernel: Callable[..., Any]) -> list[Any]:
 
 
 def _is_native(kernel: NativeKernel) -> bool:
-    return any(kind is not None for kind in vars(kernel)["_kinds"].values())
+    kinds = vars(kernel)["_kinds"].values()
+    return any(kind is not vars(kernel)["_kernel"] for kind in kinds)
 
 
 def _both(kernel: Callable[..., Any], args: tuple[Any, ...]) -> list[list[Any]]:

@@ -166,7 +166,9 @@ def call_into(
         last = f"out={out.source}"
         if 0 < node.size <= _SMALL and rows is None:
             sources = [
-                code.bind(np.full(node.shape, one.detail)) if _is_number(one) else source
+                code.bind(np.full(node.shape, one.detail))
+                if one.kind is Kind.CONSTANT and one.shape == ()
+                else source
                 for one, source in zip(node.args, sources, strict=True)
             ]
     return f"{code.bind(node.function)}({', '.join([*sources, last])})"
@@ -206,10 +208,6 @@ def _product_or_search(
         f"{array}.{search}(1, {places}); {code.bind(np.add)}({places}, {starts}, {places}); "
         f"{code.seen_as(first, (rows * width,))}.take({places}, None, {result}, 'clip')"
     )
-
-
-def _is_number(node: Node) -> bool:
-    return node.kind is Kind.CONSTANT and node.shape == ()
 
 
 def _is_product_of_matrices(out: Operand, node: Node, operands: list[Operand]) -> bool:

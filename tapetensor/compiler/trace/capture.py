@@ -46,6 +46,7 @@ from tapetensor.compiler.trace.refusals import (
     Placeholder,
     Untraced,
     first_of,
+    meanwhile,
     placed,
     refusals,
     trace_error,
@@ -544,13 +545,11 @@ def capturing(
 ) -> Iterator[tuple[Capture, Callable[[], Any]]]:
     """Walk the inputs of a call; yield them, and what runs the function on tracers."""
     one = Capture(program, function, varying, trusts)
-    token = IS_TRACING.set(True)
     try:
-        with one.overlaid():
+        with meanwhile(IS_TRACING, True), one.overlaid():
             with placed(one.inputs.place):
                 called = one.open(function)
             by_place, by_name = one.arguments(args, kwargs)
             yield one, partial(one.run, partial(called, *by_place, **by_name))
     finally:
-        IS_TRACING.reset(token)
         one.close()

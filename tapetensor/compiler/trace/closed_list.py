@@ -22,54 +22,44 @@ class Trusted(NamedTuple):
     Its names in `but` are refused all the same, and so are those that are not in `only`.
     """
 
-    reason: str
     but: frozenset[str] = frozenset()
     only: frozenset[str] | None = None
 
 
-_FUNCTIONS = "functions of their arguments"
-_TYPES = "words for types, which do nothing"
-_OURS = "what it does with tensors is captured"
-
 MODULES: dict[str, Trusted] = {
-    "math": Trusted(_FUNCTIONS),
-    "cmath": Trusted(_FUNCTIONS),
-    "itertools": Trusted("iterators over their arguments; one begun outside is refused"),
-    "functools": Trusted(
-        "functions of functions; what a cache keeps is compared", but=_names("singledispatchmethod")
+    # Functions of their arguments. A cache of `functools` is compared, and an iterator of
+    # `itertools` that was begun outside is refused.
+    **dict.fromkeys(
+        _names(
+            "math cmath itertools bisect heapq string re textwrap "
+            "numpy.linalg numpy.fft numpy.emath numpy.polynomial"
+        ),
+        Trusted(),
     ),
-    "operator": Trusted(
-        f"{_FUNCTIONS}; of these two nobody sees which names they look up",
-        but=_names("attrgetter methodcaller"),
+    # Containers and objects, which are walked, and words for types, which do nothing.
+    **dict.fromkeys(
+        _names(
+            "collections copy enum abc collections.abc numbers __future__ numpy.dtypes "
+            "numpy.exceptions numpy.typing"
+        ),
+        Trusted(),
     ),
-    "_operator": Trusted("the same", but=_names("attrgetter methodcaller")),
-    "bisect": Trusted(_FUNCTIONS),
-    "heapq": Trusted(_FUNCTIONS),
-    "string": Trusted("constants, and functions of texts"),
-    "re": Trusted("functions of texts"),
-    "textwrap": Trusted("functions of texts"),
-    "collections": Trusted("containers, which are walked"),
-    "collections.abc": Trusted(_TYPES),
-    "copy": Trusted("copies of what is walked"),
-    "contextlib": Trusted(
-        "what it enters and leaves is watched; these change the process",
-        but=_names("chdir redirect_stdout redirect_stderr"),
-    ),
-    "dataclasses": Trusted(
-        "dataclasses are walked; this makes a class at every call", but=_names("make_dataclass")
-    ),
-    "enum": Trusted("members are known by identity"),
-    "abc": Trusted(_TYPES),
-    "numbers": Trusted(_TYPES),
+    "functools": Trusted(but=_names("singledispatchmethod")),
+    # Of these two nobody sees which names they look up.
+    "operator": Trusted(but=_names("attrgetter methodcaller")),
+    "_operator": Trusted(but=_names("attrgetter methodcaller")),
+    # What it enters and leaves is watched; these change the process.
+    "contextlib": Trusted(but=_names("chdir redirect_stdout redirect_stderr")),
+    # This makes a class at every call.
+    "dataclasses": Trusted(but=_names("make_dataclass")),
+    # These make functions and modules of anything.
     "types": Trusted(
-        "the kinds of objects; these make functions and modules of anything",
-        but=_names("CodeType DynamicClassAttribute FunctionType LambdaType ModuleType new_class"),
+        but=_names("CodeType DynamicClassAttribute FunctionType LambdaType ModuleType new_class")
     ),
-    "typing": Trusted(_TYPES, but=_names("get_type_hints")),
-    "typing_extensions": Trusted(_TYPES, but=_names("get_type_hints")),
-    "__future__": Trusted(_TYPES),
+    "typing": Trusted(but=_names("get_type_hints")),
+    "typing_extensions": Trusted(but=_names("get_type_hints")),
+    # It computes, but for its files and its settings, which the next call may find otherwise.
     "numpy": Trusted(
-        "it computes, but for its files and its settings, which the next call may find otherwise",
         but=_names(
             "DataSource ctypeslib datetime64 timedelta64 f2py fromfile fromregex genfromtxt "
             "get_include get_printoptions "
@@ -79,58 +69,29 @@ MODULES: dict[str, Trusted] = {
             "show_runtime test testing vectorize frompyfunc"
         ),
     ),
-    "numpy.linalg": Trusted(_FUNCTIONS),
-    "numpy.fft": Trusted(_FUNCTIONS),
-    "numpy.emath": Trusted(_FUNCTIONS),
-    "numpy.polynomial": Trusted(_FUNCTIONS),
-    "numpy.dtypes": Trusted(_TYPES),
-    "numpy.exceptions": Trusted(_TYPES),
-    "numpy.typing": Trusted(_TYPES),
-    "numpy.lib": Trusted("this looks at arrays", only=_names("NumpyVersion stride_tricks")),
-    "numpy.lib.stride_tricks": Trusted("views of arrays", but=_names("as_strided")),
+    "numpy.lib": Trusted(only=_names("NumpyVersion stride_tricks")),
+    "numpy.lib.stride_tricks": Trusted(but=_names("as_strided")),
+    # Generators that are seeded; the generator of all, behind its functions, is nobody's.
     "numpy.random": Trusted(
-        "generators that are seeded; the generator of all, behind its functions, is nobody's",
         only=_names(
             "BitGenerator Generator MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence default_rng"
         ),
     ),
-    "tapetensor": Trusted(
-        f"{_OURS}; these read and write files, time, or are the compiler",
-        but=_names("compiler io native onnx pictures testing"),
-    ),
-}  # fmt: skip
+    # What it does with tensors is captured; these read and write files, time, or are the compiler.
+    "tapetensor": Trusted(but=_names("compiler io native onnx pictures testing")),
+}
 
-# Built-in functions, each with why a plan may leave it to the first call.
-BUILTINS: dict[str, str] = {
-    **dict.fromkeys(
-        _names("abs bool complex divmod float int max min pow round sum"), "numbers of numbers"
-    ),
-    **dict.fromkeys(
-        _names(
-            "all any dict enumerate filter frozenset iter len list map next range reversed set "
-            "slice sorted tuple zip aiter anext"
-        ),
-        "containers of their arguments, and iterators over them",
-    ),
-    **dict.fromkeys(
-        _names("ascii bin bytes chr format hex oct ord repr str"), "strings of their arguments"
-    ),
-    **dict.fromkeys(
-        _names(
-            "callable classmethod getattr hasattr hash isinstance issubclass object property "
-            "staticmethod super type setattr delattr"
-        ),
-        "what an object is and has, as far as its code names it",
-    ),
-    "print": "a plain text shows once, when it is traced; a tensor has no values then",
-    **dict.fromkeys(
-        _names("Ellipsis False None NotImplemented True __debug__"), "they never change"
-    ),
-    **dict.fromkeys(
-        _names("__annotations__ __doc__ __file__ __name__ __package__ __qualname__ __module__"),
-        "texts of a module",
-    ),
-}  # fmt: skip
+# Built-in functions that a plan may leave to the first call: numbers of numbers, containers and
+# iterators, strings, and what an object is and has, as far as its code names it. `print` shows a
+# plain text once, when it is traced; a tensor has no values then.
+BUILTINS: frozenset[str] = _names(
+    "abs bool complex divmod float int max min pow round sum "
+    "all any dict enumerate filter frozenset iter len list map next range reversed set slice "
+    "sorted tuple zip aiter anext ascii bin bytes chr format hex oct ord repr str "
+    "callable classmethod getattr hasattr hash isinstance issubclass object property "
+    "staticmethod super type setattr delattr print Ellipsis False None NotImplemented True "
+    "__debug__ __annotations__ __doc__ __file__ __name__ __package__ __qualname__ __module__"
+)
 
 # Attributes with two underscores that code may name: methods that Python calls by itself, and what
 # classes and functions are called.
@@ -207,12 +168,12 @@ CURE = "compute it outside, and pass what it gives"
 def trusted_module(name: str, trusts: Iterable[str] = ()) -> Trusted | None:
     """Return the row of a module; None if neither the list has it, nor the user trusts it."""
     if any(name == one or name.startswith(f"{one}.") for one in trusts):
-        return Trusted("the user says so")
+        return Trusted()
     known = MODULES.get(name)
     root = name.partition(".")[0]
     if known is None and root == "tapetensor":
         room = name.split(".")[1]
-        return None if room in MODULES[root].but else Trusted(_OURS)
+        return None if room in MODULES[root].but else Trusted()
     return known
 
 
