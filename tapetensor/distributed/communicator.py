@@ -29,9 +29,9 @@ from tapetensor.errors import (
     MissingDependencyError,
     ShapeError,
 )
-from tapetensor.io.disk import Header, Source, header_of
+from tapetensor.io.disk import Source, header_of
 from tapetensor.io.files import PathLike
-from tapetensor.io.state import Part, State, read, state_of
+from tapetensor.io.state import Part, read, state_of
 from tapetensor.nn import Module
 from tapetensor.typing import D, Ds, N
 
@@ -94,14 +94,21 @@ class Communicator:
             return
         if isinstance(part, Module):
             check_agreement("broadcast", self.transport, part)
-        # One after the other, so that no rank has the state of a large part a second time.
         arrays = state.arrays() if self.is_root else {}
         headers = [(name, *header_of(array)) for name, array in arrays.items()]
         sent = json.loads(self.transport.broadcast_bytes(json.dumps(headers).encode()))
-        for array in arrays.values():
-            self.transport.broadcast(np.array(to_numpy(array), order="C"))
+        received: dict[str, Array] = {}
+        # One after the other, so that rank 0 has no second copy of a large part.
+        for name, shape, dtype in sent:
+            if self.is_root:
+                self.transport.broadcast(np.array(to_numpy(arrays[name]), order="C"))
+            else:
+                received[name] = np.empty(shape, dtype)
+                self.transport.broadcast(received[name])
         if not self.is_root:
-            state.restore(_received(self.transport, state, sent))
+            found = {name: header_of(array) for name, array in received.items()}
+            source = Source(found, received.__getitem__)
+            state.restore(read("broadcast: what rank 0 sent does", {"": (state, source)})[""])
 
     def mean(self, value: float) -> float:
         """Return the mean of a number, such as a loss, over all ranks."""
@@ -214,47 +221,22 @@ class Communicator:
             DistributedError: on the others, if rank 0 fails, which itself raises its own error.
         """
         problem = ""
-        if self.is_root:
-            try:
+        try:
+            if self.is_root:
                 action()
-            except BaseException as error:
-                problem = f"{type(error).__name__}: {error}"
-                raise
-            finally:
-                if self.transport is not None:
-                    self.transport.broadcast_bytes(problem.encode())
-        elif self.transport is not None:
-            problem = self.transport.broadcast_bytes(b"").decode()
-            if problem:
-                raise DistributedError(f"{op}: rank 0 failed: {problem}")
+        except BaseException as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            if self.transport is not None:
+                problem = self.transport.broadcast_bytes(problem.encode()).decode()
+        if problem:
+            raise DistributedError(f"{op}: rank 0 failed: {problem}")
 
     @override
     def __repr__(self) -> str:
         """Show which rank this is, of how many."""
         return f"Communicator(rank {self.rank} of {self.size})"
-
-
-def _received(transport: Transport, state: State, sent: list[Any]) -> dict[str, Array]:
-    """Return the state that rank 0 sends, array by array in the order of its headers."""
-    headers = {name: Header(tuple(shape), dtype) for name, shape, dtype in sent}
-    coming = iter(headers)
-
-    def received(name: str) -> Array:
-        array: Array = np.empty(*headers[name])
-        transport.broadcast(array)
-        return array
-
-    def following(name: str) -> Array:
-        first = next(coming)
-        assert first == name, first
-        return received(name)
-
-    try:
-        return read("broadcast: what rank 0 sent does", {"": state}, Source(headers, following))[""]
-    finally:
-        # What has not been asked for is sent all the same.
-        for name in coming:
-            received(name)
 
 
 def world(size: int | None = None) -> Communicator:

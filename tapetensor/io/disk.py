@@ -103,6 +103,15 @@ class Source(NamedTuple):
     # Returns a copy of an array, in C order.
     array: Callable[[str], Array]
 
+    def behind(self, prefix: str) -> Source:
+        """Return the arrays whose names begin with a prefix, by the rest of their names."""
+        headers = {
+            name.removeprefix(prefix): header
+            for name, header in self.headers.items()
+            if name.startswith(prefix)
+        }
+        return Source(headers, lambda name: self.array(prefix + name))
+
 
 def header_of(array: Array) -> Header:
     """Return the header of an array, whatever the order of its bytes."""

@@ -23,7 +23,7 @@ from tapetensor.errors import (
 from tapetensor.io import npz, safetensors, state
 from tapetensor.io.disk import BFLOAT16, PICKLE, Source, check_regular, write_atomically
 from tapetensor.io.names import Loaded, Names, in_pytorch_names
-from tapetensor.io.state import Part, State, in_memory, read_by_name, state_of
+from tapetensor.io.state import Part, State, in_memory, read_by_name, source_for, state_of
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -395,7 +395,12 @@ def load_checkpoint(path: PathLike, /, **parts: Part) -> None:
     """
     states = _states("load_checkpoint", parts)
     with open_file("load_checkpoint", path) as source:
-        arrays = state.read(f"load_checkpoint: {os.fspath(path)} does", states, source)
+        found = {
+            f"{name}.": source_for("load_checkpoint", part, source.behind(f"{name}."))[0]
+            for name, part in parts.items()
+        }
+        both = {prefix: (one, found[prefix]) for prefix, one in states.items()}
+        arrays = state.read(f"load_checkpoint: {os.fspath(path)} does", both)
     for prefix, one in states.items():
         one.restore(arrays[prefix])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, TypeVar, final
+from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 from typing_extensions import override
@@ -82,7 +82,15 @@ def chosen(
     expected = {name: header_of(tensor._array) for name, tensor in tensors.items()}
     renamed = _renamed(op, source, names)
     found = {ours: _Entry(source.headers[theirs], theirs) for ours, theirs in renamed.items()}
-    found = in_our_names(found, attentions_of(module), _thirds)
+    # PyTorch's count of batches is left out, on which none of our layers depends.
+    found = {
+        name: entry
+        for name, entry in _in_our_names(found, _attentions_of(module)).items()
+        if not (
+            name.endswith("num_batches_tracked")
+            and name.removesuffix("num_batches_tracked") + "running_mean" in tensors
+        )
+    }
     taken = {name: entry for name, entry in found.items() if name in expected}
     entries = taken if not strict else found
     headers = {name: one.header for name, one in entries.items()}
@@ -171,11 +179,6 @@ def _renamed(op: str, source: Source, names: Names | None) -> dict[str, str]:
     return renamed
 
 
-def _thirds(entry: _Entry) -> list[_Entry]:
-    headers = thirds_of_header(entry.header)
-    return [_Entry(one, entry.theirs, third) for third, one in enumerate(headers)]
-
-
 def _nothing_taken(op: str, source: Source, expected: Mapping[str, Header]) -> StateMismatchError:
     there = _listed(source.headers) or "nothing"
     told = f"names there are {there}; the model has {_listed(expected)}"
@@ -193,13 +196,11 @@ def _listed(names: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
     return first if len(names) <= _SHOWN else f"{first} and {len(names) - _SHOWN} more"
 
 
-_Found = TypeVar("_Found")
-
 _FIRST_THREE = ("w_q", "w_k", "w_v")
 _KINDS = ("weight", "bias")
 
 
-def attentions_of(module: Module) -> dict[str, str]:
+def _attentions_of(module: Module) -> dict[str, str]:
     """Return what the names of each attention begin with here, and there."""
     modules = {"": module, **module.modules()}
     found = {}
@@ -213,21 +214,14 @@ def attentions_of(module: Module) -> dict[str, str]:
     return found
 
 
-def in_our_names(
-    found: Mapping[str, _Found],
-    attentions: Mapping[str, str],
-    thirds: Callable[[_Found], list[_Found]],
-) -> dict[str, _Found]:
-    """Return headers or arrays by name, ours where an attention has PyTorch's.
-
-    `thirds` takes the first three layers apart, or gives nothing where there are not three.
-    """
+def _in_our_names(found: Mapping[str, _Entry], attentions: Mapping[str, str]) -> dict[str, _Entry]:
+    """Return entries by name, ours where an attention has PyTorch's."""
     ours = dict(found)
     for here, there in attentions.items():
         for kind in _KINDS:
             packed, last = f"{there}in_proj_{kind}", f"{there}out_proj.{kind}"
             names = [f"{here}{name}.{kind}" for name in _FIRST_THREE]
-            parts = thirds(found[packed]) if packed in found else []
+            parts = _thirds(found[packed]) if packed in found else []
             # Where a file has both, theirs stay under their names, which are then refused.
             if parts and ours.keys().isdisjoint(names):
                 del ours[packed]
@@ -237,12 +231,13 @@ def in_our_names(
     return ours
 
 
-def thirds_of_header(header: Header) -> list[Header]:
-    """Return the headers of three equal parts along the first axis, if there are."""
-    if not header.shape or header.shape[0] % 3:
+def _thirds(entry: _Entry) -> list[_Entry]:
+    """Return three equal parts along the first axis, if there are."""
+    (shape, dtype), theirs, _ = entry
+    if not shape or shape[0] % 3:
         return []
-    rows, *others = header.shape
-    return [Header((rows // 3, *others), header.dtype)] * 3
+    header = Header((shape[0] // 3, *shape[1:]), dtype)
+    return [_Entry(header, theirs, third) for third in range(3)]
 
 
 def in_pytorch_names(op: str, part: object, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -252,7 +247,7 @@ def in_pytorch_names(op: str, part: object, arrays: Mapping[str, Array]) -> dict
             f"{op}: PyTorch has names for a Module, not for {type(part).__name__}"
         )
     theirs = dict(arrays)
-    for here, there in attentions_of(part).items():
+    for here, there in _attentions_of(part).items():
         for kind in [one for one in _KINDS if f"{here}w_o.{one}" in theirs]:
             first = [to_numpy(theirs.pop(f"{here}{name}.{kind}")) for name in _FIRST_THREE]
             last = theirs.pop(f"{here}w_o.{kind}")

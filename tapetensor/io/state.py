@@ -19,16 +19,7 @@ from tapetensor.errors import (
     TapeTensorError,
 )
 from tapetensor.io.disk import PICKLE, Header, Source, header_of
-from tapetensor.io.names import (
-    Loaded,
-    Names,
-    attentions_of,
-    chosen,
-    cure_of_prefix,
-    in_our_names,
-    in_pytorch_names,
-    thirds_of_header,
-)
+from tapetensor.io.names import Loaded, Names, chosen, cure_of_prefix, in_pytorch_names
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.tape import NoneTape
@@ -87,14 +78,12 @@ class State(NamedTuple):
         differences: returns a sentence for each name, shape and dtype that does not fit.
         refusals: returns a sentence for each value that cannot be restored.
         restore: restores the state from arrays that were not refused.
-        needed: returns the names of the arrays to read, after all of them were found to fit.
     """
 
     arrays: Callable[[], dict[str, Array]]
     differences: Callable[[Mapping[str, Header]], list[str]]
     refusals: Callable[[Mapping[str, Array]], list[str]]
     restore: Callable[[Mapping[str, Array]], None]
-    needed: Callable[[Mapping[str, Header]], list[str]] = list
 
 
 def state_of(op: str, part: object) -> State:
@@ -121,7 +110,6 @@ def _state_of_module(module: Module) -> State:
         **module.parameters(),
         **module.buffers(),
     }
-    attentions = attentions_of(module)
     groups: dict[int, list[str]] = {}
     for name, tensor in tensors.items():
         groups.setdefault(id(tensor), []).append(name)
@@ -129,40 +117,26 @@ def _state_of_module(module: Module) -> State:
     def arrays() -> dict[str, Array]:
         return {name: tensor._array for name, tensor in tensors.items()}
 
-    def in_ours(given: Mapping[str, Array]) -> dict[str, Array]:
-        return in_our_names(given, attentions, lambda array: np.split(array, 3))
-
-    def is_counter(name: str) -> bool:
-        """Tell whether it is PyTorch's count of batches, on which none of our layers depends."""
-        owner, _, last = name.rpartition("num_batches_tracked")
-        return not last and f"{owner}running_mean" in tensors
-
-    def needed(headers: Mapping[str, Header]) -> list[str]:
-        return [name for name in headers if not is_counter(name)]
-
     def differences(headers: Mapping[str, Header]) -> list[str]:
-        taken = {name: headers[name] for name in needed(headers)}
-        found = in_our_names(taken, attentions, thirds_of_header)
-        return _differences("model", arrays(), groups.values(), found)
+        return _differences("model", arrays(), groups.values(), headers)
 
     def refusals(given: Mapping[str, Array]) -> list[str]:
-        ours = in_ours(given)
         refused: list[str] = []
         for names in groups.values():
-            given_names = [name for name in names if name in ours]
+            given_names = [name for name in names if name in given]
             refused += [
                 f"{given_names[0]} = {name}: one tensor in the model, two values"
                 for name in given_names[1:]
-                if not np.array_equal(ours[given_names[0]], ours[name], equal_nan=True)
+                if not np.array_equal(given[given_names[0]], given[name], equal_nan=True)
             ]
         return refused
 
     def restore(given: Mapping[str, Array]) -> None:
-        for name, array in in_ours(given).items():
+        for name, array in given.items():
             # A model that was moved stays where it is.
             tensors[name]._array = beside(array, tensors[name]._array)
 
-    return State(arrays, differences, refusals, restore, needed)
+    return State(arrays, differences, refusals, restore)
 
 
 def _state_of_optimizer(optimizer: Optimizer) -> State:
@@ -312,16 +286,9 @@ def read_by_name(
     Args:
         subject: what the source is, and the beginning of a verb: "the arrays do".
     """
-    loaded = Loaded(tuple(source.headers))
-    if isinstance(part, Module):
-        source, loaded = chosen(op, part, source, names, strict)
-    elif names is not None or strict is not True:
-        raise ArgumentTypeError(
-            f"{op}: names= and strict=False are for a Module, got {type(part).__name__}, which is "
-            "loaded whole"
-        )
+    source, loaded = source_for(op, part, source, names, strict)
     try:
-        values = read(f"{op}: {subject}", {"": state}, source)[""]
+        values = read(f"{op}: {subject}", {"": (state, source)})[""]
     except StateMismatchError as error:
         if strict:
             expected = state.arrays() if isinstance(part, Module) else {}
@@ -335,32 +302,38 @@ def read_by_name(
     return loaded, values
 
 
-def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str, dict[str, Array]]:
-    """Return the arrays for all states from a source, none of which any state refuses.
+def source_for(
+    op: str, part: Part, source: Source, names: Names | None = None, strict: bool = True
+) -> tuple[Source, Loaded]:
+    """Return what is taken of a source for a part, by the part's names, and a report."""
+    if isinstance(part, Module):
+        return chosen(op, part, source, names, strict)
+    if names is not None or strict is not True:
+        raise ArgumentTypeError(
+            f"{op}: names= and strict=False are for a Module, got {type(part).__name__}, which is "
+            "loaded whole"
+        )
+    return source, Loaded(tuple(source.headers))
+
+
+def read(subject: str, parts: Mapping[str, tuple[State, Source]]) -> dict[str, dict[str, Array]]:
+    """Return the arrays for all states from their sources, none of which any state refuses.
 
     Args:
         subject: the beginning of the message for what does not fit: what is read, and a verb.
-        states: by the prefix that their names have in the source.
+        parts: by the prefix that messages give the names.
     """
-    named = source.headers.items()
-    parted = {
-        prefix: {name.removeprefix(prefix): one for name, one in named if name.startswith(prefix)}
-        for prefix in states
-    }
-    for prefix, headers in parted.items():
-        for name, header in headers.items():
+    for prefix, (_, source) in parts.items():
+        for name, header in source.headers.items():
             if header.dtype == PICKLE:
                 raise FileFormatError(
                     f"{subject.rpartition(' ')[0]}: {prefix}{name} is a pickle, which may run "
                     "anything when it is loaded, and is not read; "
                     f"io.load(..., names={{{name!r}: None}}) does without it"
                 )
-    _refuse(subject, {p: state.differences(parted[p]) for p, state in states.items()})
-    arrays = {
-        prefix: {name: source.array(prefix + name) for name in state.needed(parted[prefix])}
-        for prefix, state in states.items()
-    }
-    _refuse(subject, {prefix: state.refusals(arrays[prefix]) for prefix, state in states.items()})
+    _refuse(subject, {p: state.differences(one.headers) for p, (state, one) in parts.items()})
+    arrays = {p: {name: one.array(name) for name in one.headers} for p, (_, one) in parts.items()}
+    _refuse(subject, {p: state.refusals(arrays[p]) for p, (state, _) in parts.items()})
     return arrays
 
 
