@@ -173,9 +173,9 @@ class _Look(NamedTuple):
         is_near = info.module_name in self.files or info.module_name.startswith(LIBRARY)
         if info.fallback_to_any or not is_near:
             return
-        complaint, owner = refused(module), with_constructor(info)
+        complaint, owner = refused(path, module), with_constructor(info)
         if complaint is not None:
-            yield "", f"{path}: {complaint}"
+            yield "", complaint
         elif owner is not None:
             for why in self._arguments(module, owner, options, path):
                 yield "", why
