@@ -281,6 +281,7 @@ class Operand:
 
     Attributes:
         shape: its dims; None where they are not all known to be there, one by one.
+        ending: those of its last dims that are.
         tape: its tape state.
         dtype: its dtype.
         fits_all: whether its shape is, or has in it, an `Any` for dims of any number. That fits
@@ -289,6 +290,7 @@ class Operand:
     """
 
     shape: Dims | None
+    ending: Dims
     tape: types.Type
     dtype: types.Type
     fits_all: bool
@@ -306,13 +308,21 @@ def read_tensor(found: types.Type | None) -> Operand | None:
         return None
     base = next(one for one in proper.type.mro if one.fullname in (TENSOR, TENSOR_BASE))
     shape, tape, dtype, *_ = map_instance_to_supertype(proper, base).args
-    dims = read_shape(shape)
-    if dims is not None:
+    rank, ending = read_shape(shape), _ending(shape)
+    tape, dtype = map(types.get_proper_type, (tape, dtype))
+    return Operand(None if rank is None else ending, ending, tape, dtype, _fits_all(shape))
+
+
+def _ending(shape: types.Type) -> Dims:
+    """Return the last dims of a shape, up to one that is not known to be there."""
+    proper, ending = types.get_proper_type(shape), list[Dim]()
+    for item in reversed(proper.items if isinstance(proper, types.TupleType) else []):
+        dim = read_dim(item)
+        if dim is None:
+            break
         # No tensor has a size below 0: plain typing takes the -1 of a reshape for one.
-        dims = tuple(ANY if is_negative(dim) else dim for dim in dims)
-    return Operand(
-        dims, types.get_proper_type(tape), types.get_proper_type(dtype), _fits_all(shape)
-    )
+        ending.insert(0, ANY if is_negative(dim) else dim)
+    return tuple(ending)
 
 
 def shape_of(found: types.Type | None) -> Dims | None:
@@ -475,9 +485,15 @@ def is_plain(tape: types.Type) -> bool:
 
 
 def write_tensor(
-    info: TypeInfo, shape: Dims, tape: types.Type, dtype: types.Type, api: CheckerPluginInterface
+    info: TypeInfo,
+    shape: Dims | None,
+    tape: types.Type,
+    dtype: types.Type,
+    api: CheckerPluginInterface,
 ) -> types.Instance:
-    """Return a tensor type."""
+    """Return a tensor type; of an open shape for None."""
+    if shape is None:
+        return types.Instance(info, [ANYTHING, tape, dtype])
     integer = api.named_generic_type("builtins.int", [])
     dims = [integer if dim is INT else write_known(dim, integer) for dim in shape]
     # The fallback joins its items; for dims that is always an int.

@@ -205,8 +205,8 @@ class Call:
         found = get_proper_type(self.argument(name))
         return known(found.items if isinstance(found, TupleType) else None)
 
-    def tensor(self, shape: Dims, tape: Type, dtype: Type) -> Type:
-        """Return a result."""
+    def tensor(self, shape: Dims | None, tape: Type, dtype: Type) -> Type:
+        """Return a result; of an open shape for None."""
         info = known(class_named(TENSOR))
         return fitted(write_tensor(info, shape, tape, dtype, self.api), self.api)
 
@@ -214,7 +214,7 @@ class Call:
         """Return several results."""
         return TupleType(items, self.api.named_generic_type("builtins.tuple", [items[0]]))
 
-    def like(self, operand: Operand, shape: Dims) -> Type:
+    def like(self, operand: Operand, shape: Dims | None) -> Type:
         """Return a result with the tape state and dtype of an operand."""
         return self.tensor(shape, operand.tape, operand.dtype)
 

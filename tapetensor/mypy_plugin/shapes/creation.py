@@ -151,8 +151,8 @@ def made(call: Call) -> Answer:
     """Return what is made, with the sizes that are computed from names."""
     asked, listed = call.argument("shape"), call.expression("shape")
     if isinstance(listed, nodes.ListExpr):
-        items = [read_dim(type_of(one, call.api)) for one in listed.items]
-        return call.like(call.result, known(all_known(items)))
+        sizes: Dims | None = all_known(read_dim(type_of(one, call.api)) for one in listed.items)
+        return call.like(call.result, known(sizes))
     dims = known(read_shape(asked))
     for dim in dims:
         as_size(call.op, "a dim", dim.literal or 0)
