@@ -54,6 +54,11 @@ def instance_of(found: types.Type | None, *names: str) -> types.Instance | None:
     return proper if isinstance(proper, types.Instance) and proper.type.fullname in names else None
 
 
+def is_any(found: types.Type | None) -> bool:
+    """Tell whether a type is `Any`."""
+    return isinstance(types.get_proper_type(found), types.AnyType)
+
+
 def is_int(found: types.Type | None) -> bool:
     """Tell whether a type is `int`, be it that of a number which mypy remembers."""
     return instance_of(found, "builtins.int") is not None
@@ -347,8 +352,7 @@ def _fits_all(shape: types.Type) -> bool:
             isinstance(one, types.UnpackType) and _fits_all(one.type) for one in proper.items
         )
     several = instance_of(proper, "builtins.tuple")
-    items = proper if several is None else types.get_proper_type(several.args[0])
-    return isinstance(items, types.AnyType)
+    return is_any(proper if several is None else several.args[0])
 
 
 def read_shape(found: types.Type | None) -> Dims | None:
@@ -457,16 +461,15 @@ def _merged_tape(lhs: types.Type, rhs: types.Type) -> types.Type:
         return rhs
     if instance_of(lhs, OWNED_TAPE) and isinstance(rhs, types.TypeVarType | types.AnyType):
         return lhs
-    if isinstance(lhs, types.AnyType) or isinstance(rhs, types.AnyType):
+    if is_any(lhs) or is_any(rhs):
         return ANYTHING
     raise UndecidedError
 
 
 def common_dtype(lhs: types.Type, rhs: types.Type) -> types.Type:
     """Return the dtype that two operands share; raise UndecidedError if they share none."""
-    lhs, rhs = types.get_proper_type(lhs), types.get_proper_type(rhs)
     # `np.bool_` in a call is a `bool[Any]`, and in an annotation a `bool[bool]`.
-    if isinstance(lhs, types.AnyType) or isinstance(rhs, types.AnyType) or is_equivalent(lhs, rhs):
+    if is_any(lhs) or is_any(rhs) or is_equivalent(lhs, rhs):
         return lhs
     raise UndecidedError
 
@@ -474,14 +477,13 @@ def common_dtype(lhs: types.Type, rhs: types.Type) -> types.Type:
 def is_floating(dtype: types.Type) -> bool:
     """Tell whether a dtype is a floating one, or taken to be."""
     proper = bounded(dtype)
-    if isinstance(proper, types.Instance):
-        return proper.type.has_base("numpy.floating")
-    return isinstance(proper, types.AnyType)
+    is_float = isinstance(proper, types.Instance) and proper.type.has_base("numpy.floating")
+    return is_float or is_any(proper)
 
 
 def is_plain(tape: types.Type) -> bool:
     """Tell whether a tape state is NoneTape, or taken to be."""
-    return instance_of(tape, NONE_TAPE) is not None or isinstance(tape, types.AnyType)
+    return instance_of(tape, NONE_TAPE) is not None or is_any(tape)
 
 
 def write_tensor(

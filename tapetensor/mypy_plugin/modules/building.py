@@ -31,10 +31,10 @@ from tapetensor.mypy_plugin.modules.classes import (
     with_constructor,
 )
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY, refused
-from tapetensor.mypy_plugin.reading import instance_of, is_int, is_module, on_axes, read_shape
+from tapetensor.mypy_plugin.reading import instance_of, is_int, is_module, on_axes, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS, checker_of
+from tapetensor.mypy_plugin.shapes.axes import is_integer
 from tapetensor.mypy_plugin.shapes.computed import type_in
-from tapetensor.rules.dims import is_negative
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
@@ -242,37 +242,26 @@ class _Look(NamedTuple):
                 f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
                 "it is the input of a model that is traced"
             )
-        for dim in read_shape(shape) or ():
-            if is_negative(dim):
-                yield _unsized(path, f"Literal[{dim}]")
         for one in shape.items if isinstance(shape, types.TupleType) else []:
             yield from self._dim(one, path)
-        if (
-            self.builds
-            and kind == "parameter"
-            and isinstance(dtype, types.Instance)
-            and dtype.type.has_base("numpy.integer")
-        ):
+        if self.builds and kind == "parameter" and is_integer(dtype):
             yield (
                 f"{path} has dtype {in_words(dtype)}, and only floats are trained; "
                 "declare it with nn.buffer(...)"
             )
 
     def _dim(self, dim: types.Type, path: str) -> Iterator[str]:
-        is_size = isinstance(
-            types.get_proper_type(dim), types.AnyType | types.LiteralType | types.UnpackType
-        )
-        if self.builds and not is_size:
+        proper, number = types.get_proper_type(dim), read_int(dim)
+        is_size = isinstance(proper, types.AnyType | types.LiteralType | types.UnpackType)
+        if (number is not None and number < 0) or (self.builds and not is_size):
             yield _unsized(path, _named(dim))
 
     def _arguments(
         self, module: types.Instance, owner: TypeInfo, options: frozenset[str], path: str
     ) -> Iterator[str]:
         """Yield what is wrong with the arguments of a constructor that is written by hand."""
-        signature, mapped = (
-            signature_of_constructor(owner),
-            map_instance_to_supertype(module, owner),
-        )
+        signature = signature_of_constructor(owner)
+        mapped = map_instance_to_supertype(module, owner)
         if signature is None or "*" in options:
             return
         if owner.has_type_var_tuple_type:

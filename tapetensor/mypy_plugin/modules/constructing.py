@@ -24,6 +24,7 @@ from tapetensor.mypy_plugin.reading import (
     on_axes,
     read_int,
     read_literal,
+    remembered,
 )
 from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, MODULE_DIMS, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
@@ -97,17 +98,16 @@ def _with_defaults(call: Call, item: types.CallableType, layer: TypeInfo) -> typ
 def _constructed(call: Call, item: types.CallableType, layer: TypeInfo) -> types.Instance:
     """Return what the arguments of a constructor say of the layer that it makes."""
     if layer.has_type_var_tuple_type:
-        return types.Instance(layer, call.types(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
+        return types.Instance(layer, call.given(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
     arguments = {one.id: name for name, one in _arguments(layer)}
     found: dict[types.TypeVarId, types.Type] = {}
     for variable in layer.defn.type_vars:
         name = arguments.get(variable.id)
-        given = None if name is None else types.get_proper_type(call.argument(name))
+        given = None if name is None else call.argument(name)
         if given is None or is_absent(given):
             found[variable.id] = expand_type(variable.default, found)
         else:
-            literal = given.last_known_value if isinstance(given, types.Instance) else None
-            found[variable.id] = literal or given
+            found[variable.id] = remembered(given) or given
     return types.Instance(layer, list(found.values()))
 
 

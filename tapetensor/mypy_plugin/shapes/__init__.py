@@ -69,19 +69,11 @@ _OPEN: Final[dict[str, Rule]] = {
     "diff": axes.diff,
     "pad": axes.pad,
     "split": axes.split,
-    **dict.fromkeys(
-        ("softmax", "log_softmax", "normalize", "argsort", "sort"),
-        axes.along_axis,
-    ),
-    **dict.fromkeys(
-        [f"cumulative_{kind}" for kind in ("sum", "prod", "max", "min", "logsumexp")],
-        axes.along_axis,
-    ),
-    **dict.fromkeys(
-        ("sum", "prod", "mean", "max", "min", "var", "std", "norm", "any", "all", "logsumexp"),
-        axes.reduction,
-    ),
-    **dict.fromkeys(("median", "quantile"), axes.reduction),
+    **dict.fromkeys(("softmax", "log_softmax", "normalize", "argsort", "sort"), axes.along_axis),
+    **{f"cumulative_{name}": axes.along_axis for name in ("sum", "prod", "max", "min")},
+    "cumulative_logsumexp": axes.along_axis,
+    **dict.fromkeys(("sum", "prod", "mean", "max", "min", "any", "all"), axes.reduction),
+    **dict.fromkeys(("var", "std", "norm", "logsumexp", "median", "quantile"), axes.reduction),
 }
 
 # Layers whose output has other sizes than their input, or whose overloads mypy explains badly:

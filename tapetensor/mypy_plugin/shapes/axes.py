@@ -7,14 +7,16 @@ from functools import partial
 from itertools import chain
 
 from mypy.nodes import CallExpr, Expression, ListExpr, MemberExpr, SliceExpr, StrExpr, TupleExpr
-from mypy.types import AnyType, Instance, TupleType, Type, get_proper_type
+from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from tapetensor.arguments.checks import as_size, normalize_axes, normalize_axis
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.mypy_plugin.reading import (
     Operand,
     UndecidedError,
+    instance_of,
     is_absent,
+    is_any,
     is_int,
     is_plain,
     known,
@@ -207,7 +209,7 @@ def formatted(call: Call) -> Answer:
     match call.node:
         case CallExpr(callee=MemberExpr(expr=StrExpr(value="{:{}}")), args=[_, how]):
             if not isinstance(how, StrExpr) or how.value:
-                check_single(call.op, known(shape_of(call.types(0)[0])))
+                check_single(call.op, known(shape_of(call.given(0)[0])))
     return None
 
 
@@ -281,8 +283,7 @@ def segment_sum(call: Call) -> Answer:
 def _positions(call: Call, name: str) -> Operand:
     """Return plain integers; others are refused by plain typing."""
     found = call.operand(name)
-    is_open = isinstance(found.dtype, AnyType)
-    if not is_plain(found.tape) or not (is_open or is_integer(found.dtype)):
+    if not is_plain(found.tape) or not (is_any(found.dtype) or is_integer(found.dtype)):
         raise UndecidedError
     return found
 
@@ -333,11 +334,10 @@ def _read(call: Call, expression: Expression) -> Index:
     if read_int(found) is not None or is_int(found):
         size = size_of(expression, call.api)
         return Index(Kind.POSITION, position=size.literal)
-    if isinstance(found, Instance):
-        if found.type.fullname in ("types.EllipsisType", "builtins.ellipsis"):
-            return Index(Kind.REST)
-        if found.type.fullname == "builtins.slice":
-            return Index(Kind.SLICE, bounds=(ANY, ANY, ANY))
+    if instance_of(found, "types.EllipsisType", "builtins.ellipsis"):
+        return Index(Kind.REST)
+    if instance_of(found, "builtins.slice"):
+        return Index(Kind.SLICE, bounds=(ANY, ANY, ANY))
     if isinstance(expression, ListExpr):
         # A list of truth values is a mask.
         if not all(is_int(type_of(one, call.api)) for one in expression.items):

@@ -281,7 +281,7 @@ def rmatmul(call: Call) -> Answer:
 def einsum(call: Call) -> Answer:
     """Return the result of `einsum` with literal subscripts."""
     subscripts = known(read_literal(call.argument(0), str))
-    given = [read_tensor(one) for index in range(1, call.formals) for one in call.types(index)]
+    given = [read_tensor(one) for index in range(1, call.formals) for one in call.given(index)]
     operands = [known(one) for one in given]
     shapes = [one.dims for one in operands]
     _, output, dims = rules.einsum(call.op, subscripts, shapes, rules.shared_dim)

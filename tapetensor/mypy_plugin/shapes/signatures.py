@@ -28,6 +28,7 @@ from tapetensor.mypy_plugin.reading import (
     all_known,
     class_of,
     has_dims,
+    is_any,
     is_computed,
     is_endless,
     members,
@@ -226,7 +227,7 @@ def agreeing(context: Context) -> types.CallableType:
                 several.add(name)
     if _drops_a_result(context):
         alone = {name: one for name, one in known.items() if name not in several}
-        settling |= {n: one for n, one in alone.items() if not isinstance(one, types.AnyType)}
+        settling |= {n: one for n, one in alone.items() if not is_any(one)}
     if settling:
         item = settled(item, settling)
     # Overloads are asked one by one, and where this one does not fit the next may.
@@ -242,7 +243,7 @@ def _drops_a_result(context: Context) -> bool:
     """
     wanted = types.get_proper_type(wanted_by(checker_of(context)))
     items = wanted.items if isinstance(wanted, types.TupleType) else []
-    return any(isinstance(types.get_proper_type(one), types.AnyType) for one in items)
+    return any(map(is_any, items))
 
 
 def _reported(
