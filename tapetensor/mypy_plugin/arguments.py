@@ -152,17 +152,12 @@ def _given(context: Context, is_operator: bool) -> _Given | None:
 
 def _complaint(op: str, given: _Given, items: list[types.CallableType]) -> str | None:
     """Return what is wrong with the arguments whatever the overload; None if nothing is."""
+    said = given.kinds, given.names
     mapped = [
-        map_actuals_to_formals(
-            given.kinds, given.names, one.arg_kinds, one.arg_names, given.found.__getitem__
-        )
+        (one, map_actuals_to_formals(*said, one.arg_kinds, one.arg_names, given.found.__getitem__))
         for one in items
     ]
-    taking = [
-        (item, formals)
-        for item, formals in zip(items, mapped, strict=True)
-        if _takes_all(given, item, formals)
-    ]
+    taking = [pair for pair in mapped if _takes_all(given, *pair)]
     if not taking:
         return _too_many(op, given, items)
     missing = [_missing(item, formals) for item, formals in taking]

@@ -434,11 +434,6 @@ def on_axes(found: types.Type, axes: int) -> list[types.Type]:
     return [*proper.items] if isinstance(proper, types.TupleType) else [proper] * axes
 
 
-def keeps_size(padding: types.Type) -> bool:
-    """Tell whether a type argument of a layer names the padding that keeps the size."""
-    return read_literal(padding, str) == "same"
-
-
 def is_absent(found: types.Type | None) -> bool:
     """Tell whether an argument is not given, or is None."""
     return found is None or isinstance(types.get_proper_type(found), types.NoneType)

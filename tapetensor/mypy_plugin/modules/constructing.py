@@ -20,7 +20,6 @@ from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.reading import (
     UndecidedError,
     is_absent,
-    keeps_size,
     on_axes,
     read_int,
     read_literal,
@@ -148,7 +147,7 @@ def _check_window(path: str, name: str, found: Mapping[str, types.Type]) -> None
     axes = 1 if name.endswith("1d") else 2
     numbers = [found[one] for one in ("kernel_size", "stride", "padding", "dilation")]
     window = Window(*[read_sizes(one, axes) for one in numbers])
-    if keeps_size(found["padding"]):
+    if read_literal(found["padding"], str) == "same":
         check_same_size(path, window.stride)
     if name.endswith(("Pool1d", "Pool2d")):
         window.check_padding(path)

@@ -17,6 +17,7 @@ from tapetensor.mypy_plugin.reading import (
     Operand,
     common_dtype,
     instance_of,
+    is_absent,
     is_floating,
     is_plain,
     known,
@@ -238,7 +239,10 @@ def _has_made_axis(found: nodes.Expression, api: TypeChecker, names: int = 10) -
             return _has_made_axis(inner, api, names)
         case nodes.IndexExpr(base=base, index=index):
             parts = index.items if isinstance(index, nodes.TupleExpr) else [index]
-            is_made = any(isinstance(one, nodes.SliceExpr) or _is_none(one) for one in parts)
+            asked = [
+                None if isinstance(one, nodes.SliceExpr) else type_of(one, api) for one in parts
+            ]
+            is_made = any(map(is_absent, asked))
             return is_made or _has_made_axis(base, api, names)
         case nodes.CallExpr(callee=nodes.MemberExpr(name=name, expr=receiver)) if name != "forward":
             is_made = name in _MAKING_AXES or "keepdims" in found.arg_names
@@ -246,10 +250,6 @@ def _has_made_axis(found: nodes.Expression, api: TypeChecker, names: int = 10) -
             return is_method and (is_made or _has_made_axis(receiver, api, names))
     value = value_of(found, api) if names else None
     return value is not None and _has_made_axis(value, api, names - 1)
-
-
-def _is_none(found: nodes.Expression) -> bool:
-    return isinstance(found, nodes.NameExpr) and found.fullname == "builtins.None"
 
 
 def _is_mask(operand: Operand) -> bool:

@@ -290,11 +290,7 @@ Rule: TypeAlias = Callable[[Call], Answer]
 
 
 def opening(is_open: Callable[[Call], bool]) -> Callable[[Rule], Rule]:
-    """Return a decorator for rules that say of some results that their shape is open.
-
-    Args:
-        is_open: asked where a rule leaves the call to plain typing: whether that is wrong.
-    """
+    """Return a decorator for rules: an open shape where it `is_open`, and not what typing says."""
 
     def decorated(rule: Rule) -> Rule:
         def opened(call: Call) -> Answer:
