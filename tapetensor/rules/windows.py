@@ -71,7 +71,8 @@ class Window:
     def check_padding(self, op: str) -> None:
         """Raise ArgumentValueError if the padding of a pool is surely more than half of it."""
         for sizes in zip(self.kernel, self.padding, self.dilation, strict=True):
-            if is_negative(computed(_left_by_padding, *sizes)):
+            room = computed(lambda size, by, apart: apart * (size - ONE) + ONE - _TWO * by, *sizes)
+            if is_negative(room):
                 raise ArgumentValueError(
                     f"{op}: padding {written(self.padding)} is more than half of the window "
                     f"{written(self.kernel)}; a window would hold nothing but padding"
@@ -240,10 +241,6 @@ def _is_nothing(size: Dim) -> bool:
 def _count(size: Size, kernel: Size, stride: Size, padding: Size, dilation: Size) -> Dim:
     fitting = _TWO * padding - dilation * (kernel - ONE) - ONE + stride
     return stepped(size, fitting, stride)
-
-
-def _left_by_padding(kernel: Size, padding: Size, dilation: Size) -> Size:
-    return dilation * (kernel - ONE) + ONE - _TWO * padding
 
 
 def _extent(

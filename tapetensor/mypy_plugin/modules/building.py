@@ -128,11 +128,9 @@ def _incomplete(expression: Expression, info: TypeInfo) -> str | None:
 
 def _instance(cls: types.Type) -> types.Instance | None:
     cls = types.get_proper_type(cls)
-    result = (
-        types.get_proper_type(cls.items[-1].ret_type)
-        if isinstance(cls, types.FunctionLike)
-        else None
-    )
+    if not isinstance(cls, types.FunctionLike):
+        return None
+    result = types.get_proper_type(cls.items[-1].ret_type)
     return result if isinstance(result, types.Instance) else None
 
 

@@ -55,8 +55,7 @@ _OPEN: Final[dict[str, Rule]] = {
     **dict.fromkeys(broadcasting.MADE, broadcasting.of_matrices),
     "take": axes.take,
     "take_along_axis": axes.take_along_axis,
-    "argmax": axes.position,
-    "argmin": axes.position,
+    **dict.fromkeys(("argmax", "argmin"), axes.position),
     "topk": axes.topk,
     "item": axes.item,
     "reshape": axes.reshape,
@@ -113,13 +112,11 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
 # Layers that plain typing gives exact dims.
 _EXACT_LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     f"{room}.{name}": (name, layers.over_the_last_axis)
-    for room, name in (
-        ("linear", "Linear"),
-        ("linear", "UnbiasedLinear"),
-        ("linear", "Bias1d"),
-        ("normalization", "LayerNorm"),
-        ("normalization", "RMSNorm"),
+    for room, names in (
+        ("linear", ("Linear", "UnbiasedLinear", "Bias1d")),
+        ("normalization", ("LayerNorm", "RMSNorm")),
     )
+    for name in names
 }
 
 _METHODS: Final[dict[str, Hook]] = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from itertools import chain
 
@@ -69,9 +68,8 @@ def axis_of_receiver(call: Call, default: int | None = None) -> int:
     return normalize_axis(call.op, axis, shape)
 
 
-def along(default: int) -> Callable[[Call], int]:
-    """Return the reader of an axis that has a default."""
-    return partial(axis_of_receiver, default=default)
+first_axis = partial(axis_of_receiver, default=0)
+last_axis = partial(axis_of_receiver, default=-1)
 
 
 def resized(shape: Dims, axis: int, *dims: Dim) -> Dims:
@@ -108,7 +106,7 @@ squeeze = of_receiver(rules.squeeze, given_axes, opens=True)
 expand_dims = of_receiver(
     lambda _, shape, axis: (*shape[:axis], ONE, *shape[axis:]), _new_axis, opens=True
 )
-diff = of_receiver(_shorter, along(-1))
+diff = of_receiver(_shorter, last_axis)
 roll = of_receiver(lambda _, shape, axis: shape, axis_of_receiver)
 # Plain typing knows what these return; an axis has to be there, and what has a number one element.
 along_axis = of_receiver(_check_axis, partial(given_axis, default=-1))
@@ -298,12 +296,12 @@ def _indices(call: Call) -> Dims:
 
 
 take = of_receiver(
-    lambda _, shape, axis, indices: resized(shape, axis, *indices), along(0), _indices, opens=True
+    lambda _, shape, axis, indices: resized(shape, axis, *indices), first_axis, _indices, opens=True
 )
-take_along_axis = of_receiver(indexing.take_along_axis, _indices, along(-1), opens=True)
+take_along_axis = of_receiver(indexing.take_along_axis, _indices, last_axis, opens=True)
 # The shape stays, if places and values for them fit.
 put_along_axis = of_receiver(
-    indexing.check_places, _indices, lambda call: call.operand("values").dims, along(-1)
+    indexing.check_places, _indices, lambda call: call.operand("values").dims, last_axis
 )
 
 

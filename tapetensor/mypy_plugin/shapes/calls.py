@@ -38,14 +38,7 @@ from tapetensor.mypy_plugin.reading import (
     read_tensor,
     write_tensor,
 )
-from tapetensor.mypy_plugin.reporting import (
-    ARGUMENT_KIND,
-    AXIS_RANGE,
-    DTYPE_MISMATCH,
-    SHAPE_MISMATCH,
-    checker_of,
-    wanted_by,
-)
+from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
 from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import Dims
 
@@ -54,10 +47,10 @@ _REFUSED: Final = types.AnyType(types.TypeOfAny.from_error)
 
 # A rule raises what the run time raises. Where no class says more, the shapes do not fit.
 _CODES: Final = {
-    AxisError: AXIS_RANGE,
-    DTypeError: DTYPE_MISMATCH,
-    ArgumentTypeError: ARGUMENT_KIND,
-    TapeTensorError: SHAPE_MISMATCH,
+    AxisError: reporting.AXIS_RANGE,
+    DTypeError: reporting.DTYPE_MISMATCH,
+    ArgumentTypeError: reporting.ARGUMENT_KIND,
+    TapeTensorError: reporting.SHAPE_MISMATCH,
 }
 
 

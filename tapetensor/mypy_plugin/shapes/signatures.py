@@ -266,7 +266,8 @@ def _reported(
     for index, arguments in enumerate(context.args):
         for argument in arguments:
             found = type_of(argument, api)
-            is_other = _has_other_rank(formals[index], found)
+            shapes = all_known(map(shape_of, (formals[index], found)))
+            is_other = shapes is not None and len({*map(len, shapes)}) == 2
             if disputed or isinstance(argument, CallExpr | OpExpr):
                 is_other = is_other or _clashes(item, formals[index], found)
             if not isinstance(called, CallExpr) or not is_other:
@@ -301,12 +302,6 @@ def _clashes(item: types.CallableType, formal: types.Type, actual: types.Type) -
         if not is_open and not is_computed(left) and _disagree(left, found):
             return True
     return False
-
-
-def _has_other_rank(formal: types.Type, actual: types.Type) -> bool:
-    """Tell whether an argument is a tensor with more or fewer axes than its parameter takes."""
-    shapes = all_known(map(shape_of, (formal, actual)))
-    return shapes is not None and len({*map(len, shapes)}) == 2
 
 
 def _has_dims(item: types.CallableType) -> bool:

@@ -29,6 +29,7 @@ from tapetensor.mypy_plugin.reading import (
     is_any,
     is_endless,
     members,
+    read_int,
     read_tensor,
 )
 from tapetensor.mypy_plugin.reporting import checker_of
@@ -232,13 +233,9 @@ def walked(context: FunctionContext | MethodContext) -> types.Type:
 
 def summed(context: FunctionContext | MethodContext) -> types.Type:
     """Return the result of `sum` of tensors: a tensor, where mypy adds the 0 of an empty list."""
-    items = [one for one in members(context.default_return_type) if not _is_zero(one)]
+    items = [one for one in members(context.default_return_type) if read_int(one) != 0]
     is_tensor = bool(items) and all(map(has_dims, items))
     return types.UnionType.make_union(items) if is_tensor else context.default_return_type
-
-
-def _is_zero(found: types.ProperType) -> bool:
-    return isinstance(found, types.LiteralType) and found.value == 0
 
 
 def distributed(found: types.Instance) -> types.Type:
