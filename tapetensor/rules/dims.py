@@ -66,8 +66,10 @@ class Size:
     @property
     def literal(self) -> int | None:
         """The size, if it is a literal one."""
-        is_whole = self._terms.keys() <= {_UNIT} and self.number.denominator == 1
-        return self.number.numerator if is_whole else None
+        factor = self._terms.get(_UNIT)
+        if factor is None or len(self._terms) > 1:
+            return None if self._terms else 0
+        return factor.numerator if factor.denominator == 1 else None
 
     @property
     def atom(self) -> Atom | None:
