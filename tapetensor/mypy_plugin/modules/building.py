@@ -241,6 +241,8 @@ class _Look(NamedTuple):
                 "it is the input of a model that is traced"
             )
         for one in shape.items if isinstance(shape, types.TupleType) else []:
+            if (read_int(one) or 0) < 0:
+                yield _unsized(path, _named(one))
             yield from self._dim(one, path)
         if self.builds and kind == "parameter" and is_integer(dtype):
             yield (
@@ -249,9 +251,9 @@ class _Look(NamedTuple):
             )
 
     def _dim(self, dim: types.Type, path: str) -> Iterator[str]:
-        proper, number = types.get_proper_type(dim), read_int(dim)
+        proper = types.get_proper_type(dim)
         is_size = isinstance(proper, types.AnyType | types.LiteralType | types.UnpackType)
-        if (number is not None and number < 0) or (self.builds and not is_size):
+        if self.builds and not is_size:
             yield _unsized(path, _named(dim))
 
     def _arguments(

@@ -239,10 +239,9 @@ def _has_made_axis(found: nodes.Expression, api: TypeChecker, names: int = 10) -
             return _has_made_axis(inner, api, names)
         case nodes.IndexExpr(base=base, index=index):
             parts = index.items if isinstance(index, nodes.TupleExpr) else [index]
-            asked = [
-                None if isinstance(one, nodes.SliceExpr) else type_of(one, api) for one in parts
-            ]
-            is_made = any(map(is_absent, asked))
+            is_made = any(
+                isinstance(one, nodes.SliceExpr) or is_absent(type_of(one, api)) for one in parts
+            )
             return is_made or _has_made_axis(base, api, names)
         case nodes.CallExpr(callee=nodes.MemberExpr(name=name, expr=receiver)) if name != "forward":
             is_made = name in _MAKING_AXES or "keepdims" in found.arg_names
