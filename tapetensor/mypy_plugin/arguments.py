@@ -16,23 +16,10 @@ from collections.abc import Callable, Sequence
 from operator import is_not
 from typing import Final, NamedTuple
 
-from mypy import nodes
+from mypy import nodes, types
 from mypy.argmap import map_actuals_to_formals
 from mypy.errorcodes import ATTR_DEFINED
 from mypy.plugin import AttributeContext, ClassDefContext, FunctionContext, MethodSigContext
-from mypy.types import (
-    CallableType,
-    FunctionLike,
-    Instance,
-    LiteralType,
-    NoneType,
-    Overloaded,
-    TupleType,
-    Type,
-    TypeType,
-    UninhabitedType,
-    get_proper_type,
-)
 
 from tapetensor.arguments.spellings import OF_PACKAGES, OF_TENSORS, missing_from
 from tapetensor.mypy_plugin.names import TENSOR, TENSOR_ROOMS, class_named, node_of, op_called
@@ -54,14 +41,14 @@ _CURES: Final = {"shape": "; write (5, 3), say", "tensors": "; write ((x, y)), s
 _LONGER: Final = {"transpose": "; permute_dims((1, 0)) takes an order of axes"}
 
 
-def method_signature(fullname: str) -> Callable[[Context], FunctionLike] | None:
+def method_signature(fullname: str) -> Callable[[Context], types.FunctionLike] | None:
     """Return the hook for the signature of a function, a class or a method of the library."""
     name = fullname.rpartition(".")[2]
 
-    def fitting_arguments(context: Context) -> FunctionLike:
+    def fitting_arguments(context: Context) -> types.FunctionLike:
         if isinstance(context, MethodSigContext):
-            found = get_proper_type(context.type)
-            if not isinstance(found, Instance):
+            found = types.get_proper_type(context.type)
+            if not isinstance(found, types.Instance):
                 return context.default_signature
             called = found.type.name if name in ("forward", "__call__") else name
             return _checked(context, found.type, called, _signatures(found.type, name))
@@ -71,7 +58,9 @@ def method_signature(fullname: str) -> Callable[[Context], FunctionLike] | None:
         # A function whose overloads are written elsewhere is a decorated one.
         typed = node.var if isinstance(node, nodes.Decorator) else node
         items = typed.type if isinstance(typed, nodes.OverloadedFuncDef | nodes.Var) else None
-        return _checked(context, node, name, items.items if isinstance(items, Overloaded) else [])
+        return _checked(
+            context, node, name, items.items if isinstance(items, types.Overloaded) else []
+        )
 
     return fitting_arguments if fullname.startswith(_OURS) else None
 
@@ -79,29 +68,29 @@ def method_signature(fullname: str) -> Callable[[Context], FunctionLike] | None:
 function_signature = method_signature
 
 
-def _signatures(info: nodes.TypeInfo, name: str) -> list[CallableType]:
+def _signatures(info: nodes.TypeInfo, name: str) -> list[types.CallableType]:
     """Return the overloads of a method, without `self`."""
     symbol = info.get(name)
-    found = None if symbol is None else get_proper_type(symbol.type)
+    found = None if symbol is None else types.get_proper_type(symbol.type)
     # Users of other libraries write methods of tensors with other arguments.
-    is_read = isinstance(found, Overloaded) or info.fullname == TENSOR
+    is_read = isinstance(found, types.Overloaded) or info.fullname == TENSOR
     # What mypy says of one constructor names its type variables.
     # A named tuple has only that of `object`.
     is_own = name == "__init__" and not info.is_named_tuple
     is_read = is_read or (is_own and info.fullname.startswith(f"{_OURS}nn."))
     return [
         _without_self(one)
-        for one in (found.items if is_read and isinstance(found, FunctionLike) else [])
+        for one in (found.items if is_read and isinstance(found, types.FunctionLike) else [])
         if one.arg_types and one.arg_kinds[0] is nodes.ARG_POS
     ]
 
 
-def _without_self(method: CallableType) -> CallableType:
+def _without_self(method: types.CallableType) -> types.CallableType:
     """Return a method without `self`, and without what only catches the arguments of others."""
     kept = [
         place
         for place, found in enumerate(method.arg_types)
-        if place and not isinstance(get_proper_type(found), UninhabitedType)
+        if place and not isinstance(types.get_proper_type(found), types.UninhabitedType)
     ]
     return method.copy_modified(
         arg_types=[method.arg_types[place] for place in kept],
@@ -113,7 +102,7 @@ def _without_self(method: CallableType) -> CallableType:
 class _Given(NamedTuple):
     """The arguments of a call, as they are written."""
 
-    types: list[Type]
+    found: list[types.Type]
     kinds: list[nodes.ArgKind]
     names: Sequence[str | None]
 
@@ -123,8 +112,8 @@ _last_complaint: list[tuple[tuple[object, ...], str | None]] = []
 
 
 def _checked(
-    context: Context, owner: object, called: str, items: list[CallableType]
-) -> FunctionLike:
+    context: Context, owner: object, called: str, items: list[types.CallableType]
+) -> types.FunctionLike:
     """Report the argument that is wrong for every overload; then the call takes anything."""
     item = context.default_signature
     is_operator = called.startswith("__")
@@ -132,7 +121,7 @@ def _checked(
     if given is None:
         return item
     op = op_called(called)
-    asked = (context.context, owner, called, *given.types)
+    asked = (context.context, owner, called, *given.found)
     last = _last_complaint[0][0] if _last_complaint else ()
     # The very same: to compare types would take as long as to look at them.
     if len(asked) != len(last) or any(map(is_not, asked, last)):
@@ -161,26 +150,21 @@ def _given(context: Context, is_operator: bool) -> _Given | None:
     return _Given([type_of(one, api) for one in expressions], kinds, names)
 
 
-def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:
+def _complaint(op: str, given: _Given, items: list[types.CallableType]) -> str | None:
     """Return what is wrong with the arguments whatever the overload; None if nothing is."""
+    said = given.kinds, given.names
     mapped = [
-        map_actuals_to_formals(
-            given.kinds, given.names, one.arg_kinds, one.arg_names, given.types.__getitem__
-        )
+        (one, map_actuals_to_formals(*said, one.arg_kinds, one.arg_names, given.found.__getitem__))
         for one in items
     ]
-    taking = [
-        (item, formals)
-        for item, formals in zip(items, mapped, strict=True)
-        if _takes_all(given, item, formals)
-    ]
+    taking = [pair for pair in mapped if _takes_all(given, *pair)]
     if not taking:
         return _too_many(op, given, items)
     missing = [_missing(item, formals) for item, formals in taking]
     if all(missing):
         return f"the argument {min(missing, key=len)[0]} is missing"
     complete = [pair for pair, lacking in zip(taking, missing, strict=True) if not lacking]
-    for index, found in enumerate(given.types):
+    for index, found in enumerate(given.found):
         places = [
             (item, place)
             for item, formals in complete
@@ -195,26 +179,26 @@ def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:
             cure = _CURES.get(name, "")
             return f"{name} must be {kinds_in_words(wanted)}, got {described(found)}{cure}"
         if all(item.arg_names[place] == "shape" for item, place in places):
-            shape = get_proper_type(found)
-            dims = shape.items if isinstance(shape, TupleType) else []
+            shape = types.get_proper_type(found)
+            dims = shape.items if isinstance(shape, types.TupleType) else []
             no_dim = next(filter(_is_no_dim, dims), None)
             if no_dim is not None:
                 return f"a dim must be an int, got {described(no_dim)}"
     return None
 
 
-def _is_no_dim(found: Type) -> bool:
+def _is_no_dim(found: types.Type) -> bool:
     """Tell whether no value of a type is the size of an axis."""
     proper = bounded(found)
-    if isinstance(proper, LiteralType):
+    if isinstance(proper, types.LiteralType):
         proper = proper.fallback
-    if not isinstance(proper, Instance):
-        return isinstance(proper, TypeType | NoneType | TupleType)
+    if not isinstance(proper, types.Instance):
+        return isinstance(proper, types.TypeType | types.NoneType | types.TupleType)
     is_computed = proper.type.module_name.startswith(_OURS) and not is_tensor(proper)
     return not is_computed and proper.type.get("__index__") is None
 
 
-def _takes_all(given: _Given, item: CallableType, formals: list[list[int]]) -> bool:
+def _takes_all(given: _Given, item: types.CallableType, formals: list[list[int]]) -> bool:
     """Tell whether each argument has a parameter of its own."""
     for kind, actuals in zip(item.arg_kinds, formals, strict=True):
         if len(actuals) > 1 and not kind.is_star():
@@ -223,10 +207,10 @@ def _takes_all(given: _Given, item: CallableType, formals: list[list[int]]) -> b
             True
         ):
             return False
-    return sum(map(len, formals)) == len(given.types)
+    return sum(map(len, formals)) == len(given.found)
 
 
-def _too_many(op: str, given: _Given, items: list[CallableType]) -> str | None:
+def _too_many(op: str, given: _Given, items: list[types.CallableType]) -> str | None:
     """Return a complaint about an argument that no overload has."""
     # The names stand in the order in which they are written, each once.
     known = dict.fromkeys(name for item in items for name in item.arg_names if name is not None)
@@ -239,14 +223,14 @@ def _too_many(op: str, given: _Given, items: list[CallableType]) -> str | None:
     positional = given.kinds.count(nodes.ARG_POS)
     if positional <= most:
         return None
-    sizes = [read_int(found) for found in given.types]
+    sizes = [read_int(found) for found in given.found]
     cure = _LONGER.get(op, "")
     if most == 1 and None not in sizes:
         cure = f"; write {op}(({', '.join(map(str, sizes))}))"
     return f"takes {most or 'no'} positional argument{'s' * (most != 1)}, got {positional}{cure}"
 
 
-def _missing(item: CallableType, formals: list[list[int]]) -> list[str]:
+def _missing(item: types.CallableType, formals: list[list[int]]) -> list[str]:
     return [
         name or "operand"
         for name, kind, actuals in zip(item.arg_names, item.arg_kinds, formals, strict=True)
@@ -272,13 +256,13 @@ def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
     return _add_names if fullname == _BASE else None
 
 
-def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
+def attribute(fullname: str) -> Callable[[AttributeContext], types.Type] | None:
     """Answer for an attribute that tensors have elsewhere."""
     owner, _, name = fullname.rpartition(".")
     if owner != TENSOR or name not in OF_TENSORS:
         return None
 
-    def spelled(context: AttributeContext) -> Type:
+    def spelled(context: AttributeContext) -> types.Type:
         message = f"'Tensor' object has no attribute '{name}'; write {OF_TENSORS[name]}"
         context.api.fail(message, context.context, code=ATTR_DEFINED)
         of_function = context.api.named_generic_type("builtins.function", [])
@@ -287,13 +271,13 @@ def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
     return spelled
 
 
-def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+def function_result(fullname: str) -> Callable[[FunctionContext], types.Type] | None:
     """Answer for a call of a function that is there elsewhere."""
     package, _, name = fullname.rpartition(".")
     if name not in OF_PACKAGES.get(package, {}):
         return None
 
-    def spelled(context: FunctionContext) -> Type:
+    def spelled(context: FunctionContext) -> types.Type:
         message = str(missing_from(package, name))
         context.api.fail(message, context.context, code=ATTR_DEFINED)
         return ANYTHING if package != _MAIN or name in _OF_OTHERS else _some_tensor()
@@ -315,19 +299,21 @@ def _add_names(context: ClassDefContext) -> None:
                 _add(read.names, nodes.GDEF, f"{package}.{name}", function)
 
 
-def _add(table: nodes.SymbolTable, kind: int, fullname: str, found: Type) -> nodes.Var:
+def _add(table: nodes.SymbolTable, kind: int, fullname: str, found: types.Type) -> nodes.Var:
     variable = nodes.Var(fullname.rpartition(".")[2], found)
     variable._fullname = fullname
     table[variable.name] = nodes.SymbolTableNode(kind, variable, plugin_generated=True)
     return variable
 
 
-def _giving(result: Type, of_function: Instance) -> CallableType:
+def _giving(result: types.Type, of_function: types.Instance) -> types.CallableType:
     kinds = [nodes.ARG_STAR, nodes.ARG_STAR2]
-    return CallableType([ANYTHING, ANYTHING], kinds, [None, None], result, of_function)
+    return types.CallableType([ANYTHING, ANYTHING], kinds, [None, None], result, of_function)
 
 
-def _some_tensor() -> Type:
+def _some_tensor() -> types.Type:
     """Return a tensor of which nothing is known: mypy complains of functions that return `Any`."""
     tensor = class_named(TENSOR)
-    return ANYTHING if tensor is None else Instance(tensor, [ANYTHING] * len(tensor.type_vars))
+    return (
+        ANYTHING if tensor is None else types.Instance(tensor, [ANYTHING] * len(tensor.type_vars))
+    )

@@ -54,6 +54,11 @@ def instance_of(found: types.Type | None, *names: str) -> types.Instance | None:
     return proper if isinstance(proper, types.Instance) and proper.type.fullname in names else None
 
 
+def is_any(found: types.Type | None) -> bool:
+    """Tell whether a type is `Any`."""
+    return isinstance(types.get_proper_type(found), types.AnyType)
+
+
 def is_int(found: types.Type | None) -> bool:
     """Tell whether a type is `int`, be it that of a number which mypy remembers."""
     return instance_of(found, "builtins.int") is not None
@@ -281,6 +286,7 @@ class Operand:
 
     Attributes:
         shape: its dims; None where they are not all known to be there, one by one.
+        ending: those of its last dims that are.
         tape: its tape state.
         dtype: its dtype.
         fits_all: whether its shape is, or has in it, an `Any` for dims of any number. That fits
@@ -289,6 +295,7 @@ class Operand:
     """
 
     shape: Dims | None
+    ending: Dims
     tape: types.Type
     dtype: types.Type
     fits_all: bool
@@ -306,13 +313,21 @@ def read_tensor(found: types.Type | None) -> Operand | None:
         return None
     base = next(one for one in proper.type.mro if one.fullname in (TENSOR, TENSOR_BASE))
     shape, tape, dtype, *_ = map_instance_to_supertype(proper, base).args
-    dims = read_shape(shape)
-    if dims is not None:
+    rank, ending = read_shape(shape), _ending(shape)
+    tape, dtype = map(types.get_proper_type, (tape, dtype))
+    return Operand(None if rank is None else ending, ending, tape, dtype, _fits_all(shape))
+
+
+def _ending(shape: types.Type) -> Dims:
+    """Return the last dims of a shape, up to one that is not known to be there."""
+    proper, ending = types.get_proper_type(shape), list[Dim]()
+    for item in reversed(proper.items if isinstance(proper, types.TupleType) else []):
+        dim = read_dim(item)
+        if dim is None:
+            break
         # No tensor has a size below 0: plain typing takes the -1 of a reshape for one.
-        dims = tuple(ANY if is_negative(dim) else dim for dim in dims)
-    return Operand(
-        dims, types.get_proper_type(tape), types.get_proper_type(dtype), _fits_all(shape)
-    )
+        ending.insert(0, ANY if is_negative(dim) else dim)
+    return tuple(ending)
 
 
 def shape_of(found: types.Type | None) -> Dims | None:
@@ -337,8 +352,7 @@ def _fits_all(shape: types.Type) -> bool:
             isinstance(one, types.UnpackType) and _fits_all(one.type) for one in proper.items
         )
     several = instance_of(proper, "builtins.tuple")
-    items = proper if several is None else types.get_proper_type(several.args[0])
-    return isinstance(items, types.AnyType)
+    return is_any(proper if several is None else several.args[0])
 
 
 def read_shape(found: types.Type | None) -> Dims | None:
@@ -420,11 +434,6 @@ def on_axes(found: types.Type, axes: int) -> list[types.Type]:
     return [*proper.items] if isinstance(proper, types.TupleType) else [proper] * axes
 
 
-def keeps_size(padding: types.Type) -> bool:
-    """Tell whether a type argument of a layer names the padding that keeps the size."""
-    return read_literal(padding, str) == "same"
-
-
 def is_absent(found: types.Type | None) -> bool:
     """Tell whether an argument is not given, or is None."""
     return found is None or isinstance(types.get_proper_type(found), types.NoneType)
@@ -447,16 +456,15 @@ def _merged_tape(lhs: types.Type, rhs: types.Type) -> types.Type:
         return rhs
     if instance_of(lhs, OWNED_TAPE) and isinstance(rhs, types.TypeVarType | types.AnyType):
         return lhs
-    if isinstance(lhs, types.AnyType) or isinstance(rhs, types.AnyType):
+    if is_any(lhs) or is_any(rhs):
         return ANYTHING
     raise UndecidedError
 
 
 def common_dtype(lhs: types.Type, rhs: types.Type) -> types.Type:
     """Return the dtype that two operands share; raise UndecidedError if they share none."""
-    lhs, rhs = types.get_proper_type(lhs), types.get_proper_type(rhs)
     # `np.bool_` in a call is a `bool[Any]`, and in an annotation a `bool[bool]`.
-    if isinstance(lhs, types.AnyType) or isinstance(rhs, types.AnyType) or is_equivalent(lhs, rhs):
+    if is_any(lhs) or is_any(rhs) or is_equivalent(lhs, rhs):
         return lhs
     raise UndecidedError
 
@@ -464,20 +472,25 @@ def common_dtype(lhs: types.Type, rhs: types.Type) -> types.Type:
 def is_floating(dtype: types.Type) -> bool:
     """Tell whether a dtype is a floating one, or taken to be."""
     proper = bounded(dtype)
-    if isinstance(proper, types.Instance):
-        return proper.type.has_base("numpy.floating")
-    return isinstance(proper, types.AnyType)
+    is_float = isinstance(proper, types.Instance) and proper.type.has_base("numpy.floating")
+    return is_float or is_any(proper)
 
 
 def is_plain(tape: types.Type) -> bool:
     """Tell whether a tape state is NoneTape, or taken to be."""
-    return instance_of(tape, NONE_TAPE) is not None or isinstance(tape, types.AnyType)
+    return instance_of(tape, NONE_TAPE) is not None or is_any(tape)
 
 
 def write_tensor(
-    info: TypeInfo, shape: Dims, tape: types.Type, dtype: types.Type, api: CheckerPluginInterface
+    info: TypeInfo,
+    shape: Dims | None,
+    tape: types.Type,
+    dtype: types.Type,
+    api: CheckerPluginInterface,
 ) -> types.Instance:
-    """Return a tensor type."""
+    """Return a tensor type; of an open shape for None."""
+    if shape is None:
+        return types.Instance(info, [ANYTHING, tape, dtype])
     integer = api.named_generic_type("builtins.int", [])
     dims = [integer if dim is INT else write_known(dim, integer) for dim in shape]
     # The fallback joins its items; for dims that is always an int.

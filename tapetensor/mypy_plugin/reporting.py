@@ -94,13 +94,8 @@ def redeclare(
 ) -> None:
     """Make a variable, whose type mypy has inferred, one of a type that takes more values.
 
-    mypy goes once more through a loop whose beginning had another one.
-
-    Args:
-        checker: the type checker.
-        name: the variable.
-        declared: the type.
-        elsewhere: what becomes of the type that it has on another path to this place.
+    mypy goes once more through a loop whose beginning had another one. `elsewhere` makes another
+    type of that which the variable has on other paths to this place.
     """
     variable, binder = name.node, checker.binder
     assert isinstance(variable, Var)

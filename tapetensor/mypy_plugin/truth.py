@@ -207,9 +207,7 @@ def _within(test: nodes.Expression, op: str) -> Iterator[tuple[nodes.Expression,
     match test:
         case nodes.OpExpr(op="and" | "or", right=right):
             yield from _within(right, op)
-        case nodes.UnaryExpr(op="not"):
-            pass
-        case nodes.ComparisonExpr(operands=[_, _, _, *_]):
+        case nodes.UnaryExpr(op="not") | nodes.ComparisonExpr(operands=[_, _, _, *_]):
             pass
         case _:
             yield test, op

@@ -9,13 +9,14 @@ import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import as_floating_dtype
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, refusal
+from tapetensor.errors import ArgumentTypeError, refusal
 from tapetensor.nn.arguments import check_input, trained_together
 from tapetensor.nn.linear import Linear, UnbiasedLinear
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
 from tapetensor.rules import layers as rules
-from tapetensor.rules.dims import sized
+from tapetensor.rules.dims import Size, sized
+from tapetensor.rules.windows import check_division
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.attention import check_bias, mask_array, scores_shape, truths
@@ -53,23 +54,17 @@ class Attention(Module, Generic[Embed, Heads, W, Keys, Values]):
         name = type(self).__name__
         self.in_features = as_size(name, "in_features", sizes[0], low=1)
         self.heads = as_size(name, "heads", sizes[1], low=1)
-        keys = self._width("key_features", sizes[2])
-        values = self._width("value_features", sizes[3])
+        given: list[Any] = [self.in_features if one is None else one for one in sizes[2:]]
+        keys = as_size(name, "key_features", given[0], low=1)
+        values = as_size(name, "value_features", given[1], low=1)
+        features = {"key_features": Size.of(keys), "value_features": Size.of(values)}
+        check_division(name, "heads", Size.of(self.heads), features)
         scalar_type = as_floating_dtype(name, "weights", dtype).type
         check_rng(name, rng)
         self.key_features, self.value_features = keys, values
         ends = [(self.in_features, width) for width in (keys, keys, values)]
         ends.append((values, self.in_features))
         return [kind(*pair, scalar_type, rng=rng) for pair in ends]
-
-    def _width(self, name: str, features: Any) -> Any:
-        """Return the features of all heads, after checking that each gets as many."""
-        given = self.in_features if features is None else features
-        op = type(self).__name__
-        size: Any = as_size(op, name, given, low=1)
-        if size % self.heads:
-            raise ArgumentValueError(f"{op}: {self.heads} heads do not divide {name}={size} evenly")
-        return size
 
     @overload
     def forward(

@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from tapetensor.arguments import as_flag, as_size, check_choice, check_rng
 from tapetensor.arrays.array import as_floating_dtype
-from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import as_sizes, check_input, on_axes
 from tapetensor.nn.module import Module
@@ -35,6 +34,8 @@ from tapetensor.nn.typing import (
     Stride2d,
     W,
 )
+from tapetensor.rules.dims import Size, sized
+from tapetensor.rules.windows import Window, check_division, check_same_size
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from tapetensor.typing import Ds, M, N, T
@@ -68,22 +69,15 @@ class Convolution(
         self.padding = self._padding(padding)
         self.dilation = as_sizes(name, "dilation", dilation, axes, low=1)
         self.groups = as_size(name, "groups", groups, low=1)
-        if self.in_channels % self.groups or self.out_channels % self.groups:
-            raise ArgumentValueError(
-                f"{name}: {groups} groups do not divide in_channels {in_channels} and "
-                f"out_channels {out_channels}"
-            )
+        ends = {one: Size.of(getattr(self, one)) for one in ("in_channels", "out_channels")}
+        check_division(name, "groups", Size.of(self.groups), ends)
 
     def _padding(self, padding: Any) -> Any:
         name = type(self).__name__
         if not isinstance(padding, str):
             return as_sizes(name, "padding", padding, self.axes)
         check_choice(name, "padding", padding, ("same",))
-        if max(on_axes(self.stride, self.axes)) > 1:
-            raise ArgumentValueError(
-                f'{name}: padding="same" keeps the size of the input, which a stride of '
-                f"{self.stride} does not; give numbers"
-            )
+        check_same_size(name, sized(on_axes(self.stride, self.axes)))
         return padding
 
     def _first_weights(
@@ -335,13 +329,9 @@ class TransposedConvolution(
     def _set_output_padding(self, output_padding: OutputPadding2d) -> None:
         name, axes = type(self).__name__, self.axes
         self.output_padding = as_sizes(name, "output_padding", output_padding, axes)
-        numbers = (self.output_padding, self.stride, self.dilation)
-        along = zip(*[on_axes(one, axes) for one in numbers], strict=True)
-        if any(more >= max(stride, dilation) for more, stride, dilation in along):
-            raise ArgumentValueError(
-                f"{name}: output_padding must be less than the stride {self.stride} or the "
-                f"dilation {self.dilation}, got {output_padding}"
-            )
+        numbers = (self.kernel_size, self.stride, self.padding, self.dilation, self.output_padding)
+        *window, more = [sized(on_axes(one, axes)) for one in numbers]
+        Window(*window).check_output_padding(name, more)
 
     @override
     def _padding(self, padding: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from tapetensor.arguments import as_number, as_size
 from tapetensor.arrays.array import Array, as_floating_dtype
 from tapetensor.arrays.stand_ins import plain
-from tapetensor.errors import ArgumentValueError, ShapeError, refusal
+from tapetensor.errors import ShapeError, refusal
 from tapetensor.kernels import normalization as kernels
 from tapetensor.kernels.numerics import along_axes as means
 from tapetensor.nn import init
@@ -21,6 +21,7 @@ from tapetensor.nn.typing import W
 from tapetensor.nn.views import is_training
 from tapetensor.rules.dims import Size, sized
 from tapetensor.rules.layers import batch_norm_1d, batch_norm_2d, check_variance
+from tapetensor.rules.windows import check_division
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D
 from tapetensor.tensor.apply import apply
@@ -379,10 +380,8 @@ class GroupNorm(Module, Generic[M, N, W]):
     ) -> None:
         self.num_groups = as_size("GroupNorm", "num_groups", num_groups, low=1)
         self.num_channels = as_size("GroupNorm", "num_channels", num_channels, low=1)
-        if self.num_channels % self.num_groups:
-            raise ArgumentValueError(
-                f"GroupNorm: {num_groups} groups do not divide num_channels {num_channels} evenly"
-            )
+        divided = {"num_channels": Size.of(self.num_channels)}
+        check_division("GroupNorm", "groups", Size.of(self.num_groups), divided)
         scalar_type = as_floating_dtype("GroupNorm", "weights", dtype)
         self.eps = as_number("GroupNorm", "eps", eps, at_least=0)
         shape = (self.num_channels,)

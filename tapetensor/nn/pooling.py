@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, overload
 from typing import Literal as L
 
-from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.errors import ShapeError
 from tapetensor.nn.arguments import as_sizes, on_axes
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import (
@@ -22,7 +22,8 @@ from tapetensor.nn.typing import (
     PoolStride,
     PoolStride2d,
 )
-from tapetensor.rules.windows import check_rank
+from tapetensor.rules.dims import sized
+from tapetensor.rules.windows import Window, check_rank
 from tapetensor.tensor import Tensor, avg_pool2d, max_pool2d, min_pool2d
 from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import Ds, F, K, M, N, T
@@ -54,14 +55,8 @@ class Pool(Module, Generic[Kernel2d, PoolStride2d, Padding2d, Dilation2d]):
         self.stride = as_sizes(name, "stride", step, axes, low=1)
         self.padding = as_sizes(name, "padding", padding, axes)
         self.dilation = as_sizes(name, "dilation", dilation, axes, low=1)
-        numbers = (self.kernel_size, self.padding, self.dilation)
-        along = zip(*[on_axes(one, axes) for one in numbers], strict=True)
-        if any(2 * padded > apart * (size - 1) + 1 for size, padded, apart in along):
-            spread = "" if self.dilation == 1 else f" with dilation {self.dilation}"
-            raise ArgumentValueError(
-                f"{name}: padding must be at most half of the kernel_size {kernel_size}{spread}, "
-                f"got {padding}"
-            )
+        numbers = (self.kernel_size, self.stride, self.padding, self.dilation)
+        Window(*[sized(on_axes(one, axes)) for one in numbers]).check_padding(name)
 
 
 class Pool2d(Pool[Kernel2d, PoolStride2d, Padding2d, Dilation2d], init=False):

@@ -129,9 +129,7 @@ def solve(op: str, shape: Dims, other: Dims) -> None:
 def broadcast(op: str, shapes: Sequence[Dims], of: str = "") -> Dims | None:
     """Return the shape to which shapes broadcast; None where nothing is certain.
 
-    Args:
-        shapes: one or more.
-        of: what a message says before it names the shapes.
+    A message says `of` before it names the shapes.
     """
     rank = max(len(shape) for shape in shapes)
     result: list[Dim] = [ONE] * rank

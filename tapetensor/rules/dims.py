@@ -66,22 +66,16 @@ class Size:
     @property
     def literal(self) -> int | None:
         """The size, if it is a literal one."""
-        if not self._terms:
-            return 0
         factor = self._terms.get(_UNIT)
-        if len(self._terms) > 1 or factor is None or factor.denominator != 1:
-            return None
-        return factor.numerator
+        if factor is None or len(self._terms) > 1:
+            return None if self._terms else 0
+        return factor.numerator if factor.denominator == 1 else None
 
     @property
     def atom(self) -> Atom | None:
         """The name, if it is nothing but a name."""
-        if len(self._terms) == 1:
-            ((powers, factor),) = self._terms.items()
-            if factor == 1 and len(powers) == 1:
-                ((atom, power),) = powers
-                return atom if power == 1 else None
-        return None
+        alone = [atom for atom in self.atoms if self == Size.named(atom)]
+        return alone[0] if alone else None
 
     @property
     def number(self) -> Fraction:
@@ -115,7 +109,10 @@ class Size:
             above = [atom for atom, power in ordered for _ in range(power)]
             below = [atom for atom, power in ordered for _ in range(-power)]
             found.append((factor, above, below))
-        return _positive_first(sorted(found, key=_order))
+        found.sort(key=_order)
+        # None is to begin with what is taken away: N - M for -M + N.
+        first = next((one for one in found if one[0] > 0), None)
+        return sorted(found, key=lambda one: one is not first)
 
     @override
     def __eq__(self, other: object) -> bool:
@@ -317,12 +314,6 @@ def _product(lhs: Powers, rhs: Powers) -> Powers:
     for atom, power in rhs:
         powers[atom] = powers.get(atom, 0) + power
     return frozenset((atom, power) for atom, power in powers.items() if power)
-
-
-def _positive_first(products: list[Product]) -> list[Product]:
-    """Return products that are not to begin with one that is taken away: N - M for -M + N."""
-    first = next((index for index, (factor, *_) in enumerate(products) if factor > 0), 0)
-    return [products[first], *products[:first], *products[first + 1 :]] if products else []
 
 
 def _order(product: Product) -> tuple[object, ...]:

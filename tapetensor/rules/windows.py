@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ from tapetensor.rules.dims import (
     computed,
     differ,
     is_left_over,
+    is_negative,
     product,
     quotient,
     stepped,
@@ -67,6 +68,41 @@ class Window:
             )
         return found
 
+    def check_padding(self, op: str) -> None:
+        """Raise ArgumentValueError if the padding of a pool is surely more than half of it."""
+        for sizes in zip(self.kernel, self.padding, self.dilation, strict=True):
+            room = computed(lambda size, by, apart: apart * (size - ONE) + ONE - _TWO * by, *sizes)
+            if is_negative(room):
+                raise ArgumentValueError(
+                    f"{op}: padding {written(self.padding)} is more than half of the window "
+                    f"{written(self.kernel)}; a window would hold nothing but padding"
+                )
+
+    def check_output_padding(self, op: str, more: Dims) -> None:
+        """Raise ArgumentValueError if more is surely left at an end than a window may leave."""
+        for one, *steps in zip(more, self.stride, self.dilation, strict=True):
+            if all(_is_nothing(computed(operator.sub, step, one)) for step in steps):
+                raise ArgumentValueError(
+                    f"{op}: output_padding {written(more)} must be less than the stride "
+                    f"{written(self.stride)} or the dilation {written(self.dilation)}"
+                )
+
+
+def check_same_size(op: str, stride: Dims) -> None:
+    """Raise ArgumentValueError if steps surely do not keep the size of what is padded for that."""
+    if any((one.literal or 1) > 1 for one in stride):
+        raise ArgumentValueError(
+            f'{op}: padding="same" keeps the size of the input, which a stride of '
+            f"{written(stride)} does not; give numbers"
+        )
+
+
+def check_division(op: str, kind: str, parts: Dim, sizes: Mapping[str, Dim]) -> None:
+    """Raise ArgumentValueError if a number of parts of a kind surely does not divide sizes."""
+    if any(is_left_over(size, parts) for size in sizes.values()):
+        divided = " and ".join([f"{name} {size}" for name, size in sizes.items()])
+        raise ArgumentValueError(f"{op}: {parts} {kind} do not divide {divided}")
+
 
 def check_rank(op: str, shape: Sequence[Dim | int], axes: int) -> None:
     """Raise ShapeError if a shape has too few axes for an image, or a sequence."""
@@ -89,11 +125,7 @@ def convolution(op: str, operands: Sequence[Dims], window: Window, groups: Dim) 
     """Return the shape of a convolution."""
     axes, (x, weight, *biases) = len(window.kernel), operands
     channels, made = x[-1 - axes], weight[0]
-    if is_left_over(channels, groups) or is_left_over(made, groups):
-        raise ArgumentValueError(
-            f"{op}: {groups} groups do not divide the {channels} channels that go in and the "
-            f"{made} that come out"
-        )
+    check_division(op, "groups", groups, {"in_channels": channels, "out_channels": made})
     grouped = f" in each of {groups} groups" if groups != ONE else ""
     takes = f"the weight of shape {written(weight)} takes {weight[1]}{grouped}"
     check_channels(op, x, axes, computed(operator.mul, weight[1], groups), takes)
@@ -105,12 +137,10 @@ def transposed_convolution(
     op: str, operands: Sequence[Dims], window: Window, groups: Dim, more: Dims
 ) -> Dims:
     """Return the shape of a transposed convolution."""
+    window.check_output_padding(op, more)
     axes, (x, weight, *biases) = len(window.kernel), operands
     channels, made = x[-1 - axes], computed(operator.mul, weight[1], groups)
-    if is_left_over(channels, groups):
-        raise ArgumentValueError(
-            f"{op}: {groups} groups do not divide the {channels} channels of shape {written(x)}"
-        )
+    check_division(op, "groups", groups, {"in_channels": channels})
     takes = f"the weight of shape {written(weight)} takes {weight[0]}"
     check_channels(op, x, axes, weight[0], takes)
     _check_bias(op, biases, made)
@@ -136,15 +166,7 @@ def _check_bias(op: str, biases: Sequence[Dims], channels: Dim) -> None:
 
 def pooling(op: str, shape: Dims, window: Window) -> Dims:
     """Return the shape of an image reduced by windows, each of which holds some of the image."""
-    for sizes in zip(window.kernel, window.padding, window.dilation, strict=True):
-        kernel, padding, dilation = [one.literal for one in sizes]
-        if kernel is None or padding is None or dilation is None:
-            continue
-        if 2 * padding > dilation * (kernel - 1) + 1:
-            raise ArgumentValueError(
-                f"{op}: padding {written(window.padding)} is more than half of the window "
-                f"{written(window.kernel)}; a window would hold nothing but padding"
-            )
+    window.check_padding(op)
     counts, axes = window.counts(op, shape), len(window.kernel)
     numbers = (shape[-axes:], counts, window.stride, window.padding, window.dilation)
     for along in zip(*numbers, strict=True):

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, overload
 from typing import Literal as L
 
 from tapetensor.arguments import as_size
-from tapetensor.errors import ArgumentValueError, refusal
+from tapetensor.errors import refusal
 from tapetensor.kernels import convolution
 from tapetensor.rules import windows as rules
 from tapetensor.rules.dims import Size, sized
@@ -251,11 +252,6 @@ def _transposed(
     check_rank(op, shape, axes)
     window = kernel_window(op, weight_shape, axes, stride, padding, dilation, transposed=True)
     extra = per_axis(op, "output_padding", output_padding, axes, low=0)
-    if any(more >= max(s, d) for more, s, d in zip(extra, window.stride, window.dilation)):  # noqa: B905
-        raise ArgumentValueError(
-            f"{op}: output_padding {extra} must be less than the stride {window.stride} "
-            f"or the dilation {window.dilation}"
-        )
     count = as_size(op, "groups", groups, low=1)
     sizes = tuple(
         [
@@ -268,6 +264,7 @@ def _transposed(
         and shape[-1 - axes] % count == 0
         and (bias is None or bias._array.shape == (weight_shape[1] * count,))
         and min(*sizes, *shape[-axes:]) > 0
+        and all(map(operator.lt, extra, map(max, window.stride, window.dilation)))
     )
     if not fits:
         dims = [sized(operand._array.shape) for operand in operands]

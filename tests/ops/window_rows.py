@@ -26,7 +26,7 @@ def _of_arguments(axes: int, *operands: object) -> tuple[Refusal, ...]:
         *refuses(*operands, dilation=sizes(axes)),
         refused(value, "groups must be > 0, got 0", *operands, groups=0),
         refused(value, "groups must not be negative", *operands, groups=-1),
-        refused(value, "3 groups do not divide the 4 channels", *operands, groups=3),
+        refused(value, "3 groups do not divide in_channels 4", *operands, groups=3),
         refused(
             kind, "groups must be an int, got", *operands, groups=each(1.0, "1", None, (1, 1), (2,))
         ),
@@ -132,7 +132,7 @@ WINDOWS = (
             ),
             refused(
                 tt.ArgumentValueError,
-                "2 groups do not divide the 4 channels that go in and the 3 that come out",
+                "2 groups do not divide in_channels 4 and out_channels 3",
                 _IMAGES,
                 spaced(3, 2, 3, 3),
                 groups=2,

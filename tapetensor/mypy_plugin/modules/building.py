@@ -31,10 +31,10 @@ from tapetensor.mypy_plugin.modules.classes import (
     with_constructor,
 )
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY, refused
-from tapetensor.mypy_plugin.reading import instance_of, is_int, is_module, on_axes, read_shape
+from tapetensor.mypy_plugin.reading import instance_of, is_int, is_module, on_axes, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS, checker_of
+from tapetensor.mypy_plugin.shapes.axes import is_integer
 from tapetensor.mypy_plugin.shapes.computed import type_in
-from tapetensor.rules.dims import is_negative
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
@@ -128,11 +128,9 @@ def _incomplete(expression: Expression, info: TypeInfo) -> str | None:
 
 def _instance(cls: types.Type) -> types.Instance | None:
     cls = types.get_proper_type(cls)
-    result = (
-        types.get_proper_type(cls.items[-1].ret_type)
-        if isinstance(cls, types.FunctionLike)
-        else None
-    )
+    if not isinstance(cls, types.FunctionLike):
+        return None
+    result = types.get_proper_type(cls.items[-1].ret_type)
     return result if isinstance(result, types.Instance) else None
 
 
@@ -173,9 +171,9 @@ class _Look(NamedTuple):
         is_near = info.module_name in self.files or info.module_name.startswith(LIBRARY)
         if info.fallback_to_any or not is_near:
             return
-        complaint, owner = refused(module), with_constructor(info)
+        complaint, owner = refused(path, module), with_constructor(info)
         if complaint is not None:
-            yield "", f"{path}: {complaint}"
+            yield "", complaint
         elif owner is not None:
             for why in self._arguments(module, owner, options, path):
                 yield "", why
@@ -242,26 +240,19 @@ class _Look(NamedTuple):
                 f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
                 "it is the input of a model that is traced"
             )
-        for dim in read_shape(shape) or ():
-            if is_negative(dim):
-                yield _unsized(path, f"Literal[{dim}]")
         for one in shape.items if isinstance(shape, types.TupleType) else []:
+            if (read_int(one) or 0) < 0:
+                yield _unsized(path, _named(one))
             yield from self._dim(one, path)
-        if (
-            self.builds
-            and kind == "parameter"
-            and isinstance(dtype, types.Instance)
-            and dtype.type.has_base("numpy.integer")
-        ):
+        if self.builds and kind == "parameter" and is_integer(dtype):
             yield (
                 f"{path} has dtype {in_words(dtype)}, and only floats are trained; "
                 "declare it with nn.buffer(...)"
             )
 
     def _dim(self, dim: types.Type, path: str) -> Iterator[str]:
-        is_size = isinstance(
-            types.get_proper_type(dim), types.AnyType | types.LiteralType | types.UnpackType
-        )
+        proper = types.get_proper_type(dim)
+        is_size = isinstance(proper, types.AnyType | types.LiteralType | types.UnpackType)
         if self.builds and not is_size:
             yield _unsized(path, _named(dim))
 
@@ -269,10 +260,8 @@ class _Look(NamedTuple):
         self, module: types.Instance, owner: TypeInfo, options: frozenset[str], path: str
     ) -> Iterator[str]:
         """Yield what is wrong with the arguments of a constructor that is written by hand."""
-        signature, mapped = (
-            signature_of_constructor(owner),
-            map_instance_to_supertype(module, owner),
-        )
+        signature = signature_of_constructor(owner)
+        mapped = map_instance_to_supertype(module, owner)
         if signature is None or "*" in options:
             return
         if owner.has_type_var_tuple_type:

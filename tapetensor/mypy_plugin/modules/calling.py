@@ -146,11 +146,7 @@ def _kept_tape(item: CallableType) -> str:
 
 def _with_tape(found: Type, tape: Type) -> Type:
     proper, tensor = get_proper_type(found), read_tensor(found)
-    if (
-        tensor is None
-        or not instance_of(tensor.tape, NONE_TAPE)
-        or not isinstance(proper, Instance)
-    ):
+    if tensor is None or not instance_of(tensor.tape, NONE_TAPE):
         return found
-    shape, _, dtype = proper.args
-    return proper.copy_modified(args=[shape, tape, dtype])
+    assert isinstance(proper, Instance)
+    return proper.copy_modified(args=[proper.args[0], tape, *proper.args[2:]])

@@ -13,19 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from mypy import nodes
+from mypy import nodes, types
 from mypy.constant_fold import ConstantValue, constant_fold_expr
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
-from mypy.types import (
-    AnyType,
-    CallableType,
-    Instance,
-    LiteralType,
-    Type,
-    TypeVarType,
-    UnboundType,
-    get_proper_type,
-)
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.modules.calling import METHODS
@@ -39,7 +29,7 @@ from tapetensor.mypy_plugin.modules.classes import (
 )
 from tapetensor.mypy_plugin.modules.constructing import LIBRARY
 from tapetensor.mypy_plugin.names import MODULE, but_elsewhere, member_of, type_of_field
-from tapetensor.mypy_plugin.reading import is_module, is_tensor, members, read_int
+from tapetensor.mypy_plugin.reading import is_any, is_module, is_tensor, members, read_int
 from tapetensor.mypy_plugin.reporting import MODULE_DIMS, checker_of
 from tapetensor.mypy_plugin.shapes.computed import respelled, type_in
 from tapetensor.mypy_plugin.statements import READ_ALL, attributes_of, statements
@@ -50,7 +40,7 @@ _SHARES: Final = ("p", "dropout", "momentum")
 _READ_ALL: Final = frozenset({"modules", "parameters", "fields_of_class", "__dict__", *READ_ALL})
 
 
-def check_made(context: FunctionContext | MethodContext) -> Type:
+def check_made(context: FunctionContext | MethodContext) -> types.Type:
     """Report a tensor or a layer that an `__init__` makes and that is no field."""
     made, where = context.default_return_type, context.context
     function = reporting.function(checker_of(context))
@@ -67,8 +57,8 @@ def check_made(context: FunctionContext | MethodContext) -> Type:
         if name in fields or (isinstance(node, nodes.Var) and node.is_classvar):
             continue
         if any(one is where for one in _made_by(value)):
-            kind = get_proper_type(made)
-            called = kind.type.name if isinstance(kind, Instance) else "..."
+            kind = types.get_proper_type(made)
+            called = kind.type.name if isinstance(kind, types.Instance) else "..."
             reporting.report(
                 context,
                 f"{info.name}.{name}: annotate {name} in the class body ({name}: {called}[...]), "
@@ -98,11 +88,11 @@ def check_declared(context: ClassDefContext) -> None:
 def _check_options(context: ClassDefContext, name: str, call: nodes.Expression) -> None:
     info = context.cls.info
     annotation = type_of_field(info, name)
-    layer = get_proper_type(respelled(annotation)) if annotation is not None else None
+    layer = types.get_proper_type(respelled(annotation)) if annotation is not None else None
     path = name
-    if isinstance(layer, Instance) and layer.type.fullname in LISTS and layer.args:
-        path, layer = f"{name}.0", get_proper_type(layer.args[0])
-    if not isinstance(layer, Instance) or not is_module(layer):
+    if isinstance(layer, types.Instance) and layer.type.fullname in LISTS and layer.args:
+        path, layer = f"{name}.0", types.get_proper_type(layer.args[0])
+    if not isinstance(layer, types.Instance) or not is_module(layer):
         return
     assert isinstance(call, nodes.CallExpr)
     given = {
@@ -122,14 +112,16 @@ def _check_options(context: ClassDefContext, name: str, call: nodes.Expression) 
             reporting.fail(context, f"{info.name}: {path}.{option} {refused}", MODULE_DIMS, call)
 
 
-def _refused(layer: Instance, name: str, option: str, value: ConstantValue | None) -> str | None:
+def _refused(
+    layer: types.Instance, name: str, option: str, value: ConstantValue | None
+) -> str | None:
     """Return why a layer does not take a value of an option, or its type denies it."""
     node = member_of(layer.type, option)
     if not isinstance(node, nodes.Var):
         return None
     # An alias of a union may be one of a union.
     declared = [item for one in members(node.type) for item in members(one)]
-    choices = [one.value for one in declared if isinstance(one, LiteralType)]
+    choices = [one.value for one in declared if isinstance(one, types.LiteralType)]
     said = type_in(layer, node)
     if isinstance(value, str) and choices and value not in choices:
         return f"must be {' or '.join(map(repr, choices))}, got {value!r}"
@@ -137,7 +129,7 @@ def _refused(layer: Instance, name: str, option: str, value: ConstantValue | Non
         return f"must be >= 0, got {value}"
     if option in _SHARES and isinstance(value, int | float) and not 0 <= value <= 1:
         return f"must be from 0 to 1, got {value}"
-    if isinstance(value, int) and isinstance(said, LiteralType) and said.value != value:
+    if isinstance(value, int) and isinstance(said, types.LiteralType) and said.value != value:
         return (
             f"is {value}, the annotation of {name} says {said.value}; "
             f"write {_annotation(layer, node, value)}"
@@ -145,11 +137,11 @@ def _refused(layer: Instance, name: str, option: str, value: ConstantValue | Non
     return None
 
 
-def _annotation(layer: Instance, field: nodes.Var, value: int) -> str:
+def _annotation(layer: types.Instance, field: nodes.Var, value: int) -> str:
     """Return the annotation of a layer with another value for a field, up to that."""
-    variable = get_proper_type(field.type)
+    variable = types.get_proper_type(field.type)
     names = [one.name for one in layer.type.defn.type_vars]
-    name = variable.name if isinstance(variable, TypeVarType) else ""
+    name = variable.name if isinstance(variable, types.TypeVarType) else ""
     place = names.index(name) if name in names else len(names)
     sizes = [read_int(one) for one in layer.args[:place]]
     before = [f"L[{size}]" if size is not None else "..." for size in sizes]
@@ -175,8 +167,8 @@ def _check_body(context: ClassDefContext, node: nodes.OverloadedFuncDef) -> None
     is_ours = context.cls.fullname.startswith(LIBRARY)
     if is_ours or not isinstance(body, nodes.FuncDef):
         return
-    signature = get_proper_type(body.type)
-    takes = signature.arg_types[1:] if isinstance(signature, CallableType) else []
+    signature = types.get_proper_type(body.type)
+    takes = signature.arg_types[1:] if isinstance(signature, types.CallableType) else []
     if not takes or any(map(_is_any, takes)):
         reporting.note(
             context.api,
@@ -186,12 +178,11 @@ def _check_body(context: ClassDefContext, node: nodes.OverloadedFuncDef) -> None
         )
 
 
-def _is_any(found: Type) -> bool:
-    proper = get_proper_type(found)
+def _is_any(found: types.Type) -> bool:
+    proper = types.get_proper_type(found)
     # mypy may not have looked up the name yet.
-    return isinstance(proper, AnyType) or (
-        isinstance(proper, UnboundType) and proper.name.rpartition(".")[2] == "Any"
-    )
+    name = proper.name.rpartition(".")[2] if isinstance(proper, types.UnboundType) else ""
+    return is_any(proper) or name == "Any"
 
 
 def _check_read(context: ClassDefContext) -> None:

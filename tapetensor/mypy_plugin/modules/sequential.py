@@ -4,32 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy import types
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_POS, ARG_STAR, ListExpr, StarExpr, TempNode, TupleExpr
 from mypy.plugin import FunctionContext, MethodContext
-from mypy.types import (
-    AnyType,
-    CallableType,
-    FunctionLike,
-    Instance,
-    TupleType,
-    Type,
-    UnpackType,
-    get_proper_type,
-)
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules.calling import has_forward
 from tapetensor.mypy_plugin.modules.classes import in_words, tensor_in_words
 from tapetensor.mypy_plugin.names import member_of
-from tapetensor.mypy_plugin.reading import ANYTHING, instance_of, is_int, shape_of
+from tapetensor.mypy_plugin.reading import ANYTHING, instance_of, is_any, is_int, shape_of
 from tapetensor.mypy_plugin.reporting import MODULE_FORWARD, SHAPE_MISMATCH, checker_of, fail
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.shapes.computed import rebuilt
 from tapetensor.rules.dims import Dims, cannot_be_equal, written
 
 
-def check_layers(context: FunctionContext) -> Type:
+def check_layers(context: FunctionContext) -> types.Type:
     """Report what is no module with a `forward` among the arguments of `Sequential`."""
     # One formal parameter for all of them, or one for each.
     layers = [one for formal in context.arg_types for one in formal]
@@ -37,13 +28,13 @@ def check_layers(context: FunctionContext) -> Type:
     if not layers:
         fail(context, "Sequential: give one module or more", MODULE_FORWARD)
     listed = [one for formal in context.args for one in formal]
-    made = get_proper_type(context.default_return_type)
+    made = types.get_proper_type(context.default_return_type)
     if kinds == [ARG_STAR] and isinstance(listed[0], ListExpr | TupleExpr):
         # mypy joins what is listed in ``Sequential(*[...])``, and it is written down.
         layers = [type_of(one, checker_of(context)) for one in listed[0].items]
         kinds = [ARG_POS] * len(layers)
         is_whole = not any(isinstance(one, StarExpr) for one in listed[0].items)
-        if isinstance(made, Instance) and is_whole:
+        if isinstance(made, types.Instance) and is_whole:
             made = made.copy_modified(args=layers)
     for position, (layer, kind) in enumerate(zip(layers, kinds, strict=True)):
         if kind is ARG_STAR:
@@ -54,15 +45,14 @@ def check_layers(context: FunctionContext) -> Type:
     return made
 
 
-def apply_layers(context: MethodContext) -> Type:
+def apply_layers(context: MethodContext) -> types.Type:
     """Return the type of the output of the last layer, or name the pair that does not fit."""
     layers, start = _layers_of(context.type), _input(context)
     if layers is None or start is None:
         return context.default_return_type
-    previous: Instance | None = None
+    previous: types.Instance | None = None
     for position, layer in enumerate(layers):
-        layer = get_proper_type(layer)
-        if not isinstance(layer, Instance) or not has_forward(layer.type):
+        if not isinstance(layer, types.Instance) or not has_forward(layer.type):
             return context.default_return_type
         output, mistake = output_of(context, layer, start)
         if mistake is not None:
@@ -85,35 +75,34 @@ def apply_layers(context: MethodContext) -> Type:
     return start
 
 
-def _input(context: MethodContext) -> Instance | None:
+def _input(context: MethodContext) -> types.Instance | None:
     """Return the type of the tensor that goes in; None if it is none."""
     inputs = context.arg_types[0] if context.arg_types else []
-    value = get_proper_type(inputs[0]) if len(inputs) == 1 else None
-    if isinstance(value, Instance) and any(
-        isinstance(get_proper_type(one), AnyType) for one in value.args
-    ):
+    value = types.get_proper_type(inputs[0]) if len(inputs) == 1 else None
+    if isinstance(value, types.Instance) and any(map(is_any, value.args)):
         # A generic call may have taken `Any` from what `forward` expects: without that once more.
         with checker_of(context).msg.filter_errors():
-            value = get_proper_type(context.api.get_expression_type(context.args[0][0]))
+            value = types.get_proper_type(context.api.get_expression_type(context.args[0][0]))
     return instance_of(value, names.TENSOR)
 
 
-def _layers_of(sequence: Type) -> list[Type] | None:
+def _layers_of(sequence: types.Type) -> list[types.ProperType] | None:
     """Return the types of the layers; None if they are not known one by one."""
-    sequence = get_proper_type(sequence)
-    if not isinstance(sequence, Instance):
+    sequence = types.get_proper_type(sequence)
+    if not isinstance(sequence, types.Instance):
         return None
     owner = getattr(member_of(sequence.type, "forward"), "info", None)
     if owner is None or owner.fullname != names.SEQUENTIAL:
         # A class derived from it has a forward of its own.
         return None
-    layers = list(map_instance_to_supertype(sequence, owner).args)
-    if not layers or any(isinstance(get_proper_type(one), UnpackType) for one in layers):
-        return None
-    return layers
+    layers = [*map(types.get_proper_type, map_instance_to_supertype(sequence, owner).args)]
+    is_open = any(isinstance(one, types.UnpackType) for one in layers)
+    return None if is_open or not layers else layers
 
 
-def output_of(context: MethodContext, layer: Instance, value: Type) -> tuple[Type, str | None]:
+def output_of(
+    context: MethodContext, layer: types.Instance, value: types.Type
+) -> tuple[types.Type, str | None]:
     """Return what mypy infers for ``layer.forward(value)``, and its message if that is wrong."""
     checker = checker_of(context)
     # The argument stands for the call too: to the other rooms, a layer's call is not the one that
@@ -134,7 +123,7 @@ def output_of(context: MethodContext, layer: Instance, value: Type) -> tuple[Typ
     return output, messages.filtered_errors()[0].message
 
 
-def _with_open_sizes(value: Type) -> Type:
+def _with_open_sizes(value: types.Type) -> types.Type:
     """Return a type with `Any` for every dim that is just an int: one that is not known.
 
     Plain typing takes such layers together with inputs of any size, and so shall we.
@@ -142,30 +131,32 @@ def _with_open_sizes(value: Type) -> Type:
     return rebuilt(value, lambda one: ANYTHING if is_int(one) else None)
 
 
-def _given_and_taken(context: MethodContext, layer: Instance, value: Type) -> tuple[str, str]:
+def _given_and_taken(
+    context: MethodContext, layer: types.Instance, value: types.Type
+) -> tuple[str, str]:
     """Return what a layer is given, and what it takes, in the words of a message."""
     checker = checker_of(context)
     with checker.msg.filter_errors():
         calls = checker.expr_checker
-        forward = get_proper_type(
+        forward = types.get_proper_type(
             calls.analyze_external_member_access("forward", layer, context.context)
         )
-    arguments = forward.items[0].arg_types if isinstance(forward, FunctionLike) else []
+    arguments = forward.items[0].arg_types if isinstance(forward, types.FunctionLike) else []
     # The input that it takes is the first.
     wanted = arguments[0] if arguments else None
     takes = "does not take that" if wanted is None else f"takes {tensor_in_words(wanted, value)}"
     return tensor_in_words(value, wanted), f"{in_words(layer)} {takes}"
 
 
-def _complaint(layer: Type) -> str:
+def _complaint(layer: types.Type) -> str:
     """Return what keeps a value from being a layer; empty if nothing does, or nobody knows."""
-    layer = get_proper_type(layer)
-    if isinstance(layer, CallableType):
+    layer = types.get_proper_type(layer)
+    if isinstance(layer, types.CallableType):
         if layer.is_type_obj():
             name = layer.type_object().name
             return f" is the class {name} itself, not a Module; write {name}(...)"
         return " is a function, not a Module"
-    if not isinstance(layer, Instance) or layer.type.fallback_to_any:
+    if not isinstance(layer, types.Instance) or layer.type.fallback_to_any:
         return ""
     if not layer.type.has_base(names.MODULE):
         return f" is a {layer.type.name}, not a Module"
@@ -179,30 +170,32 @@ _PARALLEL: Final = (f"{_ROOM}ParallelAdd", f"{_ROOM}ParallelMul", f"{_ROOM}AddIn
 BRANCHES: Final = (*_RESIDUAL, *_PARALLEL, f"{_ROOM}SplitInto")
 
 
-def apply_branches(context: MethodContext) -> Type:
+def apply_branches(context: MethodContext) -> types.Type:
     """Report a module that does not take the input, or makes a shape that does not fit."""
-    branches = get_proper_type(context.type)
-    if isinstance(branches, Instance):
+    branches = types.get_proper_type(context.type)
+    if isinstance(branches, types.Instance):
         complaint = _misfit_of_branches(context, branches)
         if complaint is not None:
             fail(context, f"{branches.type.name}: {complaint}", SHAPE_MISMATCH)
     return context.default_return_type
 
 
-def _misfit_of_branches(context: MethodContext, branches: Instance) -> str | None:
+def _misfit_of_branches(context: MethodContext, branches: types.Instance) -> str | None:
     owner = next(one for one in branches.type.mro if one.fullname in BRANCHES)
-    arguments = [get_proper_type(one) for one in map_instance_to_supertype(branches, owner).args]
+    arguments = [
+        types.get_proper_type(one) for one in map_instance_to_supertype(branches, owner).args
+    ]
     layers = arguments[:1] if owner.fullname in _RESIDUAL else arguments
-    if any(isinstance(one, UnpackType) for one in layers) or not context.arg_types[0]:
+    if any(isinstance(one, types.UnpackType) for one in layers) or not context.arg_types[0]:
         return None
-    given = get_proper_type(context.arg_types[0][0])
-    inputs: list[Type] = [given] * len(layers)
-    if owner.name == "AddInto" and isinstance(given, TupleType):
+    given = types.get_proper_type(context.arg_types[0][0])
+    inputs: list[types.Type] = [given] * len(layers)
+    if owner.name == "AddInto" and isinstance(given, types.TupleType):
         inputs = given.items
     shapes: list[Dims] = []
     for layer, value in zip(layers, inputs, strict=False):
         before = shape_of(value)
-        if before is None or not isinstance(layer, Instance) or not has_forward(layer.type):
+        if before is None or not isinstance(layer, types.Instance) or not has_forward(layer.type):
             return None
         output, mistake = output_of(context, layer, value)
         if mistake is not None:

@@ -55,8 +55,7 @@ _OPEN: Final[dict[str, Rule]] = {
     **dict.fromkeys(broadcasting.MADE, broadcasting.of_matrices),
     "take": axes.take,
     "take_along_axis": axes.take_along_axis,
-    "argmax": axes.position,
-    "argmin": axes.position,
+    **dict.fromkeys(("argmax", "argmin"), axes.position),
     "topk": axes.topk,
     "item": axes.item,
     "reshape": axes.reshape,
@@ -69,19 +68,11 @@ _OPEN: Final[dict[str, Rule]] = {
     "diff": axes.diff,
     "pad": axes.pad,
     "split": axes.split,
-    **dict.fromkeys(
-        ("softmax", "log_softmax", "normalize", "argsort", "sort"),
-        axes.along_axis,
-    ),
-    **dict.fromkeys(
-        [f"cumulative_{kind}" for kind in ("sum", "prod", "max", "min", "logsumexp")],
-        axes.along_axis,
-    ),
-    **dict.fromkeys(
-        ("sum", "prod", "mean", "max", "min", "var", "std", "norm", "any", "all", "logsumexp"),
-        axes.reduction,
-    ),
-    **dict.fromkeys(("median", "quantile"), axes.reduction),
+    **dict.fromkeys(("softmax", "log_softmax", "normalize", "argsort", "sort"), axes.along_axis),
+    **{f"cumulative_{name}": axes.along_axis for name in ("sum", "prod", "max", "min")},
+    "cumulative_logsumexp": axes.along_axis,
+    **dict.fromkeys(("sum", "prod", "mean", "max", "min", "any", "all"), axes.reduction),
+    **dict.fromkeys(("var", "std", "norm", "logsumexp", "median", "quantile"), axes.reduction),
 }
 
 # Layers whose output has other sizes than their input, or whose overloads mypy explains badly:
@@ -121,13 +112,11 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
 # Layers that plain typing gives exact dims.
 _EXACT_LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     f"{room}.{name}": (name, layers.over_the_last_axis)
-    for room, name in (
-        ("linear", "Linear"),
-        ("linear", "UnbiasedLinear"),
-        ("linear", "Bias1d"),
-        ("normalization", "LayerNorm"),
-        ("normalization", "RMSNorm"),
+    for room, names in (
+        ("linear", ("Linear", "UnbiasedLinear", "Bias1d")),
+        ("normalization", ("LayerNorm", "RMSNorm")),
     )
+    for name in names
 }
 
 _METHODS: Final[dict[str, Hook]] = (

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from itertools import chain
 
 from mypy.nodes import CallExpr, Expression, ListExpr, MemberExpr, SliceExpr, StrExpr, TupleExpr
-from mypy.types import AnyType, Instance, TupleType, Type, get_proper_type
+from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from tapetensor.arguments.checks import as_size, normalize_axes, normalize_axis
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.mypy_plugin.reading import (
     Operand,
     UndecidedError,
+    instance_of,
     is_absent,
+    is_any,
     is_int,
     is_plain,
     known,
@@ -67,9 +68,8 @@ def axis_of_receiver(call: Call, default: int | None = None) -> int:
     return normalize_axis(call.op, axis, shape)
 
 
-def along(default: int) -> Callable[[Call], int]:
-    """Return the reader of an axis that has a default."""
-    return partial(axis_of_receiver, default=default)
+first_axis = partial(axis_of_receiver, default=0)
+last_axis = partial(axis_of_receiver, default=-1)
 
 
 def resized(shape: Dims, axis: int, *dims: Dim) -> Dims:
@@ -106,7 +106,7 @@ squeeze = of_receiver(rules.squeeze, given_axes, opens=True)
 expand_dims = of_receiver(
     lambda _, shape, axis: (*shape[:axis], ONE, *shape[axis:]), _new_axis, opens=True
 )
-diff = of_receiver(_shorter, along(-1))
+diff = of_receiver(_shorter, last_axis)
 roll = of_receiver(lambda _, shape, axis: shape, axis_of_receiver)
 # Plain typing knows what these return; an axis has to be there, and what has a number one element.
 along_axis = of_receiver(_check_axis, partial(given_axis, default=-1))
@@ -207,7 +207,7 @@ def formatted(call: Call) -> Answer:
     match call.node:
         case CallExpr(callee=MemberExpr(expr=StrExpr(value="{:{}}")), args=[_, how]):
             if not isinstance(how, StrExpr) or how.value:
-                check_single(call.op, known(shape_of(call.types(0)[0])))
+                check_single(call.op, known(shape_of(call.given(0)[0])))
     return None
 
 
@@ -281,8 +281,7 @@ def segment_sum(call: Call) -> Answer:
 def _positions(call: Call, name: str) -> Operand:
     """Return plain integers; others are refused by plain typing."""
     found = call.operand(name)
-    is_open = isinstance(found.dtype, AnyType)
-    if not is_plain(found.tape) or not (is_open or is_integer(found.dtype)):
+    if not is_plain(found.tape) or not (is_any(found.dtype) or is_integer(found.dtype)):
         raise UndecidedError
     return found
 
@@ -297,12 +296,12 @@ def _indices(call: Call) -> Dims:
 
 
 take = of_receiver(
-    lambda _, shape, axis, indices: resized(shape, axis, *indices), along(0), _indices, opens=True
+    lambda _, shape, axis, indices: resized(shape, axis, *indices), first_axis, _indices, opens=True
 )
-take_along_axis = of_receiver(indexing.take_along_axis, _indices, along(-1), opens=True)
+take_along_axis = of_receiver(indexing.take_along_axis, _indices, last_axis, opens=True)
 # The shape stays, if places and values for them fit.
 put_along_axis = of_receiver(
-    indexing.check_places, _indices, lambda call: call.operand("values").dims, along(-1)
+    indexing.check_places, _indices, lambda call: call.operand("values").dims, last_axis
 )
 
 
@@ -333,11 +332,10 @@ def _read(call: Call, expression: Expression) -> Index:
     if read_int(found) is not None or is_int(found):
         size = size_of(expression, call.api)
         return Index(Kind.POSITION, position=size.literal)
-    if isinstance(found, Instance):
-        if found.type.fullname in ("types.EllipsisType", "builtins.ellipsis"):
-            return Index(Kind.REST)
-        if found.type.fullname == "builtins.slice":
-            return Index(Kind.SLICE, bounds=(ANY, ANY, ANY))
+    if instance_of(found, "types.EllipsisType", "builtins.ellipsis"):
+        return Index(Kind.REST)
+    if instance_of(found, "builtins.slice"):
+        return Index(Kind.SLICE, bounds=(ANY, ANY, ANY))
     if isinstance(expression, ListExpr):
         # A list of truth values is a mask.
         if not all(is_int(type_of(one, call.api)) for one in expression.items):

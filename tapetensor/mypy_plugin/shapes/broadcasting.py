@@ -17,8 +17,11 @@ from tapetensor.mypy_plugin.reading import (
     Operand,
     common_dtype,
     instance_of,
+    is_absent,
+    is_floating,
     is_plain,
     known,
+    merged,
     read_int,
     read_literal,
     read_tensor,
@@ -41,7 +44,7 @@ from tapetensor.rules.broadcasting import (
     check_ranks,
     check_scanned,
 )
-from tapetensor.rules.dims import ANY, Dim, Size
+from tapetensor.rules.dims import ANY, Dim, Dims, Size
 
 _KINDS: Final = {
     "numpy.floating": "float",
@@ -139,7 +142,7 @@ def comparison(call: Call) -> Answer:
     """Return the result of an operator that gives a plain mask, whatever the tapes."""
     operands = lhs, rhs = _operands(call)
     common_dtype(lhs.dtype, rhs.dtype)
-    return call.like(call.result, known(broadcast(call.op, [one.dims for one in operands])))
+    return call.like(call.result, _broadcast(call, operands))
 
 
 @of_all_shapes
@@ -169,9 +172,7 @@ def where(call: Call) -> Answer:
     if len(tensors) == 1:
         # A number may stand beside a floating tensor.
         number = next(value for value in values if read_tensor(value) is None)
-        dtype = tensors[0].dtype
-        is_floating = isinstance(dtype, Instance) and dtype.type.has_base("numpy.floating")
-        if not is_number(number) or not is_floating:
+        if not is_number(number) or not is_floating(tensors[0].dtype):
             return None
     _check_ranks(call, *map(call.expression, range(3)))
     return _merged(call, tensors, mask)
@@ -179,21 +180,30 @@ def where(call: Call) -> Answer:
 
 def ssm_scan(call: Call) -> Answer:
     """Return the result of `ssm_scan`, whose coefficients broadcast to the sequence."""
-    x = call.operand(0)
-    check_scanned(call.op, x.dims)
-    operands = [x]
-    for index, name in enumerate("ab", 1):
-        one = call.operand(index)
-        check_coefficient(call.op, name, one.dims, x.dims)
-        if broadcast(call.op, [x.dims, one.dims]) != x.dims:
-            return None
-        operands.append(one)
-    return _merged(call, operands)
+    x, *coefficients = operands = [call.operand(place) for place in range(3)]
+    if not x.fits_all:
+        check_scanned(call.op, x.dims)
+    for name, one in zip("ab", coefficients, strict=True):
+        if not (x.fits_all or one.fits_all):
+            check_coefficient(call.op, name, one.dims, x.dims)
+            if broadcast(call.op, [x.dims, one.dims]) != x.dims:
+                return None
+    shape = _broadcast(call, operands) if x.fits_all else x.dims
+    return call.tensor(shape, *merged(operands))
 
 
-def _merged(call: Call, tensors: Sequence[Operand], mask: Operand | None = None) -> Answer:
-    shapes = [one.dims for one in (tensors if mask is None else [*tensors, mask])]
-    return call.merging(tensors, broadcast(call.op, shapes))
+def _merged(call: Call, tensors: Sequence[Operand], *masks: Operand) -> Answer:
+    return call.tensor(_broadcast(call, [*tensors, *masks]), *merged(tensors))
+
+
+def _broadcast(call: Call, operands: Sequence[Operand]) -> Dims | None:
+    """Return the shape of a result; None where one operand has some `Any` for its first dims."""
+    if not any(one.fits_all for one in operands):
+        return known(broadcast(call.op, [one.dims for one in operands]))
+    axes = min(len(one.ending) for one in operands)
+    endings = [one.ending[len(one.ending) - axes :] for one in operands]
+    broadcast(call.op, endings, of="of the last axes, ")
+    return None
 
 
 def _check_ranks(call: Call, *operands: nodes.Expression | None) -> None:
@@ -229,7 +239,9 @@ def _has_made_axis(found: nodes.Expression, api: TypeChecker, names: int = 10) -
             return _has_made_axis(inner, api, names)
         case nodes.IndexExpr(base=base, index=index):
             parts = index.items if isinstance(index, nodes.TupleExpr) else [index]
-            is_made = any(isinstance(one, nodes.SliceExpr) or _is_none(one) for one in parts)
+            is_made = any(
+                isinstance(one, nodes.SliceExpr) or is_absent(type_of(one, api)) for one in parts
+            )
             return is_made or _has_made_axis(base, api, names)
         case nodes.CallExpr(callee=nodes.MemberExpr(name=name, expr=receiver)) if name != "forward":
             is_made = name in _MAKING_AXES or "keepdims" in found.arg_names
@@ -237,10 +249,6 @@ def _has_made_axis(found: nodes.Expression, api: TypeChecker, names: int = 10) -
             return is_method and (is_made or _has_made_axis(receiver, api, names))
     value = value_of(found, api) if names else None
     return value is not None and _has_made_axis(value, api, names - 1)
-
-
-def _is_none(found: nodes.Expression) -> bool:
-    return isinstance(found, nodes.NameExpr) and found.fullname == "builtins.None"
 
 
 def _is_mask(operand: Operand) -> bool:
@@ -272,7 +280,7 @@ def rmatmul(call: Call) -> Answer:
 def einsum(call: Call) -> Answer:
     """Return the result of `einsum` with literal subscripts."""
     subscripts = known(read_literal(call.argument(0), str))
-    given = [read_tensor(one) for index in range(1, call.formals) for one in call.types(index)]
+    given = [read_tensor(one) for index in range(1, call.formals) for one in call.given(index)]
     operands = [known(one) for one in given]
     shapes = [one.dims for one in operands]
     _, output, dims = rules.einsum(call.op, subscripts, shapes, rules.shared_dim)

@@ -12,21 +12,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from mypy import nodes
+from mypy import nodes, types
 from mypy.checker import TypeChecker
 from mypy.erasetype import erase_typevars
 from mypy.maptype import map_instance_to_supertype
 from mypy.plugin import FunctionSigContext, MethodSigContext
-from mypy.types import (
-    AnyType,
-    CallableType,
-    FunctionLike,
-    Instance,
-    TupleType,
-    Type,
-    TypeOfAny,
-    get_proper_type,
-)
 
 from tapetensor.errors import ArgumentTypeError, AxisError, DTypeError, TapeTensorError
 from tapetensor.mypy_plugin import reporting
@@ -48,36 +38,29 @@ from tapetensor.mypy_plugin.reading import (
     read_tensor,
     write_tensor,
 )
-from tapetensor.mypy_plugin.reporting import (
-    ARGUMENT_KIND,
-    AXIS_RANGE,
-    DTYPE_MISMATCH,
-    SHAPE_MISMATCH,
-    checker_of,
-    wanted_by,
-)
+from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
 from tapetensor.mypy_plugin.statements import displayed_in
 from tapetensor.rules.dims import Dims
 
-_REFUSED: Final = AnyType(TypeOfAny.from_error)
+_REFUSED: Final = types.AnyType(types.TypeOfAny.from_error)
 
 
 # A rule raises what the run time raises. Where no class says more, the shapes do not fit.
 _CODES: Final = {
-    AxisError: AXIS_RANGE,
-    DTypeError: DTYPE_MISMATCH,
-    ArgumentTypeError: ARGUMENT_KIND,
-    TapeTensorError: SHAPE_MISMATCH,
+    AxisError: reporting.AXIS_RANGE,
+    DTypeError: reporting.DTYPE_MISMATCH,
+    ArgumentTypeError: reporting.ARGUMENT_KIND,
+    TapeTensorError: reporting.SHAPE_MISMATCH,
 }
 
 
 # The last call of which an error was reported, when, the error and the result: mypy asks for each
 # overload, and again after ``x += y`` has stored a result.
-_last_refusal: list[tuple[nodes.Context, object, TapeTensorError, Type]] = []
+_last_refusal: list[tuple[nodes.Context, object, TapeTensorError, types.Type]] = []
 
 
 # The type of the result, the signature of the whole call, or None: plain typing decides.
-Answer: TypeAlias = Type | None
+Answer: TypeAlias = types.Type | None
 Context: TypeAlias = MethodSigContext | FunctionSigContext
 
 
@@ -85,10 +68,7 @@ class Call:
     """A call, for one of the overloads of what is called.
 
     What a rule asks for raises `UndecidedError` where it is not known, unless it says otherwise.
-
-    Args:
-        context: mypy's question.
-        op: what errors call the op, if there may be any.
+    Errors call the op `op`, if there may be any.
     """
 
     def __init__(self, context: Context, op: str = "") -> None:
@@ -96,7 +76,7 @@ class Call:
         self._item = context.default_signature
         self.op = op
         # The types of the arguments that were read, by the places of their formals.
-        self._read: dict[int, Type] = {}
+        self._read: dict[int, types.Type] = {}
 
     @property
     def api(self) -> TypeChecker:
@@ -124,17 +104,17 @@ class Call:
         if self._receiver is not None and self._receiver.fits_all:
             return True
         return any(
-            may_have_any_shape(one) for index in range(self.formals) for one in self.types(index)
+            may_have_any_shape(one) for index in range(self.formals) for one in self.given(index)
         )
 
     @property
-    def layer(self) -> tuple[Type, ...]:
+    def layer(self) -> tuple[types.Type, ...]:
         """The type arguments of the layer whose `forward` is called, as its own class has them."""
         if not isinstance(self._context, MethodSigContext):
             raise UndecidedError
-        found = get_proper_type(self._context.type)
+        found = types.get_proper_type(self._context.type)
         owner: object = getattr(self._item.definition, "info", None)
-        if not isinstance(found, Instance) or not isinstance(owner, nodes.TypeInfo):
+        if not isinstance(found, types.Instance) or not isinstance(owner, nodes.TypeInfo):
             raise UndecidedError
         return tuple(map_instance_to_supertype(found, owner).args)
 
@@ -153,7 +133,7 @@ class Call:
             if name and kind is nodes.ARG_POS and any(map(has_dims, members(formal)))
         }
 
-    def argument(self, place: int | str) -> Type | None:
+    def argument(self, place: int | str) -> types.Type | None:
         """Return the type of the argument for a formal; None where the default holds."""
         index, expression = self._index(place), self.expression(place)
         if expression is None:
@@ -184,16 +164,16 @@ class Call:
         return next((one for one, two in pairs if two is other), None)
 
     @property
-    def wanted(self) -> Type | None:
+    def wanted(self) -> types.Type | None:
         """The type that the place of the call expects."""
         return wanted_by(self.api)
 
-    def types(self, index: int) -> list[Type]:
+    def given(self, index: int) -> list[types.Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
         self._read[index] = ANYTHING
         return [type_of(one, self.api) for one in self._context.args[index]]
 
-    def items(self, name: str) -> list[Type]:
+    def items(self, name: str) -> list[types.Type]:
         """Return the types in the tuple, or the list display, that is the argument for a formal."""
         expression = self.expression(name)
         if isinstance(expression, nodes.ListExpr):
@@ -202,23 +182,23 @@ class Call:
             # The list itself is one of `object`, if its tensors have several shapes.
             self._read[self._index(name)] = ANYTHING
             return [type_of(item, self.api) for item in expression.items]
-        found = get_proper_type(self.argument(name))
-        return known(found.items if isinstance(found, TupleType) else None)
+        found = types.get_proper_type(self.argument(name))
+        return known(found.items if isinstance(found, types.TupleType) else None)
 
-    def tensor(self, shape: Dims, tape: Type, dtype: Type) -> Type:
-        """Return a result."""
+    def tensor(self, shape: Dims | None, tape: types.Type, dtype: types.Type) -> types.Type:
+        """Return a result; of an open shape for None."""
         info = known(class_named(TENSOR))
         return fitted(write_tensor(info, shape, tape, dtype, self.api), self.api)
 
-    def tuple_of(self, items: list[Type]) -> Type:
+    def tuple_of(self, items: list[types.Type]) -> types.Type:
         """Return several results."""
-        return TupleType(items, self.api.named_generic_type("builtins.tuple", [items[0]]))
+        return types.TupleType(items, self.api.named_generic_type("builtins.tuple", [items[0]]))
 
-    def like(self, operand: Operand, shape: Dims) -> Type:
+    def like(self, operand: Operand, shape: Dims | None) -> types.Type:
         """Return a result with the tape state and dtype of an operand."""
         return self.tensor(shape, operand.tape, operand.dtype)
 
-    def merging(self, operands: Sequence[Operand], shape: Dims | None) -> Type:
+    def merging(self, operands: Sequence[Operand], shape: Dims | None) -> types.Type:
         """Return a result of operands that have to share a tape state and a dtype."""
         return self.tensor(known(shape), *merged(operands))
 
@@ -235,22 +215,22 @@ class Call:
     @property
     def results(self) -> tuple[Operand, ...]:
         """The types of several results by plain typing."""
-        found = get_proper_type(self._item.ret_type)
+        found = types.get_proper_type(self._item.ret_type)
         return known(
-            all_known(map(read_tensor, found.items if isinstance(found, TupleType) else []))
+            all_known(map(read_tensor, found.items if isinstance(found, types.TupleType) else []))
         )
 
-    def returning(self, result: Type) -> CallableType:
+    def returning(self, result: types.Type) -> types.CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
         formals = [self._read.get(at, one) for at, one in enumerate(self._item.arg_types)]
         return self._item.copy_modified(arg_types=formals, ret_type=result)
 
-    def opened(self) -> CallableType:
+    def opened(self) -> types.CallableType:
         """Return the signature of plain typing, with an open shape in its result."""
         opened = _with_arguments(self._item.ret_type, lambda args: [ANYTHING, *args[1:]])
         return self._item.copy_modified(ret_type=opened)
 
-    def refused(self, error: TapeTensorError) -> CallableType:
+    def refused(self, error: TapeTensorError) -> types.CallableType:
         """Report an error; return a signature that takes everything, so that it is the only one."""
         refusal = taking_anything(self._item)
         _last_refusal[:] = [(self.node, _now(self.api), error, refusal.ret_type)]
@@ -259,7 +239,7 @@ class Call:
         return refusal
 
 
-def refused_result(item: CallableType) -> Type:
+def refused_result(item: types.CallableType) -> types.Type:
     """Return what is known of the result of a call of which an error was reported.
 
     That is a tensor where it would have been one: mypy complains of functions that return `Any`.
@@ -268,11 +248,13 @@ def refused_result(item: CallableType) -> Type:
 
 
 def _with_arguments(
-    result: Type, change: Callable[[Sequence[Type]], list[Type]], other: Type | None = None
-) -> Type:
+    result: types.Type,
+    change: Callable[[Sequence[types.Type]], list[types.Type]],
+    other: types.Type | None = None,
+) -> types.Type:
     """Return a result, or several, with other arguments of the tensors, or the other type."""
-    proper = get_proper_type(result)
-    if isinstance(proper, TupleType):
+    proper = types.get_proper_type(result)
+    if isinstance(proper, types.TupleType):
         items = [_with_arguments(one, change, other) for one in proper.items]
         return proper.copy_modified(items=items)
     tensor = instance_of(proper, TENSOR)
@@ -281,7 +263,7 @@ def _with_arguments(
     return result if other is None else other
 
 
-def taking_anything(item: CallableType) -> CallableType:
+def taking_anything(item: types.CallableType) -> types.CallableType:
     """Return the signature of a call of which an error was reported, whatever its arguments."""
     return item.copy_modified(
         arg_types=[_REFUSED, _REFUSED],
@@ -292,7 +274,7 @@ def taking_anything(item: CallableType) -> CallableType:
     )
 
 
-def is_refused(item: CallableType) -> bool:
+def is_refused(item: types.CallableType) -> bool:
     """Tell whether an error was reported of a call that has this signature."""
     return any(one is _REFUSED for one in item.arg_types)
 
@@ -301,11 +283,7 @@ Rule: TypeAlias = Callable[[Call], Answer]
 
 
 def opening(is_open: Callable[[Call], bool]) -> Callable[[Rule], Rule]:
-    """Return a decorator for rules that say of some results that their shape is open.
-
-    Args:
-        is_open: asked where a rule leaves the call to plain typing: whether that is wrong.
-    """
+    """Return a decorator for rules: an open shape where it `is_open`, and not what typing says."""
 
     def decorated(rule: Rule) -> Rule:
         def opened(call: Call) -> Answer:
@@ -350,7 +328,7 @@ def of_receiver(
     return of_all_shapes(ruled) if opens else ruled
 
 
-Hook: TypeAlias = Callable[[Context], FunctionLike]
+Hook: TypeAlias = Callable[[Context], types.FunctionLike]
 
 
 def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
@@ -361,7 +339,7 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
             may stand in one list.
     """
 
-    def signature(context: Context) -> FunctionLike:
+    def signature(context: Context) -> types.FunctionLike:
         item = context.default_signature
         if not is_readable(context):
             return item
@@ -378,7 +356,7 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
             result = _answer(rule, call)
         except TapeTensorError as error:
             return call.refused(error)
-        if isinstance(result, CallableType):
+        if isinstance(result, types.CallableType):
             return result
         if result is None or (opens_in_displays and context.context in displayed_in(call.api.tree)):
             return item
@@ -387,24 +365,20 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     return signature
 
 
-def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Instance:
-    """Return a tensor type with an open size wherever what is wanted says `int` for one.
+def fitted(exact: types.Instance, api: TypeChecker) -> types.Instance:
+    """Return a tensor type with an open size wherever what the place wants says `int` for one.
 
     All parameters are invariant, so a place that wants ``Tensor1D[int]`` refuses a literal. And
     what has a computed dim for plain typing has an open one, which an `int` fits.
-
-    Args:
-        wanted: what is wanted; what the place of the call wants, unless given.
     """
-    wanted = wanted or wanted_by(api)
-    shape = get_proper_type(exact.args[0])
-    if not isinstance(shape, TupleType):
+    shape = types.get_proper_type(exact.args[0])
+    if not isinstance(shape, types.TupleType):
         return exact
-    for one in members(wanted):
-        if not isinstance(one, Instance) or one.type is not exact.type:
+    for one in members(wanted_by(api)):
+        if not isinstance(one, types.Instance) or one.type is not exact.type:
             continue
-        target = get_proper_type(one.args[0])
-        if not isinstance(target, TupleType) or len(target.items) != len(shape.items):
+        target = types.get_proper_type(one.args[0])
+        if not isinstance(target, types.TupleType) or len(target.items) != len(shape.items):
             continue
         items = [
             goal if _is_open_int(goal) or (is_computed(goal) and _is_open_int(item)) else item
@@ -431,10 +405,10 @@ def is_readable(context: Context) -> bool:
 
 
 # The types of the last expressions, and when they were read.
-_last_read: list[tuple[object, dict[nodes.Expression, Type]]] = []
+_last_read: list[tuple[object, dict[nodes.Expression, types.Type]]] = []
 
 
-def type_of(expression: nodes.Expression, api: TypeChecker) -> Type:
+def type_of(expression: nodes.Expression, api: TypeChecker) -> types.Type:
     """Return the type of an expression, evaluated as if on its own."""
     if isinstance(expression, nodes.TempNode):
         return expression.type
@@ -457,5 +431,5 @@ def _now(api: TypeChecker) -> object:
     return api.binder, api.binder.version, api.current_node_deferred
 
 
-def _is_open_int(dim: Type) -> bool:
+def _is_open_int(dim: types.Type) -> bool:
     return is_int(dim) and read_int(dim) is None

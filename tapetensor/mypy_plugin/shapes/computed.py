@@ -292,11 +292,7 @@ _AS_LONG = [f"builtins.{name}" for name in ("enumerate", "reversed", "list", "so
 
 
 def length_of(found: nodes.Expression, used: nodes.Context, api: TypeChecker) -> Dim:
-    """Return how many items an iterable has; ANY where that is not known.
-
-    Args:
-        used: the expression in which it is used, behind what builds it.
-    """
+    """Return how many items an iterable has in an expression behind what builds it, or ANY."""
     known = types.get_proper_type(type_of(found, api))
     if isinstance(known, types.TupleType):
         is_open = any(isinstance(item, types.UnpackType) for item in known.items)
@@ -335,11 +331,15 @@ def _length_of_name(name: nodes.NameExpr, used: nodes.Context, api: TypeChecker)
     unit = reporting.unit(api)
     if name.kind != nodes.LDEF or not isinstance(unit, nodes.FuncItem):
         return ANY
-    for block in _blocks_of(unit.body):
+    loops = [one for one in statements(unit.body.body) if isinstance(one, nodes.ForStmt)]
+    for block in (unit.body, *[one.body for one in loops]):
         for place, statement in enumerate(block.body):
-            made = _assigned(statement, name)
-            if made is None:
-                continue
+            match statement:
+                case nodes.AssignmentStmt(lvalues=[nodes.NameExpr(node=node)], rvalue=made):
+                    if node is not name.node:
+                        continue
+                case _:
+                    continue
             later = block.body[place + 1 :]
             ends = [at for at, one in enumerate(later) if used in get_subexpressions(one)]
             if not ends or isinstance(made, nodes.NameExpr):
@@ -351,20 +351,6 @@ def _length_of_name(name: nodes.NameExpr, used: nodes.Context, api: TypeChecker)
                 return ANY
             return total([length_of(made, used, api), *counts])
     return ANY
-
-
-def _blocks_of(body: nodes.Block) -> Iterator[nodes.Block]:
-    yield body
-    for statement in statements(body.body):
-        if isinstance(statement, nodes.ForStmt):
-            yield statement.body
-
-
-def _assigned(statement: nodes.Statement, name: nodes.NameExpr) -> nodes.Expression | None:
-    match statement:
-        case nodes.AssignmentStmt(lvalues=[nodes.NameExpr(node=node)], rvalue=made):
-            return made if node is name.node else None
-    return None
 
 
 def _appended(

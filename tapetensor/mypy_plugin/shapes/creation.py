@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy import nodes
+from mypy import nodes, types
 from mypy.checker import TypeChecker
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.subtypes import is_subtype
 from mypy.typeops import tuple_fallback
-from mypy.types import (
-    AnyType,
-    CallableType,
-    FunctionLike,
-    Instance,
-    LiteralType,
-    TupleType,
-    Type,
-    TypeVarType,
-    get_proper_type,
-)
 
 from tapetensor.arguments import as_size
 from tapetensor.errors import ShapeError
 from tapetensor.mypy_plugin.names import TENSOR, node_of
-from tapetensor.mypy_plugin.reading import ANYTHING, all_known, known, members, read_dim, read_shape
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    all_known,
+    instance_of,
+    is_any,
+    known,
+    members,
+    read_dim,
+    read_shape,
+    remembered,
+)
 from tapetensor.mypy_plugin.reporting import checker_of, wanted_by
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, Context, Hook, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions, sharpened, value_of
@@ -44,7 +43,7 @@ _GENERATOR: Final = "numpy.random._generator.Generator"
 _DRAWN: Final = {"random": 0, "standard_normal": 0, "integers": 2, "normal": 2, "uniform": 2}
 
 
-def dtype_of(values: nodes.Expression, api: TypeChecker) -> Type | None:
+def dtype_of(values: nodes.Expression, api: TypeChecker) -> types.Type | None:
     """Return the dtype of ``np.array([0, 1])``, which numpy's types leave open; None if it is."""
     match value_of(values, api) or values:
         case nodes.CallExpr(
@@ -53,17 +52,17 @@ def dtype_of(values: nodes.Expression, api: TypeChecker) -> Type | None:
             if name.rpartition(".")[2] in _OF_LISTS and name.startswith("numpy."):
                 alias = node_of(_OF_NUMBERS.get(_item_of(type_of(listed, api)), ""))
                 if isinstance(alias, nodes.TypeInfo):
-                    return Instance(alias, [])
+                    return types.Instance(alias, [])
                 return alias.target if isinstance(alias, nodes.TypeAlias) else None
     return None
 
 
-def _item_of(listed: Type) -> str:
+def _item_of(listed: types.Type) -> str:
     """Return the name of the class of what is in nested lists."""
-    found = get_proper_type(listed)
-    if isinstance(found, TupleType):
+    found = types.get_proper_type(listed)
+    if isinstance(found, types.TupleType):
         found = tuple_fallback(found)
-    if not isinstance(found, Instance):
+    if not isinstance(found, types.Instance):
         return ""
     name = found.type.fullname
     return _item_of(found.args[0]) if name in ("builtins.list", "builtins.tuple") else name
@@ -77,8 +76,7 @@ def _shape_of(values: nodes.Expression, api: TypeChecker) -> Dims | None:
         case nodes.CallExpr(callee=nodes.MemberExpr(name="astype", expr=array)):
             return _shape_of(array, api)
         case nodes.CallExpr(callee=nodes.MemberExpr(name=name, expr=owner)) if name in _DRAWN:
-            generator = get_proper_type(type_of(owner, api))
-            is_numpys = isinstance(generator, Instance) and generator.type.fullname == _GENERATOR
+            is_numpys = instance_of(type_of(owner, api), _GENERATOR) is not None
             size = _argument(values, "size", _DRAWN[name]) if is_numpys else None
             return None if size is None else _asked(size, api)
         case nodes.CallExpr(callee=nodes.RefExpr(fullname=name)) if name.startswith("numpy."):
@@ -151,13 +149,13 @@ def made(call: Call) -> Answer:
     """Return what is made, with the sizes that are computed from names."""
     asked, listed = call.argument("shape"), call.expression("shape")
     if isinstance(listed, nodes.ListExpr):
-        items = [read_dim(type_of(one, call.api)) for one in listed.items]
-        return call.like(call.result, known(all_known(items)))
+        sizes: Dims | None = all_known(read_dim(type_of(one, call.api)) for one in listed.items)
+        return call.like(call.result, known(sizes))
     dims = known(read_shape(asked))
     for dim in dims:
         as_size(call.op, "a dim", dim.literal or 0)
-    proper = get_proper_type(asked)
-    if INT not in dims and isinstance(proper, TupleType):
+    proper = types.get_proper_type(asked)
+    if INT not in dims and isinstance(proper, types.TupleType):
         # mypy takes the member of an `IntEnum` for no literal int, which the result has.
         return call.like(call.result, dims) if any(map(_is_member, proper.items)) else None
     sizes = sharpened(dims, listed, call.api)
@@ -171,12 +169,10 @@ def made(call: Call) -> Answer:
     return call.like(call.result, named)
 
 
-def _is_member(size: Type) -> bool:
+def _is_member(size: types.Type) -> bool:
     """Tell whether a size is the member of an `IntEnum`."""
-    proper = get_proper_type(size)
-    if isinstance(proper, Instance) and proper.last_known_value is not None:
-        proper = proper.last_known_value
-    return isinstance(proper, LiteralType) and proper.is_enum_literal()
+    proper = remembered(size)
+    return isinstance(proper, types.LiteralType) and proper.is_enum_literal()
 
 
 def of_own_dtype(rule: Hook) -> Hook:
@@ -186,17 +182,17 @@ def of_own_dtype(rule: Hook) -> Hook:
     an overload of numpy's, which gives arrays of any dtype, is right as well.
     """
 
-    def signature(context: Context) -> FunctionLike:
+    def signature(context: Context) -> types.FunctionLike:
         item, api = rule(context), checker_of(context)
-        assert isinstance(item, CallableType)
-        match get_proper_type(item.arg_types[0]), context.args[0]:
+        assert isinstance(item, types.CallableType)
+        match types.get_proper_type(item.arg_types[0]), context.args[0]:
             case (
-                Instance(args=[_, Instance(args=[TypeVarType() as wanted])])
-                | Instance(args=[TypeVarType() as wanted]),
+                types.Instance(args=[_, types.Instance(args=[types.TypeVarType() as wanted])])
+                | types.Instance(args=[types.TypeVarType() as wanted]),
                 [array],
             ):
-                match get_proper_type(type_of(array, api)):
-                    case Instance(args=[_, Instance(args=[Instance() as dtype])]):
+                match types.get_proper_type(type_of(array, api)):
+                    case types.Instance(args=[_, types.Instance(args=[types.Instance() as dtype])]):
                         is_fitting = _may_be_of(dtype, wanted_by(api))
                         return item if is_fitting else settled(item, {wanted.id: dtype})
         return item
@@ -204,32 +200,27 @@ def of_own_dtype(rule: Hook) -> Hook:
     return signature
 
 
-def _may_be_of(dtype: Type, wanted: Type | None) -> bool:
+def _may_be_of(dtype: types.Type, wanted: types.Type | None) -> bool:
     """Tell whether a place takes tensors of a dtype, as one of any numbers does."""
-    tensors = [one for one in members(wanted) if isinstance(one, Instance) and len(one.args) > 2]
+    tensors = [
+        one for one in members(wanted) if isinstance(one, types.Instance) and len(one.args) > 2
+    ]
     return not tensors or any(is_subtype(dtype, one.args[2]) for one in tensors)
 
 
-def of_unknown_dtype(context: FunctionContext | MethodContext) -> Type:
+def of_unknown_dtype(context: FunctionContext | MethodContext) -> types.Type:
     """Return the result of `from_numpy`, or `astype`, with an open dtype for an argument of `Any`.
 
     It may be an array or a list, a dtype or a name, whose results have other dtypes. So overloads
     would not agree, and mypy would give up shape and tape with the dtype. Open is also what numpy's
     types call some float, as the dtype of `np.cumprod` and `np.linalg.inv`.
     """
-    result, dtypes = get_proper_type(context.default_return_type), context.arg_types[2:]
-    if not isinstance(result, Instance) or result.type.fullname != TENSOR or any(dtypes):
+    result = instance_of(context.default_return_type, TENSOR)
+    if result is None or any(context.arg_types[2:]):
         return context.default_return_type
-    found = [*context.arg_types[0], result.args[2]]
-    is_unknown = any(isinstance(get_proper_type(one), AnyType) for one in found)
-    if not is_unknown and not _is_some_float(result.args[2]):
+    some_float = instance_of(result.args[2], "numpy.floating")
+    found = [*context.arg_types[0], result.args[2], *(some_float.args if some_float else ())]
+    if not any(map(is_any, found)):
         return result
     dtype = dtype_of(context.args[0][0], checker_of(context)) if context.args[0] else None
     return result.copy_modified(args=[*result.args[:2], dtype or ANYTHING])
-
-
-def _is_some_float(dtype: Type) -> bool:
-    found = get_proper_type(dtype)
-    if not isinstance(found, Instance) or found.type.fullname != "numpy.floating":
-        return False
-    return isinstance(get_proper_type(found.args[0]), AnyType)

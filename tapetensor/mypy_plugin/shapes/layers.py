@@ -23,11 +23,11 @@ from tapetensor.mypy_plugin.reading import (
     is_floating,
     is_int,
     is_plain,
-    keeps_size,
     known,
     on_axes,
     read_dim,
     read_int,
+    read_literal,
     read_shape,
     read_tensor,
 )
@@ -187,11 +187,7 @@ def cosine_embedding(call: Call) -> Answer:
 
 
 def read_numbers(call: Call, axes: Mapping[str, int]) -> list[Dims]:
-    """Return the numbers that arguments give.
-
-    Args:
-        axes: how many numbers to read, by the name of the argument.
-    """
+    """Return the numbers that arguments give: by the name of each, how many there are."""
     # All are read before one may leave the call to plain typing, for the first may be refused.
     found = [_numbers(call.op, name, call.argument(name), count) for name, count in axes.items()]
     return [*known(all_known(found))]
@@ -261,7 +257,7 @@ def layer(call: Call) -> Answer:
     rules.check_channels(call.op, x, axes, taken, f"the layer takes {taken}")
     kernel, stride, padding, *more, dilation = [read_sizes(one, axes) for one in numbers[:-1]]
     window = Window(kernel, stride, padding, dilation)
-    if keeps_size(numbers[2]):
+    if read_literal(numbers[2], str) == "same":
         sizes = x[-axes:]
     elif more:
         sizes = window.extents(call.op, x, more[0])

@@ -28,6 +28,7 @@ from tapetensor.mypy_plugin.reading import (
     all_known,
     class_of,
     has_dims,
+    is_any,
     is_computed,
     is_endless,
     members,
@@ -226,7 +227,7 @@ def agreeing(context: Context) -> types.CallableType:
                 several.add(name)
     if _drops_a_result(context):
         alone = {name: one for name, one in known.items() if name not in several}
-        settling |= {n: one for n, one in alone.items() if not isinstance(one, types.AnyType)}
+        settling |= {n: one for n, one in alone.items() if not is_any(one)}
     if settling:
         item = settled(item, settling)
     # Overloads are asked one by one, and where this one does not fit the next may.
@@ -242,7 +243,7 @@ def _drops_a_result(context: Context) -> bool:
     """
     wanted = types.get_proper_type(wanted_by(checker_of(context)))
     items = wanted.items if isinstance(wanted, types.TupleType) else []
-    return any(isinstance(types.get_proper_type(one), types.AnyType) for one in items)
+    return any(map(is_any, items))
 
 
 def _reported(
@@ -265,7 +266,8 @@ def _reported(
     for index, arguments in enumerate(context.args):
         for argument in arguments:
             found = type_of(argument, api)
-            is_other = _has_other_rank(formals[index], found)
+            shapes = all_known(map(shape_of, (formals[index], found)))
+            is_other = shapes is not None and len({*map(len, shapes)}) == 2
             if disputed or isinstance(argument, CallExpr | OpExpr):
                 is_other = is_other or _clashes(item, formals[index], found)
             if not isinstance(called, CallExpr) or not is_other:
@@ -300,12 +302,6 @@ def _clashes(item: types.CallableType, formal: types.Type, actual: types.Type) -
         if not is_open and not is_computed(left) and _disagree(left, found):
             return True
     return False
-
-
-def _has_other_rank(formal: types.Type, actual: types.Type) -> bool:
-    """Tell whether an argument is a tensor with more or fewer axes than its parameter takes."""
-    shapes = all_known(map(shape_of, (formal, actual)))
-    return shapes is not None and len({*map(len, shapes)}) == 2
 
 
 def _has_dims(item: types.CallableType) -> bool:

@@ -13,26 +13,25 @@ import operator
 from functools import reduce
 from typing import Final
 
-from mypy import nodes
+from mypy import nodes, types
 from mypy.checker import TypeChecker
 from mypy.plugin import AttributeContext, FunctionContext, MethodContext
 from mypy.server.subexpr import get_subexpressions
 from mypy.subtypes import is_same_type, is_subtype
 from mypy.typeops import make_simplified_union
-from mypy.types import (
-    AnyType,
-    Instance,
-    LiteralType,
-    ProperType,
-    TupleType,
-    Type,
-    UnionType,
-    get_proper_type,
-)
 
 from tapetensor.mypy_plugin import reporting
 from tapetensor.mypy_plugin.names import TENSOR
-from tapetensor.mypy_plugin.reading import ANYTHING, has_dims, is_endless, members, read_tensor
+from tapetensor.mypy_plugin.reading import (
+    ANYTHING,
+    has_dims,
+    instance_of,
+    is_any,
+    is_endless,
+    members,
+    read_int,
+    read_tensor,
+)
 from tapetensor.mypy_plugin.reporting import checker_of
 from tapetensor.mypy_plugin.shapes.broadcasting import is_number
 from tapetensor.mypy_plugin.shapes.calls import type_of
@@ -100,15 +99,15 @@ class _Values:
 _values_of = once_a_file(_Values)
 
 
-def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = False) -> Type:
+def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = False) -> types.Type:
     """Open the dims of a variable that the result of a call, which is stored in it, has not.
 
     Args:
         may_grow: whether the dims of the variable may differ from one turn of a loop to the next:
             whether plain typing leaves those of the result open.
     """
-    result = get_proper_type(context.default_return_type)
-    if not isinstance(result, Instance) or result.type.fullname != TENSOR:
+    result = types.get_proper_type(context.default_return_type)
+    if not isinstance(result, types.Instance) or result.type.fullname != TENSOR:
         return context.default_return_type
     api = checker_of(context)
     values = _values_of(api.tree)
@@ -133,20 +132,20 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
             reporting.redeclare(
                 api,
                 name,
-                UnionType.make_union(others),
+                types.UnionType.make_union(others),
                 lambda found: result if is_number(found) else found,
             )
         return result
-    tensors = [one for one in members(node.type) if isinstance(one, Instance)]
+    tensors = [one for one in members(node.type) if isinstance(one, types.Instance)]
     tensors = [one for one in tensors if one.type is result.type]
     if not tensors or not (node.is_inferred or is_parameter):
         return result
     if is_parameter and not grows and not redefines:
         return _kept(api, name, tensors[0], result)
-    new: Type = result
+    new: types.Type = result
     if grows:
         for one in members(reporting.type_now(api, name)):
-            if isinstance(one, Instance) and one.type is result.type:
+            if isinstance(one, types.Instance) and one.type is result.type:
                 new = opened(new, one, _is_open_or_other)
     declared = _all_opened(node.type, new)
     if declared is not node.type:
@@ -160,14 +159,16 @@ def _adds_to(made: nodes.Context, name: nodes.NameExpr) -> bool:
     return any(isinstance(one, nodes.NameExpr) and one.node is name.node for one in inner)
 
 
-def _kept(api: TypeChecker, name: nodes.NameExpr, declared: Type, result: Type) -> Type:
+def _kept(
+    api: TypeChecker, name: nodes.NameExpr, declared: types.Type, result: types.Type
+) -> types.Type:
     """Return the result; note which setting lets the name take it, where mypy will refuse it."""
     if not api.options.allow_redefinition and not is_subtype(result, declared):
         reporting.note_once(api, _SETTING, name)
     return result
 
 
-def _all_opened(declared: Type | None, result: Type) -> Type:
+def _all_opened(declared: types.Type | None, result: types.Type) -> types.Type:
     """Return a type with open parts in the tensors of which the result may be one, as it has them.
 
     Of a tensor with an open part and of the tensors that it may be mypy takes the latter.
@@ -178,7 +179,7 @@ def _all_opened(declared: Type | None, result: Type) -> Type:
     return declared if is_same and declared is not None else make_simplified_union(found)
 
 
-def _is_other(one: ProperType, result: Type) -> bool:
+def _is_other(one: types.ProperType, result: types.Type) -> bool:
     """Tell whether two are not tensors of one rank, or have other dims at one place."""
     lhs, rhs = read_tensor(one), read_tensor(result)
     if lhs is None or rhs is None or lhs.shape is None or rhs.shape is None:
@@ -186,11 +187,11 @@ def _is_other(one: ProperType, result: Type) -> bool:
     return len(lhs.shape) != len(rhs.shape) or any(map(differ, lhs.shape, rhs.shape))
 
 
-def _is_open(_: Type, new: Type) -> bool:
-    return isinstance(new, AnyType)
+def _is_open(_: types.Type, new: types.Type) -> bool:
+    return is_any(new)
 
 
-def _is_open_or_other(one: Type, two: Type) -> bool:
+def _is_open_or_other(one: types.Type, two: types.Type) -> bool:
     return _is_open(one, two) or are_other_dims(one, two)
 
 
@@ -216,83 +217,79 @@ def _values(rvalue: nodes.Expression) -> list[nodes.Expression]:
     return [rvalue]
 
 
-def walked(context: FunctionContext | MethodContext) -> Type:
+def walked(context: FunctionContext | MethodContext) -> types.Type:
     """Return the result of `zip` or the like with open sizes for what mypy takes for objects."""
-    result = get_proper_type(context.default_return_type)
+    result = types.get_proper_type(context.default_return_type)
     items = [_items(one) for given in context.arg_types for one in given]
-    if not isinstance(result, Instance) or len(result.args) != 1 or not any(items):
+    if not isinstance(result, types.Instance) or len(result.args) != 1 or not any(items):
         return context.default_return_type
-    inner = get_proper_type(result.args[0])
-    if not isinstance(inner, TupleType):
+    inner = types.get_proper_type(result.args[0])
+    if not isinstance(inner, types.TupleType):
         return result.copy_modified(args=[_known(inner, items[0])])
     # What follows is `strict`.
-    each = map(_known, map(get_proper_type, inner.items), items)
+    each = map(_known, map(types.get_proper_type, inner.items), items)
     return result.copy_modified(args=[inner.copy_modified(items=list(each))])
 
 
-def summed(context: FunctionContext | MethodContext) -> Type:
+def summed(context: FunctionContext | MethodContext) -> types.Type:
     """Return the result of `sum` of tensors: a tensor, where mypy adds the 0 of an empty list."""
-    items = [one for one in members(context.default_return_type) if not _is_zero(one)]
+    items = [one for one in members(context.default_return_type) if read_int(one) != 0]
     is_tensor = bool(items) and all(map(has_dims, items))
-    return UnionType.make_union(items) if is_tensor else context.default_return_type
+    return types.UnionType.make_union(items) if is_tensor else context.default_return_type
 
 
-def _is_zero(found: ProperType) -> bool:
-    return isinstance(found, LiteralType) and found.value == 0
-
-
-def distributed(found: Instance) -> Type:
+def distributed(found: types.Instance) -> types.Type:
     """Return a tensor of one shape or another as one tensor or another."""
-    shape = get_proper_type(found.args[0])
-    if not isinstance(shape, UnionType):
+    shape = types.get_proper_type(found.args[0])
+    if not isinstance(shape, types.UnionType):
         return found
     tensors = [found.copy_modified(args=[one, *found.args[1:]]) for one in shape.items]
-    return UnionType(tensors, found.line, found.column)
+    return types.UnionType(tensors, found.line, found.column)
 
 
-def _items(found: Type) -> list[Instance]:
+def _items(found: types.Type) -> list[types.Instance]:
     """Return the layers or tensors in a tuple; nothing where something else is in it."""
-    proper = get_proper_type(found)
-    if is_endless(found) or not isinstance(proper, TupleType):
+    proper = types.get_proper_type(found)
+    if is_endless(found) or not isinstance(proper, types.TupleType):
         return []
-    items = map(get_proper_type, proper.items)
-    found_items = [one for one in items if isinstance(one, Instance) and has_dims(one)]
+    items = map(types.get_proper_type, proper.items)
+    found_items = [one for one in items if isinstance(one, types.Instance) and has_dims(one)]
     return found_items if len(found_items) == len(proper.items) else []
 
 
-def _known(joined: ProperType, items: list[Instance]) -> Type:
-    if not isinstance(joined, Instance) or joined.type.fullname != "builtins.object" or not items:
+def _known(joined: types.ProperType, items: list[types.Instance]) -> types.Type:
+    if instance_of(joined, "builtins.object") is None or not items:
         return joined
-    by_class: dict[str, list[Instance]] = {}
+    by_class: dict[str, list[types.Instance]] = {}
     for one in items:
         by_class.setdefault(one.type.fullname, []).append(one)
-    return UnionType.make_union([_with_open_dims(several) for several in by_class.values()])
+    return types.UnionType.make_union([_with_open_dims(several) for several in by_class.values()])
 
 
-def _with_open_dims(several: list[Instance]) -> Type:
+def _with_open_dims(several: list[types.Instance]) -> types.Type:
     """Return a type with open dims, and shapes, where those of one class differ."""
-    first: Type = several[0]
+    first: types.Type = several[0]
     return reduce(lambda one, two: opened(one, two, operator.ne), several[1:], first)
 
 
 _asking: set[nodes.Context] = set()
 
 
-def displayed(context: AttributeContext) -> Type:
+def displayed(context: AttributeContext) -> types.Type:
     """Return the type of an attribute, with open dims beside others of its class in a display.
 
     Of ``[self.hidden.weight, self.out.weight]`` mypy makes a list of objects.
     """
-    found, api = get_proper_type(context.default_attr_type), checker_of(context)
+    found, api = types.get_proper_type(context.default_attr_type), checker_of(context)
     node = context.context
-    if _asking or not isinstance(found, Instance) or not has_dims(found):
+    if _asking or not isinstance(found, types.Instance) or not has_dims(found):
         return context.default_attr_type
-    others: list[Instance] = []
+    others: list[types.Instance] = []
     _asking.add(node)
     try:
         for one in joined_in(api.tree).get(node, []):
-            beside = None if one is node else get_proper_type(type_of(one, api))
-            if isinstance(beside, Instance) and beside.type is found.type:
+            beside = None if one is node else types.get_proper_type(type_of(one, api))
+            if isinstance(beside, types.Instance) and beside.type is found.type:
                 others.append(beside)
     finally:
         _asking.discard(node)

@@ -61,14 +61,14 @@ def generic(layer: nn.Linear[N, M], x: Tensor1D[N, T]) -> Tensor1D[M, T]:
 
 # What nothing can be.
 class Heads(nn.Module):
-    # E: Heads.attention: 3 heads do not divide key_features=8 evenly  [module-dims]
+    # E: Heads.attention: 3 heads do not divide key_features 8 and value_features 8  [module-dims]
     attention: nn.MultiHeadAttention[L[8], L[3]]
-    # E: Heads.values: 2 heads do not divide value_features=9 evenly
+    # E: Heads.values: 2 heads do not divide key_features 8 and value_features 9
     values: nn.MultiHeadAttention[L[8], L[2], np.float32, L[8], L[9]]
 
 
 class Encoder(nn.Module):
-    # E: Encoder.block.self_attn: 3 heads do not divide key_features=8 evenly
+    # E: Encoder.block.self_attn: 3 heads do not divide key_features 8 and value_features 8
     block: nn.EncoderBlock[L[8], L[3], L[16]]
 
 
@@ -88,7 +88,7 @@ class Zero(nn.Module):
     stride: nn.MaxPool2d[L[2], L[0]]  # E: Zero.stride: stride must be > 0, got 0
     normal: nn.LayerNorm[L[0]]  # E: Zero.normal: normalized_features must be > 0, got 0
     root: nn.RMSNorm[L[0]]  # E: Zero.root: normalized_features must be > 0, got 0
-    groups: nn.GroupNorm[L[3], L[4]]  # E: Zero.groups: 3 groups do not divide num_channels 4 evenly
+    groups: nn.GroupNorm[L[3], L[4]]  # E: Zero.groups: 3 groups do not divide num_channels 4
 
 
 class Negative(nn.Module):
@@ -101,9 +101,9 @@ class Negative(nn.Module):
 
 
 class Windows(nn.Module):
-    # E: Windows.pool: padding must be at most half of the kernel_size 2, got 2
+    # E: Windows.pool: padding (2, 2) is more than half of the window (2, 2); a window would hold
     pool: nn.AvgPool2d[L[2], L[2], L[2]]
-    # E: Windows.upward: output_padding must be less than the stride 1 or the dilation 1, got 1
+    # E: Windows.upward: output_padding (1, 1) must be less than the stride (1, 1)
     upward: nn.ConvTranspose2d[L[4], L[6], L[3], L[1], L[0], L[1]]
 
     tall: nn.Conv2d[L[4], L[6], tuple[L[3], L[1]], tuple[L[2], L[1]]]
@@ -144,7 +144,7 @@ class Within(nn.Module):
     both: tuple[nn.ReLU, nn.Linear[L[0], L[3]]]  # E: Within.both.1: in_features must be > 0, got 0
     many: list[nn.Linear[L[0], L[3]]] = nn.repeat(2)  # E: Within.many.0: in_features must be > 0
     added: nn.ResidualAdd[nn.Linear[L[0], L[3]]]  # E: Within.added.layer: in_features must be > 0
-    block: Generous[L[3], L[8]]  # E: Within.block.attention: 3 heads do not divide key_features=8
+    block: Generous[L[3], L[8]]  # E: Within.block.attention: 3 heads do not divide key_features 8
 
 
 class Of(nn.Module, Generic[Layer]):
@@ -188,23 +188,23 @@ def unannotated() -> None:
 
 
 def made() -> None:
-    # E: MultiHeadAttention: 3 heads do not divide key_features=8 evenly  [module-dims]
+    # E: MultiHeadAttention: 3 heads do not divide key_features 8 and value_features 8
     nn.MultiHeadAttention(8, 3, rng=rng)
-    # E: MultiHeadAttention: 2 heads do not divide value_features=7 evenly
+    # E: MultiHeadAttention: 2 heads do not divide key_features 6 and value_features 7
     nn.MultiHeadAttention(8, 2, key_features=6, value_features=7, rng=rng)
     # E: Conv2d: 4 groups do not divide in_channels 4 and out_channels 6
     nn.Conv2d(4, 6, 3, groups=4, rng=rng)
     nn.ConvTranspose2d(4, 6, 3, groups=3, rng=rng)  # E: ConvTranspose2d: 3 groups do not divide
     nn.Linear(0, 2, rng=rng)  # E: Linear: in_features must be > 0, got 0
-    nn.MaxPool2d(2, padding=2)  # E: MaxPool2d: padding must be at most half of the kernel_size 2
+    nn.MaxPool2d(2, padding=2)  # E: MaxPool2d: padding (2, 2) is more than half of the window
     nn.Unfold((2, 0))  # E: Unfold: kernel_size must be > 0, got 0
-    nn.MaxPool2d((4, 2), padding=(1, 2))  # E: at most half of the kernel_size (4, 2), got (1, 2)
+    nn.MaxPool2d((4, 2), padding=(1, 2))  # E: padding (1, 2) is more than half of
     nn.MaxPool2d((4, 2), padding=(2, 1), dilation=(1, 2))
     nn.Conv2d(4, 6, (3, 0), rng=rng)  # E: Conv2d: kernel_size must be > 0, got 0
     nn.Conv2d(4, 6, 3, 2, "same", rng=rng)  # E: Conv2d: padding="same" keeps the size of the input
-    # E: ConvTranspose2d: output_padding must be less than the stride (2, 1) or the dilation 1, got
+    # E: ConvTranspose2d: output_padding (1, 1) must be less than the stride (2, 1) or the dilation
     nn.ConvTranspose2d(4, 6, 3, (2, 1), output_padding=1, rng=rng)
-    nn.MaxPool1d(2, padding=2)  # E: MaxPool1d: padding must be at most half of the kernel_size 2
+    nn.MaxPool1d(2, padding=2)  # E: MaxPool1d: padding (2,) is more than half of the window (2,)
     nn.MaxPool2d(0).forward(tt.ones((1, 4, 4)))  # E: MaxPool2d: kernel_size must be > 0, got 0
     nn.Linear(3, True, rng=rng)  # E: Linear: out_features must be an int, got True
     nn.DropoutOneIn(0, rng=rng)  # E: DropoutOneIn: n must be > 0, got 0
@@ -216,14 +216,14 @@ def made() -> None:
 
 
 def built() -> None:
-    # E: build: MultiHeadAttention: 3 heads do not divide key_features=8 evenly  [module-dims]
+    # E: build: MultiHeadAttention: 3 heads do not divide key_features 8 and value_features 8
     tt.build(nn.MultiHeadAttention[L[8], L[3]], rng=rng)
     # E: build: Conv2d: 4 groups do not divide in_channels 4 and out_channels 6
     tt.build(nn.Conv2d[L[4], L[6], L[3], L[1], L[0], L[1], L[4]], rng=rng)
-    # E: build: EncoderBlock.self_attn: 3 heads do not divide key_features=8 evenly
+    # E: build: EncoderBlock.self_attn: 3 heads do not divide key_features 8 and value_features 8
     tt.build(nn.EncoderBlock[L[8], L[3], L[16]], rng=rng)
     tt.build(Generous[L[3], L[8]], rng=rng)  # E: build: Generous.attention: 3 heads do not divide
     tt.build(BesideOpen, rng=rng)  # E: build: BesideOpen.layer.layer: the dim Features has no size
-    tt.build(Heads, rng=rng)  # E: build: Heads.attention: 3 heads do not divide key_features=8
+    tt.build(Heads, rng=rng)  # E: build: Heads.attention: 3 heads do not divide key_features 8
     # E: build: Linear: out_features must be > 0, got 0
     tt.build(nn.Linear[Div[L[9], L[3]], L[0]], rng=rng)

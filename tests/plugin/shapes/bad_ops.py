@@ -6,12 +6,15 @@ What ops refuse of literal shapes is in the table of ops. Here are names, and wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from typing import Literal as L
 
 import tapetensor as tt
-from tapetensor import Tensor1D, Tensor2D, Tensor3D
+from tapetensor import Tensor, Tensor1D, Tensor2D, Tensor3D
 from tapetensor.typing import B, K, M, N, T
 from tests.typing.operands import c, grid, m, m77, mi, positions, q, r, s, v, v7, w, z, zw
+
+of_any_rank: Tensor[Any] = m
 
 BAD: tuple[Callable[[], object], ...] = (
     lambda: m.trace() * m77,  # E: multiply: shapes (2, 3) and (7, 7) do not broadcast, 2 != 7
@@ -22,6 +25,9 @@ BAD: tuple[Callable[[], object], ...] = (
     lambda: m + (v + v7),  # E: add: shapes (3,) and (7,) do not broadcast, 3 != 7
     lambda: (m + v7) * 2.0 + v,  # E: add: shapes (2, 3) and (7,) do not broadcast, 3 != 7
     lambda: s + c.sum(axis=1) + v,  # E: add: shapes (2,) and (3,) do not broadcast, 2 != 3
+    lambda: (of_any_rank @ w) + v,  # E: of the last axes, shapes (6,) and (3,) do not broadcast
+    lambda: tt.where(v > 0.0, of_any_rank @ w, 0.0),  # E: where: of the last axes, shapes (6,) and
+    lambda: tt.ssm_scan(of_any_rank @ w, v, v),  # E: ssm_scan: of the last axes, shapes (6,) and
     lambda: m.trace() @ m77,  # E: matmul: inner dims differ: (2, 3) @ (7, 7), 3 != 7
     lambda: v7 @ v.trace(),  # E: matmul: inner dims differ: (7,) @ (3,), 7 != 3
     lambda: (m @ w) @ w,  # E: matmul: inner dims differ: (2, 6) @ (3, 6), 6 != 3

@@ -22,12 +22,13 @@ kd = tt.ones((4, 4, 3, 3), np.float64)
 xi = tt.ones((2, 4, 9, 8), np.int64)
 
 BAD: tuple[Callable[[], object], ...] = (
-    lambda: tt.conv2d(x, k, groups=4),  # E: conv2d: 4 groups do not divide the 4 channels that go i
+    lambda: tt.conv2d(x, k, groups=4),  # E: conv2d: 4 groups do not divide in_channels 4 and out
     lambda: tt.conv2d(x, k, groups=0),  # E: conv2d: groups must be > 0, got 0
     lambda: tt.conv2d(x, k, stride=0),  # E: conv2d: stride must be > 0, got 0
     lambda: tt.conv2d(x, k, padding=-1),  # E: conv2d: padding must not be negative, got -1
     lambda: tt.conv2d(x, k, dilation=(1, 0)),  # E: conv2d: dilation must be > 0, got 0
-    lambda: tt.conv_transpose2d(x, kt, groups=3),  # E: 3 groups do not divide the 4 channels of sha
+    lambda: tt.conv_transpose2d(x, kt, groups=3),  # E: 3 groups do not divide in_channels 4
+    lambda: tt.conv_transpose2d(x, kt, output_padding=1),  # E: output_padding (1, 1) must be less
     lambda: tt.conv_transpose2d(x, kd),  # E: dtypes differ: float32 and float64; convert one with a
     lambda: tt.conv2d(x, kd),  # E: conv2d: dtypes differ: float32 and float64; convert one with ast
     lambda: tt.max_pool2d(xi, 2),  # E: max_pool2d: not defined for dtype int64; convert first with

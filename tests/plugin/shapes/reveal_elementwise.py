@@ -11,7 +11,7 @@ import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D
 from tapetensor.typing import B, N, S, T
 from tests.typing.check import assert_type, check
-from tests.typing.operands import c, m, mask, md, r, s, u, v, vmask, z, zr
+from tests.typing.operands import c, m, mask, md, r, s, u, v, vmask, w, z, zr
 
 # Operators that the random expressions have not.
 check(assert_type(2.0 * m + 1.0, Tensor2D[L[2], L[3]]), (2, 3))
@@ -74,6 +74,13 @@ untyped: Tensor[Any, Any, Any] = m
 check(assert_type(v.trace() / untyped, Tensor[Any, OwnedTape]), (2, 3))
 of_any_rank: Tensor[tuple[Any, ...]] = m
 check(assert_type(v + of_any_rank, Tensor[Any]), (2, 3))
+# Its last axis may be known, to which one of size 1 broadcasts.
+ending = of_any_rank @ w
+check(assert_type(tt.where(u > 0.0, ending, 0.0), Tensor[Any]), (2, 6))
+check(assert_type(tt.where(c > 0.0, untyped @ w, u), Tensor[Any, Any, Any]), (2, 6))
+check(assert_type(tt.maximum(ending.trace(), c), Tensor[Any, OwnedTape]), (2, 6))
+check(assert_type(u == ending, Tensor[Any, NoneTape, np.bool_]), (2, 6))
+check(assert_type(tt.ssm_scan(ending, u, c), Tensor[Any]), (2, 6))
 
 # So does a computed one.
 rows: int = sum((1, 1))
