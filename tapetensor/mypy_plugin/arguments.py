@@ -28,11 +28,14 @@ from tapetensor.mypy_plugin.reading import (
     accepts,
     bounded,
     described,
+    is_floating,
     is_tensor,
     kinds_in_words,
     read_int,
+    read_tensor,
 )
 from tapetensor.mypy_plugin.reporting import ARGUMENT_KIND, OPERAND_KIND, checker_of, fail
+from tapetensor.mypy_plugin.shapes.broadcasting import dtype_name
 from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
 
 _OURS: Final = "tapetensor."
@@ -50,6 +53,7 @@ def method_signature(fullname: str) -> Callable[[Context], types.FunctionLike] |
             found = types.get_proper_type(context.type)
             if not isinstance(found, types.Instance):
                 return context.default_signature
+            _tell_of_dtype(context, found, name)
             called = found.type.name if name in ("forward", "__call__") else name
             return _checked(context, found.type, called, _signatures(found.type, name))
         node = node_of(fullname)
@@ -58,14 +62,25 @@ def method_signature(fullname: str) -> Callable[[Context], types.FunctionLike] |
         # A function whose overloads are written elsewhere is a decorated one.
         typed = node.var if isinstance(node, nodes.Decorator) else node
         items = typed.type if isinstance(typed, nodes.OverloadedFuncDef | nodes.Var) else None
-        return _checked(
-            context, node, name, items.items if isinstance(items, types.Overloaded) else []
-        )
+        overloads = items.items if isinstance(items, types.Overloaded) else []
+        return _checked(context, node, name, overloads)
 
     return fitting_arguments if fullname.startswith(_OURS) else None
 
 
 function_signature = method_signature
+
+
+def _tell_of_dtype(context: MethodSigContext, owner: types.Instance, name: str) -> None:
+    """Say in a note what a method of floating tensors wants, for mypy's error is about `self`."""
+    dtype = dtype_name(owner.args[2]) if is_tensor(owner) else None
+    symbol = None if dtype is None or is_floating(owner.args[2]) else owner.type.get(name)
+    method = types.get_proper_type(None if symbol is None else symbol.type)
+    takers = method.items if isinstance(method, types.FunctionLike) else []
+    taken = [read_tensor(one.arg_types[0]) for one in takers if one.arg_types]
+    if taken and all(one is not None and is_floating(one.dtype) for one in taken):
+        message = f"{name}: not defined for dtype {dtype}; convert first with x.astype(np.float32)"
+        checker_of(context).msg.note(message, context.context)
 
 
 def _signatures(info: nodes.TypeInfo, name: str) -> list[types.CallableType]:
@@ -203,9 +218,8 @@ def _takes_all(given: _Given, item: types.CallableType, formals: list[list[int]]
     for kind, actuals in zip(item.arg_kinds, formals, strict=True):
         if len(actuals) > 1 and not kind.is_star():
             return False
-        if any(given.kinds[one] is nodes.ARG_POS for one in actuals) and not kind.is_positional(
-            True
-        ):
+        by_place = any(given.kinds[one] is nodes.ARG_POS for one in actuals)
+        if by_place and not kind.is_positional(True):
             return False
     return sum(map(len, formals)) == len(given.found)
 
@@ -314,6 +328,4 @@ def _giving(result: types.Type, of_function: types.Instance) -> types.CallableTy
 def _some_tensor() -> types.Type:
     """Return a tensor of which nothing is known: mypy complains of functions that return `Any`."""
     tensor = class_named(TENSOR)
-    return (
-        ANYTHING if tensor is None else types.Instance(tensor, [ANYTHING] * len(tensor.type_vars))
-    )
+    return ANYTHING if tensor is None else types.Instance(tensor, [ANYTHING] * 3)

@@ -199,3 +199,15 @@ def test_a_name_takes_another_shape_with_the_setting_that_a_note_names(warm: Pat
     assert without.count(SETTING) == 1
     assert "Incompatible types in assignment" in without
     assert _check(warm) == ""
+
+
+def test_a_note_says_what_dtype_a_method_wants(warm: Path) -> None:
+    (warm / "main.py").write_text(
+        "import tapetensor as tt\n\n"
+        "print(2.0 * tt.arange(3).mean())\nprint(tt.arange(3).max(), tt.ones((3,)).mean())\n"
+    )
+
+    found = _check(warm)
+
+    assert found.count("note: mean: not defined for dtype int64; convert first with x.ast") == 1
+    assert "main.py:4" not in found
