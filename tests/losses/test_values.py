@@ -11,6 +11,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import losses
 from tapetensor.testing import check_grad
+from tests.ops.reduction_rows import softmax
 
 Plain: TypeAlias = tt.Tensor[Any, tt.NoneTape, np.float64]
 Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -24,12 +25,6 @@ SIGNS = tt.from_numpy(RNG.choice([-1, 1], SHAPE))
 # A sign and a label for each row.
 EACH_SIGN = tt.from_numpy(RNG.choice([-1, 1], SHAPE[:-1]))
 LABELS = tt.from_numpy(RNG.integers(0, SHAPE[-1], SHAPE[:-1]))
-
-
-def softmax(x: Array) -> Array:
-    exponentials = np.exp(x)
-    result: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return result
 
 
 def at_labels(x: Array) -> Array:
