@@ -68,7 +68,8 @@ def test_an_optimizer_makes_of_rows_what_it_makes_of_the_whole_gradient(
             grads.insert(model.table.weight, np.ones(size, np.float32))
             optimizer.step(grads)
         found.append(io.state_dict(model) | io.state_dict(optimizer))
-    assert_close(*found, 1e-5)
+    mine, theirs = found
+    assert_close(mine, theirs, 1e-5)
 
 
 @pytest.mark.parametrize("make", [Sgd, Adagrad, SparseAdam])
