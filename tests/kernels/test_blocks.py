@@ -234,15 +234,21 @@ def test_a_compiled_step_goes_by_tiles_too(
         compiled(*given())
 
 
-def test_no_array_has_the_size_of_all_scores() -> None:
-    length = 1024
+# An op, the shapes of its operands, and what its peak stays below: scores, which are not there all
+# at once, and seven images, of which the columns have nine.
+_PEAKS: list[tuple[Any, list[tuple[int, ...]], int]] = [
+    (tt.scaled_dot_product_attention, [(1024, 8)] * 3, 1024 * 1024 * 4),
+    (tt.conv2d, [(32, 16, 32, 32), (16, 16, 3, 3)], 7 * 32 * 16 * 32 * 32 * 4),
+]
+
+
+@pytest.mark.parametrize(("op", "shapes", "bound"), _PEAKS)
+def test_no_array_has_the_size_of_all_scores_or_columns(op: Any, shapes: Any, bound: int) -> None:
     rng = np.random.default_rng(0)
-    query, key, value = [tt.normal((length, 8), rng=rng) for _ in range(3)]
-    bound = length * length * 4
+    operands: list[Any] = [tt.normal(shape, rng=rng).trace() for shape in shapes]
     tracemalloc.start()
     try:
-        output = tt.scaled_dot_product_attention(query.trace(), key.trace(), value.trace())
-        output.square().sum().backward()
+        op(*operands).square().sum().backward()
         assert tracemalloc.get_traced_memory()[1] < bound
     finally:
         tracemalloc.stop()
