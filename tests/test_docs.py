@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -34,15 +33,6 @@ def test_mypy_says_of_the_first_mistake_what_the_first_page_says() -> None:
     (message,) = blocks("start", "text")
 
     assert [normalized(one) for one in found] == [normalized(message.strip())]
-
-
-def test_every_room_of_the_floor_plan_exists() -> None:
-    text = (DOCS / "internals.md").read_text()
-    rows = re.findall(r"^\| (?:[\d½]+|aside) \| (.+?) \|", text, re.MULTILINE)
-    rooms = [room for row in rows for room in re.findall(r"`(\w+)`", row)]
-
-    assert len(rooms) >= 18
-    assert [room for room in rooms if importlib.util.find_spec(f"tapetensor.{room}") is None] == []
 
 
 def test_a_line_of_a_program_is_where_it_is_in_its_page() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from typing import Literal as L
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from tests.arrays import foreign
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import abroad, home
 from tests.higher_order.test_every_op import FIRST_CASES, LOSSES, gradient_sum
+from tests.io.models import tied
 from tests.nn.layer_rows import ROWS, Row
 from tests.ops.calling import gradients_of, on_every, reference_of, result_of, tensors_of
 from tests.ops.rows import Case
@@ -181,18 +181,10 @@ def test_a_module_goes_and_comes_back_with_its_ids() -> None:
 
 
 def test_tied_weights_stay_tied() -> None:
-    embedding: nn.Embedding[L[5], L[4]] = nn.Embedding(5, 4, rng=np.random.default_rng(0))
-    out: nn.UnbiasedLinear[L[4], L[5]] = nn.UnbiasedLinear(4, 5, rng=np.random.default_rng(0))
-    out.weight = embedding.weight
+    model = tied(0).to(foreign)
 
-    class Tied(nn.Module):
-        embed: nn.Embedding[L[5], L[4]]
-        out: nn.UnbiasedLinear[L[4], L[5]]
-
-    Tied(embed=embedding, out=out).to(foreign)
-
-    assert out.weight is embedding.weight
-    home(out.weight)
+    assert model.out.weight is model.embed.weight
+    home(model.out.weight)
 
 
 _X = np.random.default_rng(0).standard_normal((4, 3))

@@ -219,9 +219,19 @@ def _optimizer() -> Trial:
     return Trial(layer.forward, change, (layer.weight,), lambda: layer.weight.numpy().tolist())
 
 
+def _derivative_inside() -> Trial:
+    scale, weight = Scale(3.0), tensor(1.0, 2.0, 3.0)
+
+    def slope(x: Any) -> Any:
+        return tt.grad(lambda v: (v * weight * scale.value).tanh().sum(), x)
+
+    return Trial(slope, lambda: setattr(scale, "value", 4.0), (weight,))
+
+
 @pytest.mark.parametrize(
     "made",
     [
+        _derivative_inside,
         _module,
         _frozen,
         _slots,
@@ -241,18 +251,5 @@ def _optimizer() -> Trial:
     ],
 )
 def test_what_was_changed_in_between_counts_as_it_was(made: Callable[[], Trial]) -> None:
-    expected = outcome(made(), is_checkpointed=False)
-    assert outcome(made(), is_checkpointed=True) == expected
-
-
-def test_a_derivative_inside_is_repeated_as_well() -> None:
-    def made() -> Trial:
-        scale, weight = Scale(3.0), tensor(1.0, 2.0, 3.0)
-
-        def slope(x: Any) -> Any:
-            return tt.grad(lambda v: (v * weight * scale.value).tanh().sum(), x)
-
-        return Trial(slope, lambda: setattr(scale, "value", 4.0), (weight,))
-
     expected = outcome(made(), is_checkpointed=False)
     assert outcome(made(), is_checkpointed=True) == expected

@@ -6,9 +6,7 @@ mpiexec -n 2 python -m tests.distributed.fitting FOLDER
 from __future__ import annotations
 
 import copy
-import os
 import re
-import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +20,7 @@ import tapetensor as tt
 from tapetensor import data, distributed, io, nn, optim
 from tapetensor.training import CsvLog, EarlyStopping, History, fit
 from tests.distributed.training import build_model, loss_of
-from tests.training.models import METRICS, SCHEDULE, Net, Run, numbers
+from tests.training.models import METRICS, SCHEDULE, Net, Run, numbers, pressing_ctrl_c
 from tests.training.models import loss_of as of_training
 from tests.training.test_safety import BATCHES, Experts
 
@@ -65,17 +63,6 @@ def training_is_that_of_one_process(ranks: distributed.Communicator) -> None:
             np.testing.assert_allclose(history[column], expected_history[column], rtol=1e-9)
 
 
-def pressing_ctrl_c(rank: int, at: int) -> Callable[[int], float]:
-    """Return a schedule during whose step of that number somebody interrupts one rank."""
-
-    def schedule(step: int) -> float:
-        if step == at and distributed.world().rank == rank:
-            os.kill(os.getpid(), signal.SIGINT)
-        return SCHEDULE(step)
-
-    return schedule
-
-
 def same_on_all(ranks: distributed.Communicator, run: Run, history: History) -> bool:
     """Tell whether every rank has what rank 0 has."""
     assert ranks.transport is not None
@@ -92,7 +79,8 @@ def a_training_goes_on_to_the_bit(folder: Path, ranks: distributed.Communicator)
         runs = [Run(seed=seed + 10 * ranks.rank) for seed in (1, 1, 2)]
         options["validation"] = runs[0].held_out
         whole = runs[0].fit(schedule=SCHEDULE, **options)
-        ctrl_c = pressing_ctrl_c(ranks.size - 1, at=8)
+        is_last = ranks.rank == ranks.size - 1
+        ctrl_c = pressing_ctrl_c(8 if is_last else -1)
         first = runs[1].fit(schedule=ctrl_c, checkpoint=path, **options)
         assert first.ended == "interrupted"
         assert runs[1].optimizer.steps == 9
@@ -129,7 +117,7 @@ def what_functions_draw_from_is_alike_and_goes_on(
     path = folder / "drawn.npz"
     run, whole = trained(ranks.rank, SCHEDULE)
     assert same_on_all(ranks, run, whole)
-    trained(ranks.rank, pressing_ctrl_c(0, at=10), checkpoint=path)
+    trained(ranks.rank, pressing_ctrl_c(10 if ranks.is_root else -1), checkpoint=path)
     resumed, rest = trained(ranks.rank + 5, SCHEDULE, checkpoint=path, resume=True)
     assert numbers(rest) == numbers(whole)
     assert same_on_all(ranks, resumed, rest)

@@ -14,7 +14,7 @@ from tapetensor import losses
 from tapetensor.testing import check_grad
 from tests.nn.gradients import check_layer
 from tests.nn.layer_rows import ROWS
-from tests.ops.calling import on_every, result_of, tensors_of, traced_at
+from tests.ops.calling import of_floats, on_every, result_of, tensors_of, traced_at
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
@@ -33,16 +33,14 @@ def gradient_sum(
     """
     operands = tensors_of(case.sample, make=make)
     positions = case.sample.float_positions
+    op = of_floats(case, operands)
     weight = make(np.asarray(rng.standard_normal(result_of(case, operands).shape)))
     directions = [
         make(np.asarray(rng.standard_normal(operands[position].shape))) for position in positions
     ]
 
     def scalar(*inputs: Any) -> Any:
-        given = list(operands)
-        for position, tensor in zip(positions, inputs, strict=True):
-            given[position] = tensor
-        return (result_of(case, given).square() * weight).sum()
+        return (op(*inputs).square() * weight).sum()
 
     def f(*inputs: Any) -> Any:
         recorded = any(x.owns_tape for x in inputs)
@@ -88,14 +86,11 @@ def test_the_gradient_is_the_same_whether_it_is_recorded_or_not(
     case: Case, rng: np.random.Generator
 ) -> None:
     operands = tensors_of(case.sample)
-    positions = case.sample.float_positions
-    inputs = [operands[position] for position in positions]
+    op = of_floats(case, operands)
+    inputs = [operands[position] for position in case.sample.float_positions]
 
     def f(*inputs: Any) -> Any:
-        given = list(operands)
-        for position, tensor in zip(positions, inputs, strict=True):
-            given[position] = tensor
-        return result_of(case, given).square().sum()
+        return op(*inputs).square().sum()
 
     plain: Any = tt.grad(f, *inputs)
     recorded: Any = tt.grad(f, *[x.trace() for x in inputs])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 from typing import Literal as L
@@ -61,6 +62,10 @@ def tied(seed: int) -> Tied:
     return Tied(nn.Embedding(5, 4, rng=rng), nn.Linear(4, 5, rng=rng))
 
 
+def layer(seed: int = 0, dtype: Any = np.float32) -> nn.Linear[Any, Any, Any]:
+    return nn.Linear(2, 3, dtype, rng=np.random.default_rng(seed))
+
+
 def assert_same(one: dict[str, Array], other: dict[str, Array]) -> None:
     assert list(one) == list(other)
     for name, array in one.items():
@@ -75,6 +80,17 @@ def write(path: Path, arrays: dict[str, Any]) -> None:
     else:
         library: Any = pytest.importorskip("safetensors.numpy")
         library.save_file({name: np.asarray(array) for name, array in arrays.items()}, path)
+
+
+def write_raw(path: Path, entries: dict[str, tuple[str, list[int], bytes]]) -> None:
+    """Write safetensors of any bytes under any names of dtypes and shapes."""
+    header, content = {}, b""
+    for name, (dtype, shape, raw) in entries.items():
+        place = [len(content), len(content) + len(raw)]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": place}
+        content += raw
+    written = json.dumps(header).encode()
+    path.write_bytes(len(written).to_bytes(8, "little") + written + content)
 
 
 def saved(path: Path, seed: int = 1) -> dict[str, Array]:

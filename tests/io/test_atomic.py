@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tapetensor import io, nn
+from tapetensor import io
 from tapetensor.io.disk import write_atomically
-from tests.io.models import FORMATS, assert_same, net, saved
+from tests.io.models import FORMATS, assert_same, layer, net, saved
 
 
 class PowerCut(BaseException):
@@ -120,10 +119,6 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
 
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="permissions and pipes of POSIX")
-
-
-def layer(seed: int = 0) -> nn.Linear[int, int]:
-    return nn.Linear(2, 3, rng=np.random.default_rng(seed))
 
 
 @posix_only

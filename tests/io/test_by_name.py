@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,7 @@ from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import io, nn, optim
-from tests.io.models import FORMATS, assert_same, needs_safetensors, net, write
-
-
-def layer(seed: int, dtype: Any = np.float32) -> nn.Linear[Any, Any, Any]:
-    return nn.Linear(2, 3, dtype, rng=np.random.default_rng(seed))
-
-
-def bfloat16(path: Path, name: str, numbers: list[float]) -> None:
-    """Write numbers as PyTorch writes bfloat16: the first half of the bits of float32."""
-    halves = (np.array(numbers, "<f4").view("<u4") >> 16).astype("<u2").tobytes()
-    header = f'{{"{name}":{{"dtype":"BF16","shape":[3,2],"data_offsets":[0,{len(halves)}]}}}}'
-    path.write_bytes(len(header).to_bytes(8, "little") + header.encode() + halves)
+from tests.io.models import FORMATS, assert_same, layer, needs_safetensors, net, write, write_raw
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -128,7 +116,9 @@ def test_float16_becomes_what_the_model_has(tmp_path: Path, suffix: str, dtype: 
 def test_bfloat16_is_read_to_the_bit(tmp_path: Path) -> None:
     path, model = tmp_path / "half.safetensors", layer(1)
     numbers = [1.0, -0.0, 3.140625, float("inf"), 2.0**-130, -65536.0]
-    bfloat16(path, "weight", numbers)
+    # As PyTorch writes bfloat16: the first half of the bits of float32.
+    halves = (np.array(numbers, "<f4").view("<u4") >> 16).astype("<u2")
+    write_raw(path, {"weight": ("BF16", [3, 2], halves.tobytes())})
     loaded = io.load(path, model, strict=False)
 
     assert loaded.converted == {"weight": "bfloat16"}
@@ -160,7 +150,7 @@ def lines_for(path: Path) -> list[str]:
     for read in (lambda: io.load(path, layer(1)), lambda: io.read(path)):
         with pytest.raises(tt.ArgumentValueError, match="pickles, which may run anything") as error:
             read()
-        told.append([line.strip() for line in str(error.value).splitlines()[-2:]])
+        told.append(_lines_of(error.value))
     assert told[0] == told[1]
     return told[0]
 
@@ -267,23 +257,6 @@ GOOD: dict[str, Any] = {"weight": np.full((3, 2), 2, np.float32), "bias": np.one
 KINDS = {"F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "C64": 64, "F4": 4}
 
 
-def safetensors_with(path: Path, kind: str) -> None:
-    """Write good arrays and one of another kind, two elements, all of zeros."""
-    header, content = {}, b""
-    entries = {name: ("F32", array.shape, array.tobytes()) for name, array in GOOD.items()}
-    entries["other"] = (kind, (2,), bytes(KINDS[kind] * 2 // 8))
-    for name, (dtype, shape, raw) in entries.items():
-        place = [len(content), len(content) + len(raw)]
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": place}
-        content += raw
-    written = json.dumps(header).encode()
-    path.write_bytes(len(written).to_bytes(8, "little") + written + content)
-
-
-def npz_with(path: Path, other: Any) -> None:
-    np.savez(path, other=other, **GOOD)
-
-
 def assert_the_good_ones_come(path: Path, told: str) -> None:
     with pytest.warns(UserWarning, match=rf"read: .*'other' is {told}.*; the rest is read"):
         found = io.read(path)
@@ -298,7 +271,8 @@ def assert_the_good_ones_come(path: Path, told: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_dtype_that_no_tensor_has_is_left_out(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "arrays.safetensors"
-    safetensors_with(path, kind)
+    entries = {name: ("F32", [*array.shape], array.tobytes()) for name, array in GOOD.items()}
+    write_raw(path, entries | {"other": (kind, [2], bytes(KINDS[kind] * 2 // 8))})
     told = {"C64": "of complex64", "F8_E4M3": "of f8_e4m3, .* scales"}
     assert_the_good_ones_come(path, told.get(kind, f"of .*{kind[-2:].lower()}"))
 
@@ -317,7 +291,7 @@ def test_what_numpy_has_and_tensors_have_not_is_left_out(
     tmp_path: Path, other: Any, told: str
 ) -> None:
     path = tmp_path / "arrays.npz"
-    npz_with(path, other)
+    np.savez(path, other=other, **GOOD)
     assert_the_good_ones_come(path, told)
 
 

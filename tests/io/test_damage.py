@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import pickle
 import tracemalloc
 import zipfile
@@ -11,7 +10,6 @@ from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from typing import Literal as L
 
 import numpy as np
 import pytest
@@ -19,11 +17,7 @@ from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import io, nn
-from tests.io.models import FORMATS, Array, needs_safetensors
-
-
-def layer(seed: int) -> nn.Linear[L[2], L[1]]:
-    return nn.Linear(2, 1, rng=np.random.default_rng(seed))
+from tests.io.models import FORMATS, Array, assert_same, layer, needs_safetensors, write_raw
 
 
 def loaded(path: Path) -> bool:
@@ -35,8 +29,7 @@ def loaded(path: Path) -> bool:
         expected, was_loaded = io.state_dict(layer(2)), False
     else:
         expected, was_loaded = io.state_dict(layer(1)), True
-    for name, array in io.state_dict(model).items():
-        np.testing.assert_array_equal(array, expected[name])
+    assert_same(io.state_dict(model), expected)
     return was_loaded
 
 
@@ -110,8 +103,8 @@ class Malicious:
 
 def test_a_pickle_in_an_npz_file_is_refused_and_does_not_run(tmp_path: Path) -> None:
     path = tmp_path / "layer.npz"
-    weight = np.array([[Malicious(), None]], dtype=object)
-    np.savez(path, weight=weight, bias=np.zeros(1, np.float32), allow_pickle=True)
+    weight = np.array([[Malicious(), None]] * 3, dtype=object)
+    np.savez(path, weight=weight, bias=np.zeros(3, np.float32), allow_pickle=True)
     model = layer(1)
     with pytest.raises(tt.FileFormatError, match=r"weight is a pickle, which .*is not read"):
         io.load(path, model)
@@ -133,7 +126,7 @@ def npy(array: Array, shape: str | None = None) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + array.tobytes()
 
 
-WEIGHT, BIAS = np.ones((1, 2), np.float32), np.ones((1,), np.float32)
+WEIGHT, BIAS = np.ones((3, 2), np.float32), np.ones((3,), np.float32)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +134,9 @@ WEIGHT, BIAS = np.ones((1, 2), np.float32), np.ones((1,), np.float32)
     [
         [("readme.txt", b"hello"), *members(weight=npy(WEIGHT), bias=npy(BIAS))],
         [*members(weight=npy(WEIGHT) + b"more", bias=npy(BIAS))],
-        [*members(weight=npy(WEIGHT, "(1, 200)"), bias=npy(BIAS))],
-        [*members(weight=npy(WEIGHT, "(1, 1000000000000)"), bias=npy(BIAS))],
-        [*members(weight=npy(WEIGHT, "(-1, -2)"), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT, "(3, 200)"), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT, "(3, 1000000000000)"), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT, "(-3, -2)"), bias=npy(BIAS))],
         [*members(weight=npy(WEIGHT, "__import__('os')"), bias=npy(BIAS))],
         [*members(weight=npy(WEIGHT, "(" * 4000), bias=npy(BIAS))],
         [*members(weight=npy(WEIGHT)[:-1], bias=npy(BIAS))],
@@ -216,9 +209,7 @@ def test_a_small_file_that_inflates_is_refused_before_it_does(
 def test_a_header_of_names_without_numbers_is_not_read(read: Any, tmp_path: Path) -> None:
     pytest.importorskip("safetensors")
     path = tmp_path / "layer.safetensors"
-    entry = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
-    header = json.dumps({f"weight{number}": entry for number in range(20_000)}).encode()
-    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    write_raw(path, {f"weight{number}": ("F32", [0], b"") for number in range(20_000)})
 
     with pytest.raises(tt.FileFormatError, match=r"the header has \d{7} bytes for 0 bytes"):
         read(path)
@@ -311,25 +302,6 @@ def test_nothing_of_the_size_of_a_model_is_held_while_it_is_saved(
         assert tracemalloc.get_traced_memory()[1] < 1.3 * size
     finally:
         tracemalloc.stop()
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_a_byte_that_changed_far_inside_is_noticed(tmp_path: Path, suffix: str) -> None:
-    path, model = tmp_path / f"model{suffix}", large(1)
-    io.save(path, model)
-    other = large(2)
-    io.load(path, other)
-    before = io.state_dict(other)
-    for name, array in io.state_dict(model).items():
-        np.testing.assert_array_equal(before[name], array)
-
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(tt.FileFormatError):
-        io.load(path, other)
-    for name, array in io.state_dict(other).items():
-        np.testing.assert_array_equal(before[name], array)
 
 
 @needs_safetensors

@@ -234,15 +234,21 @@ def test_a_compiled_step_goes_by_tiles_too(
         compiled(*given())
 
 
-def test_no_array_has_the_size_of_all_scores() -> None:
-    length = 1024
+# An op, the shapes of its operands, and what its peak stays below: scores, which are not there all
+# at once, and seven images, of which the columns have nine.
+_PEAKS: list[tuple[Any, list[tuple[int, ...]], int]] = [
+    (tt.scaled_dot_product_attention, [(1024, 8)] * 3, 1024 * 1024 * 4),
+    (tt.conv2d, [(32, 16, 32, 32), (16, 16, 3, 3)], 7 * 32 * 16 * 32 * 32 * 4),
+]
+
+
+@pytest.mark.parametrize(("op", "shapes", "bound"), _PEAKS)
+def test_no_array_has_the_size_of_all_scores_or_columns(op: Any, shapes: Any, bound: int) -> None:
     rng = np.random.default_rng(0)
-    query, key, value = [tt.normal((length, 8), rng=rng) for _ in range(3)]
-    bound = length * length * 4
+    operands: list[Any] = [tt.normal(shape, rng=rng).trace() for shape in shapes]
     tracemalloc.start()
     try:
-        output = tt.scaled_dot_product_attention(query.trace(), key.trace(), value.trace())
-        output.square().sum().backward()
+        op(*operands).square().sum().backward()
         assert tracemalloc.get_traced_memory()[1] < bound
     finally:
         tracemalloc.stop()
@@ -271,17 +277,33 @@ def test_tiles_on_several_threads_give_what_one_gives(
         np.testing.assert_array_equal(one, other)
 
 
-def _found(
-    monkeypatch: pytest.MonkeyPatch, is_in_blocks: bool, kernel: Any, *args: Any
-) -> tuple[Any, list[Any]]:
-    """Return a kernel's pullbacks, and its output with all cotangents."""
-    monkeypatch.setattr(normalized, "_LARGE", 0 if is_in_blocks else 1 << 40)
+def _check_blocks(monkeypatch: pytest.MonkeyPatch, kernel: Any, x: Any, *args: Any) -> None:
+    """Check that a kernel gives the same in blocks and not, and each cotangent by itself."""
     # A few rows, or channels, to a block, and a rest.
     monkeypatch.setattr(normalized, "_BLOCK_OF_ROWS", 60)
     monkeypatch.setattr(normalized, "_BLOCK_OF_CHANNELS", 60)
-    y, pullbacks = kernel(*args)
-    g = np.random.default_rng(3).standard_normal(y.shape).astype(y.dtype)
-    return pullbacks, [y, *[pullback(g) for pullback in pullbacks]]
+    before, dtype = x.copy(), x.dtype.type
+    joint: Any = None
+    outcomes = []
+    for large in (1 << 40, 0):
+        monkeypatch.setattr(normalized, "_LARGE", large)
+        told: list[Any] = []
+        observer = [lambda *both, told=told: told.extend(both)] * (kernel is batch_norm)
+        y, joint = kernel(x, *args, *observer)
+        g = np.random.default_rng(3).standard_normal(y.shape).astype(y.dtype)
+        outcomes.append([y, *[pullback(g) for pullback in joint], *told])
+
+    np.testing.assert_array_equal(x, before)
+    wanted, found = outcomes
+    assert found[0].strides == wanted[0].strides
+    for one, other in zip(found, wanted, strict=True):
+        tolerance = OF_SUMS[dtype]
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=10 * tolerance, strict=True)
+    g = np.broadcast_to(dtype(1.5), x.shape)
+    every = [pullback(g) for pullback in joint]
+    for place, wanted_alone in enumerate(every):
+        alone = joint.narrow(tuple([one == place for one in range(3)]))
+        np.testing.assert_array_equal(alone[place](g), wanted_alone)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -291,20 +313,8 @@ def test_rows_in_blocks_are_rows(
 ) -> None:
     x = (3 + rng.standard_normal(shape)).astype(dtype)
     weight, bias = rng.standard_normal((2, shape[-1])).astype(dtype)
-    before = x.copy()
 
-    joint, found = _found(monkeypatch, True, layer_norm, x, weight, bias, 1e-5)
-    _, wanted = _found(monkeypatch, False, layer_norm, x, weight, bias, 1e-5)
-
-    np.testing.assert_array_equal(x, before)
-    for one, other in zip(found, wanted, strict=True):
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(one, other, rtol=OF_SUMS[dtype], atol=10 * OF_SUMS[dtype])
-    g = np.broadcast_to(dtype(1.5), shape)
-    every = [pullback(g) for pullback in joint]
-    for place, wanted_alone in enumerate(every):
-        alone = joint.narrow(tuple([one == place for one in range(3)]))
-        np.testing.assert_array_equal(alone[place](g), wanted_alone)
+    _check_blocks(monkeypatch, layer_norm, x, weight, bias, 1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -323,20 +333,5 @@ def test_channels_in_blocks_are_channels(
     turned = (3 + rng.standard_normal(lying)).astype(dtype)
     x = turned.transpose(np.argsort(order))
     weight, bias = rng.standard_normal((2, shape[1])).astype(dtype)
-    told: list[Any] = []
 
-    def observe(mean: Any, variance: Any) -> None:
-        told.append((mean, variance))
-
-    joint, found = _found(monkeypatch, True, batch_norm, x, weight, bias, 1e-5, observe)
-    _, wanted = _found(monkeypatch, False, batch_norm, x, weight, bias, 1e-5, observe)
-
-    assert found[0].strides == wanted[0].strides
-    for one, other in zip([*found, *told[0]], [*wanted, *told[1]], strict=True):
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(one, other, rtol=OF_SUMS[dtype], atol=10 * OF_SUMS[dtype])
-    g = np.broadcast_to(dtype(1.5), shape)
-    every = [pullback(g) for pullback in joint]
-    for place, wanted_alone in enumerate(every):
-        alone = joint.narrow(tuple([one == place for one in range(3)]))
-        np.testing.assert_array_equal(alone[place](g), wanted_alone)
+    _check_blocks(monkeypatch, batch_norm, x, weight, bias, 1e-5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ _WINDOWS = [
     Window((1, 1), (1, 1), (2, 0), (1, 1)),
     Window((5, 5), (2, 2), (2, 2), (1, 1)),
 ]
+_POINT = Window((1, 1), (1, 1), (0, 0), (1, 1))
 
 
 def _layouts(x: Any) -> list[Any]:
@@ -46,33 +46,42 @@ def _check_same(
             np.testing.assert_allclose(pullback(g), expected, rtol=1e-12, atol=1e-12, strict=True)
 
 
-@pytest.mark.parametrize("window", _WINDOWS)
-@pytest.mark.parametrize(("channels", "out", "groups"), _GROUPS)
-def test_groups_by_rows_of_images_are_those_by_columns(
-    channels: int, out: int, groups: int, window: Window
+# A kernel, a window, the shapes of what it reads and of its weight, groups.
+_SMALL: list[tuple[Any, Window, tuple[int, ...], tuple[int, ...], int]] = [
+    *[
+        (convolution.conv2d, one, (2, channels, 6, 7), (out, channels // groups), groups)
+        for one in _WINDOWS
+        for channels, out, groups in _GROUPS
+    ],
+    # Points of large images, and lines.
+    *[
+        (convolution.conv2d, _POINT, (*leading, 4, 8, 9), (3, 4), 1)
+        for leading in ((5,), (2, 3), (), (0,))
+    ],
+    *[
+        (convolution.conv1d, one, (2, 3, 8), (6, 1), 3)
+        for one in (Window((3,), (1,), (1,), (1,)), Window((2,), (3,), (2,), (2,)))
+    ],
+]
+
+
+@pytest.mark.parametrize(("kernel", "window", "shape", "channels", "groups"), _SMALL)
+def test_small_groups_and_points_are_those_by_columns(
+    kernel: Any, window: Window, shape: tuple[int, ...], channels: tuple[int, ...], groups: int
 ) -> None:
-    weight, bias = _array((out, channels // groups, *window.kernel)), _array((out,))
-    for x in _layouts(_array((2, channels, 6, 7))):
-        assert grouped_convolution.are_small(np.moveaxis(x, 0, -1), weight, groups)
-        g = _array((2, out, *window.counts((6, 7))))
+    axes = len(window.kernel)
+    weight, bias = _array((*channels, *window.kernel)), _array(channels[:1])
+    for x in _layouts(_array(shape)):
+        if groups > 1:
+            assert grouped_convolution.are_small(np.moveaxis(x, 0, -1), weight, groups)
+        g = _array((*shape[: -axes - 1], channels[0], *window.counts(shape[-axes:])))
         cotangents = [*_layouts(g), np.broadcast_to(0.5, g.shape)]
-        _check_same(convolution.conv2d, (x, weight, bias), cotangents, window, groups)
-
-
-@pytest.mark.parametrize("leading", [(5,), (2, 3), (), (0,)])
-def test_points_of_large_images_are_those_by_columns(leading: tuple[int, ...]) -> None:
-    weight, bias = _array((3, 4, 1, 1)), _array((3,))
-    for x in _layouts(_array((*leading, 4, 8, 9))):
-        g = _array((*leading, 3, 8, 9))
-        cotangents = [*_layouts(g), np.broadcast_to(0.5, g.shape)]
-        window = Window((1, 1), (1, 1), (0, 0), (1, 1))
-        _check_same(convolution.conv2d, (x, weight, bias), cotangents, window, 1)
+        _check_same(kernel, (x, weight, bias), cotangents, window, groups)
 
 
 def test_points_of_large_images_stay_in_order() -> None:
-    window = Window((1, 1), (1, 1), (0, 0), (1, 1))
     kernel: Any = convolution.conv2d
-    y, (to_x, _) = kernel(_array((5, 4, 8, 9)), _array((3, 4, 1, 1)), None, window, 1)
+    y, (to_x, _) = kernel(_array((5, 4, 8, 9)), _array((3, 4, 1, 1)), None, _POINT, 1)
 
     assert y.flags.c_contiguous
     assert to_x(y).flags.c_contiguous
@@ -93,14 +102,6 @@ def test_the_cotangent_of_a_weight_is_a_sum_over_all_places_of_large_images(chan
         np.testing.assert_allclose(
             to_weight(y)[:, :, row, column], np.einsum("bohw,bchw->oc", y, read), rtol=1e-10
         )
-
-
-@pytest.mark.parametrize("window", [Window((3,), (1,), (1,), (1,)), Window((2,), (3,), (2,), (2,))])
-def test_groups_of_lines_by_rows_are_those_by_columns(window: Window) -> None:
-    weight, bias = _array((6, 1, *window.kernel)), _array((6,))
-    for x in _layouts(_array((2, 3, 8))):
-        g = _array((2, 6, *window.counts((8,))))
-        _check_same(convolution.conv1d, (x, weight, bias), _layouts(g), window, 3)
 
 
 # The others hold nothing but padding in places, which pooling refuses.
@@ -230,16 +231,3 @@ def test_a_compiled_step_goes_by_blocks_too(
     monkeypatch.setattr(columns, "_gathered", refuse)
     with pytest.raises(AssertionError, match="a block"):
         compiled(x)
-
-
-def test_no_array_has_the_size_of_all_columns() -> None:
-    rng = np.random.default_rng(0)
-    x: Any = tt.normal((32, 16, 32, 32), rng=rng)
-    weight: Any = tt.normal((16, 16, 3, 3), rng=rng)
-    tracemalloc.start()
-    try:
-        tt.conv2d(x.trace(), weight, padding=1).square().sum().backward()
-        # The columns are nine times as large as the images.
-        assert tracemalloc.get_traced_memory()[1] < 7 * x.numpy().nbytes
-    finally:
-        tracemalloc.stop()

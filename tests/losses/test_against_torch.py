@@ -1,4 +1,4 @@
-"""Losses against PyTorch's where no formula decides: at kinks, bounds and certainties."""
+"""Losses against PyTorch's where no formula decides: at bounds and certainties."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ torch: Any = pytest.importorskip("torch")
 functional: Any = torch.nn.functional
 
 COLUMNS = np.array([[1.0, 0.0], [0.0, 3.0], [2.0, 0.0], [0.0, 1.0]])
-SIGNS = np.array([1, -1, 1, -1])
-SCORES = np.array([0.0, 0.0, 0.25, 1.0])
 LABELS = np.array([0, 1, 1, 0])
 # Certainties, right and wrong, whose value and slope PyTorch bounds.
 CERTAIN = np.array([0.0, 1.0, 0.0, 1.0])
@@ -50,31 +48,6 @@ ROWS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
         functional.binary_cross_entropy,
         (CERTAIN, np.array([0.0, 1.0, 1.0, 0.0])),
     ),
-    "huber at its bend": (losses.huber, functional.huber_loss, (SCORES, np.zeros(4))),
-    "smooth_l1 at its bend": (losses.smooth_l1, functional.smooth_l1_loss, (SCORES, np.zeros(4))),
-    "mae of what is right": (losses.mae, functional.l1_loss, (SCORES, np.zeros(4))),
-    "multi_margin": (losses.multi_margin, functional.multi_margin_loss, (COLUMNS, LABELS)),
-    "cosine_embedding": (
-        losses.cosine_embedding,
-        functional.cosine_embedding_loss,
-        (COLUMNS, COLUMNS[::-1].copy(), SIGNS),
-    ),
-    **{
-        f"hinge_embedding, margin {margin}": (
-            lambda x, s, m=margin: losses.hinge_embedding(x, s, m),
-            lambda x, s, m=margin: functional.hinge_embedding_loss(x, s, m),
-            (SCORES, SIGNS),
-        )
-        for margin in (0.0, 0.25, 1.0)
-    },
-    **{
-        f"margin_ranking, margin {margin}": (
-            lambda x, y, s, m=margin: losses.margin_ranking(x, y, s, m),
-            lambda x, y, s, m=margin: functional.margin_ranking_loss(x, y, s, m),
-            (SCORES, np.zeros(4), SIGNS),
-        )
-        for margin in (0.0, 0.25, 1.0)
-    },
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import losses
 from tapetensor.testing import check_grad
+from tests.ops.reduction_rows import softmax
 
 Plain: TypeAlias = tt.Tensor[Any, tt.NoneTape, np.float64]
 Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -24,12 +25,6 @@ SIGNS = tt.from_numpy(RNG.choice([-1, 1], SHAPE))
 # A sign and a label for each row.
 EACH_SIGN = tt.from_numpy(RNG.choice([-1, 1], SHAPE[:-1]))
 LABELS = tt.from_numpy(RNG.integers(0, SHAPE[-1], SHAPE[:-1]))
-
-
-def softmax(x: Array) -> Array:
-    exponentials = np.exp(x)
-    result: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return result
 
 
 def at_labels(x: Array) -> Array:
@@ -213,20 +208,6 @@ def test_the_result_is_a_scalar_of_the_tape_and_dtype_of_the_prediction() -> Non
     assert traced.backward()[x].dtype == np.float32
 
 
-def test_at_a_kink_the_stated_convention_holds() -> None:
-    x = tt.from_numpy([0.0, 2.0, -2.0], shape=(3,))
-    zero = tt.zeros((3,))
-    of_mae = losses.mae(x.trace(), zero).backward()[x]
-    of_smooth_l1 = losses.smooth_l1(x.trace(), zero, beta=2.0).backward()[x]
-    of_huber = losses.huber(x.trace(), zero, delta=2.0).backward()[x]
-
-    np.testing.assert_allclose(of_mae.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
-    np.testing.assert_allclose(of_smooth_l1.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
-    np.testing.assert_allclose(of_huber.numpy() * 3, [0.0, 2.0, -2.0], rtol=1e-6)
-    of_quantile = losses.quantile(x.trace(), zero, 0.75).backward()[x]
-    np.testing.assert_allclose(of_quantile.numpy() * 3, [-0.25, 0.25, -0.75], rtol=1e-6)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_cross_entropies_stay_finite_at_logits_of_a_thousand(dtype: Any) -> None:
     x = tt.from_numpy([[1000.0, -1000.0], [-1000.0, 1000.0]], dtype=dtype)
@@ -248,25 +229,30 @@ def test_cross_entropies_stay_finite_at_logits_of_a_thousand(dtype: Any) -> None
     )
 
 
-def test_where_a_margin_is_just_kept_the_derivative_is_that_of_what_lacks() -> None:
-    x, zero, one = tt.full((1, 1), 1.0), tt.zeros((1, 1)), tt.ones((1, 1), np.int64)
-    start, two = tt.zeros((1, 1)), tt.from_numpy([[1.0, 0.0]], shape=(1, 2))
+def test_at_a_kink_the_derivative_is_the_stated_one() -> None:
+    zero, one = tt.zeros((1, 1)), tt.ones((1, 1), np.int64)
+    zeros = tt.zeros((3,))
     along: Any = tt.from_numpy([[3.0, 4.0]], shape=(1, 2))
     across: Any = tt.from_numpy([[4.0, -3.0]], shape=(1, 2))
-    kept: list[tuple[Any, Any, list[list[float]]]] = [
-        (x, lambda x: losses.hinge_embedding(x, -one, 1.0), [[-1.0]]),
-        (x, lambda x: losses.margin_ranking(x, zero, one, 1.0), [[-1.0]]),
-        (x, lambda x: losses.margin_ranking(zero, x, -one, 1.0), [[-1.0]]),
-        (start, lambda x: losses.margin_ranking(x, zero, -one), [[1.0]]),
-        (start, lambda x: losses.triplet_margin(x, zero, zero, 0.0), [[0.0]]),
-        (start, lambda x: losses.triplet_margin(zero, x, zero, 0.0), [[-1.0]]),
-        (along, lambda x: losses.cosine_embedding(x, across, -one[0]), [[4 / 25, -3 / 25]]),
+    kinks: list[tuple[Any, Any, list[Any]]] = [
+        ([0.0, 2.0, -2.0], lambda x: losses.mae(x, zeros) * 3, [0.0, 1.0, -1.0]),
+        ([0.0, 2.0, -2.0], lambda x: losses.smooth_l1(x, zeros, 2.0) * 3, [0.0, 1.0, -1.0]),
+        ([0.0, 2.0, -2.0], lambda x: losses.huber(x, zeros, 2.0) * 3, [0.0, 2.0, -2.0]),
+        ([0.0, 2.0, -2.0], lambda x: losses.quantile(x, zeros, 0.75) * 3, [-0.25, 0.25, -0.75]),
+        # Where a margin is just kept, it is that of what lacks.
+        ([[1.0]], lambda x: losses.hinge_embedding(x, -one, 1.0), [[-1.0]]),
+        ([[1.0]], lambda x: losses.margin_ranking(x, zero, one, 1.0), [[-1.0]]),
+        ([[1.0]], lambda x: losses.margin_ranking(zero, x, -one, 1.0), [[-1.0]]),
+        ([[0.0]], lambda x: losses.margin_ranking(x, zero, -one), [[1.0]]),
+        ([[0.0]], lambda x: losses.triplet_margin(x, zero, zero, 0.0), [[0.0]]),
+        ([[0.0]], lambda x: losses.triplet_margin(zero, x, zero, 0.0), [[-1.0]]),
+        (along.numpy(), lambda x: losses.cosine_embedding(x, across, -one[0]), [[0.16, -0.12]]),
         # PyTorch's, too, is 0 here.
-        (two, lambda x: losses.multi_margin(x, zero[0].astype(np.int64), 1.0), [[0.0, 0.0]]),
+        ([[1.0, 0.0]], lambda x: losses.multi_margin(x, tt.zeros((1,), np.int64)), [[0.0, 0.0]]),
     ]
-    for tensor, loss, slope in kept:
-        assert loss(tensor).item() == 0.0
-        np.testing.assert_allclose(loss(tensor.trace()).backward()[tensor].numpy(), slope, 1e-6)
+    for values, loss, slope in kinks:
+        x = tt.from_numpy(values)
+        np.testing.assert_allclose(loss(x.trace()).backward()[x].numpy(), slope, 1e-6)
 
 
 def test_equal_vectors_and_variances_of_zero_leave_gradients_finite() -> None:

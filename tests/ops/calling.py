@@ -76,6 +76,18 @@ def result_of(case: Case, operands: list[Any]) -> Any:
     return case.op.call(*operands, **case.sample.options)
 
 
+def of_floats(case: Case, operands: list[Any]) -> Callable[..., Any]:
+    """Return the op as a function of its float operands alone."""
+
+    def f(*inputs: Any) -> Any:
+        given = dict(enumerate(operands)) | dict(
+            zip(case.sample.float_positions, inputs, strict=True)
+        )
+        return result_of(case, [*given.values()])
+
+    return f
+
+
 def reference_of(case: Case, operands: Collection[Any] | None = None) -> Any:
     """Return what numpy makes of the operands; of those of the sample by default."""
     arrays = case.sample.operands if operands is None else operands

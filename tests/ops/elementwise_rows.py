@@ -21,7 +21,7 @@ def _over_shapes(low: float = -2.03, high: float = 2.11, /, **options: Any) -> t
     return tuple(given(spaced(*shape, low=low, high=high), **options) for shape in shapes)
 
 
-def _sigmoid(x: Array) -> Array:
+def sigmoid(x: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-x))
 
 
@@ -90,7 +90,7 @@ ELEMENTWISE = (
     named("sin", np.sin, samples=_over_shapes()),
     named("cos", np.cos, samples=_over_shapes()),
     named("tanh", np.tanh, samples=_over_shapes()),
-    named("sigmoid", _sigmoid, samples=_over_shapes()),
+    named("sigmoid", sigmoid, samples=_over_shapes()),
     named(
         "relu",
         lambda x: np.maximum(x, 0),
@@ -98,7 +98,7 @@ ELEMENTWISE = (
         refusals=_NO_MASK,
         takes_integers=True,
     ),
-    named("silu", lambda x: x * _sigmoid(x), samples=_over_shapes()),
+    named("silu", lambda x: x * sigmoid(x), samples=_over_shapes()),
     named(
         "gelu",
         lambda x: x * _normal_cdf(x),

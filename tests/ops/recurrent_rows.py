@@ -10,11 +10,8 @@ from tapetensor.arrays.array import Array
 from tapetensor.kernels import recurrent
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
+from tests.ops.elementwise_rows import sigmoid
 from tests.ops.rows import Op, Sample, given, spaced
-
-
-def _sigmoid(x: Array) -> Array:
-    return 1.0 / (1.0 + np.exp(-x))
 
 
 def rnn(gates: Array, weight: Array, bias: Array, state: Array) -> Array:
@@ -29,8 +26,8 @@ def lstm(gates: Array, weight: Array, bias: Array, state: Array, cell: Array) ->
     outputs = []
     for step in range(gates.shape[1]):
         i, f, g, o = np.split(gates[:, step] + state @ weight.T + bias, 4, axis=1)
-        cell = _sigmoid(f) * cell + _sigmoid(i) * np.tanh(g)
-        state = _sigmoid(o) * np.tanh(cell)
+        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+        state = sigmoid(o) * np.tanh(cell)
         outputs.append(np.concatenate([state, cell], axis=1))
     return np.stack(outputs, axis=1)
 
@@ -40,7 +37,7 @@ def gru(gates: Array, weight: Array, bias: Array, state: Array) -> Array:
     for step in range(gates.shape[1]):
         r_x, z_x, n_x = np.split(gates[:, step], 3, axis=1)
         r_h, z_h, n_h = np.split(state @ weight.T + bias, 3, axis=1)
-        r, z = _sigmoid(r_x + r_h), _sigmoid(z_x + z_h)
+        r, z = sigmoid(r_x + r_h), sigmoid(z_x + z_h)
         state = (1.0 - z) * np.tanh(n_x + r * n_h) + z * state
         outputs.append(state)
     return np.stack(outputs, axis=1)

@@ -62,7 +62,7 @@ def _reduction(
     return named(name, reference, samples, refusals=refusals, takes_integers=takes_integers)
 
 
-def _var(x: Array, axis: Any = None, keepdims: bool = False, correction: float = 0) -> Array:
+def var(x: Array, axis: Any = None, keepdims: bool = False, correction: float = 0) -> Array:
     # np.var squares the modulus, which is not analytic.
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     count = x.size // max(np.mean(x, axis=axis).size, 1)
@@ -109,7 +109,7 @@ def _logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     return total
 
 
-def _softmax(x: Array, axis: int = -1) -> Array:
+def softmax(x: Array, axis: int = -1) -> Array:
     exponentials: Array = np.exp(x - np.max(x, axis, keepdims=True, initial=-np.inf))
     probabilities: Array = exponentials / np.sum(exponentials, axis=axis, keepdims=True)
     return probabilities
@@ -247,10 +247,10 @@ REDUCTIONS = (
             refused(tt.ShapeError, "element of none", spaced(0), 0.5),
         ),
     ),
-    _reduction("var", _var, samples=(*_CORRECTED, *_NO_ROWS), refusals=_NO_CORRECTION),
+    _reduction("var", var, samples=(*_CORRECTED, *_NO_ROWS), refusals=_NO_CORRECTION),
     named(
         "std",
-        lambda x, eps=0.0, **options: np.sqrt(_var(x, **options) + eps),
+        lambda x, eps=0.0, **options: np.sqrt(var(x, **options) + eps),
         # Not over single elements, as for `var`: a spread of 0 is a kink.
         samples=(
             *(given(spaced(2, 3, 4), **axes) for axes in _AXES if axes.get("axis") != ()),
@@ -263,17 +263,17 @@ REDUCTIONS = (
         refusals=(*_NO_AXES, *_NO_CORRECTION, *refuses(_X, eps=NOT_NEGATIVE)),
     ),
     _reduction("logsumexp", _logsumexp, samples=_NO_ROWS),
-    named("softmax", _softmax, samples=_SOFTMAX_SAMPLES, refusals=_NO_AXIS),
+    named("softmax", softmax, samples=_SOFTMAX_SAMPLES, refusals=_NO_AXIS),
     named(
         "log_softmax",
-        lambda x, axis=-1: np.log(_softmax(x, axis)),
+        lambda x, axis=-1: np.log(softmax(x, axis)),
         samples=_SOFTMAX_SAMPLES,
         refusals=_NO_AXIS,
     ),
     named(
         "normalize",
         lambda x, axis=-1, eps=1e-5: (
-            (x - np.mean(x, axis, keepdims=True)) / np.sqrt(_var(x, axis, keepdims=True) + eps)
+            (x - np.mean(x, axis, keepdims=True)) / np.sqrt(var(x, axis, keepdims=True) + eps)
         ),
         samples=(
             given(spaced(2, 3, 4)),

@@ -59,7 +59,7 @@ CREATION = (
     refusing(
         "full",
         *refuses(NEW_DIMS, 1.0),
-        *refuses((2,), NUMBER),
+        *refuses((2,), value=NUMBER),
         *refuses((2,), 1.0, SOME_DTYPE),
         refused(_VALUE, "too large to convert to float", (2,), HUGE),
         refused(_VALUE, "too large to convert to C long", (2,), HUGE, np.uint8),

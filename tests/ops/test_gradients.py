@@ -9,7 +9,15 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.testing import check_grad
-from tests.ops.calling import gradients_of, on_every, reference_of, result_of, strided, tensors_of
+from tests.ops.calling import (
+    gradients_of,
+    of_floats,
+    on_every,
+    reference_of,
+    result_of,
+    strided,
+    tensors_of,
+)
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
@@ -44,15 +52,9 @@ def test_check_grad_accepts_every_mix_of_plain_and_traced(
     case: Case, rng: np.random.Generator
 ) -> None:
     operands = tensors_of(case.sample)
-    positions = case.sample.float_positions
+    inputs = [operands[position] for position in case.sample.float_positions]
 
-    def f(*inputs: Any) -> Any:
-        given = list(operands)
-        for position, tensor in zip(positions, inputs, strict=True):
-            given[position] = tensor
-        return result_of(case, given)
-
-    check_grad(f, *[operands[position] for position in positions], rng=rng)
+    check_grad(of_floats(case, operands), *inputs, rng=rng)
 
 
 @on_every(_CASES)

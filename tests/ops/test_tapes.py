@@ -44,7 +44,8 @@ def test_plain_operands_record_nothing_and_stay_usable(case: Case) -> None:
 
 
 @on_every(_RECORDED)
-def test_the_result_has_the_tape_of_a_traced_operand_which_keeps_it(case: Case) -> None:
+def test_the_result_has_the_value_and_the_tape_and_the_operand_keeps_its_own(case: Case) -> None:
+    plain = result_of(case, tensors_of(case.sample))
     operands = traced_at(tensors_of(case.sample), case.sample.float_positions)
     before = _owns_tapes(operands)
 
@@ -52,6 +53,7 @@ def test_the_result_has_the_tape_of_a_traced_operand_which_keeps_it(case: Case) 
 
     assert result.owns_tape
     assert _owns_tapes(operands) == before
+    np.testing.assert_array_equal(result.detach().numpy(), plain.numpy(), strict=True)
     for position in case.sample.float_positions:
         values = operands[position].detach().numpy()
         np.testing.assert_array_equal(values, case.sample.operands[position])

@@ -54,18 +54,6 @@ def test_the_result_is_numpys(case: Case) -> None:
         _assert_is(result, reference_of(case), expected_dtype, tolerance)
 
 
-@on_every(CASES)
-def test_a_traced_result_has_the_same_value_as_a_plain_one(case: Case) -> None:
-    plain = result_of(case, tensors_of(case.sample))
-    operands = tensors_of(case.sample, make=lambda array: tt.from_numpy(array).trace())
-    masks = tensors_of(case.sample)
-    floats = case.sample.float_positions
-
-    traced = result_of(case, [x if i in floats else masks[i] for i, x in enumerate(operands)])
-
-    np.testing.assert_array_equal(traced.detach().numpy(), plain.numpy(), strict=True)
-
-
 @on_every(_INTEGER_CASES)
 def test_integers_stay_integers(case: Case) -> None:
     for dtype in (np.int64, np.int32):

@@ -12,8 +12,6 @@ from tests.ops.rows import Refusal, each, given, named, refused, spaced
 _IMAGES = spaced(2, 4, 5, 6)
 _IMAGE = spaced(3, 4, 4)
 _SEQUENCES = spaced(2, 4, 7)
-
-
 _POINT = spaced(2, 2, 1, 1)
 
 
@@ -64,6 +62,14 @@ def _of_patches(*operands: object) -> tuple[Refusal, ...]:
         *refuses(*operands, 2, stride=sizes(2)),
         *refuses(*operands, 2, padding=paddings(2)),
         *refuses(*operands, 2, dilation=sizes(2)),
+    )
+
+
+def _of_no_images(argument: object) -> tuple[Refusal, ...]:
+    """Return the refusals of what takes images, given none and a second argument that is right."""
+    return (
+        refused(tt.ShapeError, r"\(..., C, H, W\), got \(4, 4\)", spaced(4, 4), argument),
+        refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), argument),
     )
 
 
@@ -271,8 +277,7 @@ WINDOWS = (
                     padding=(2, 0),
                     dilation=(4, 1),
                 ),
-                refused(tt.ArgumentTypeError, "must be a tensor", each(None, ARRAY), 1),
-                refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), 2),
+                *_of_no_images(2),
             ),
         )
         for name, reduce, fill in (
@@ -294,8 +299,7 @@ WINDOWS = (
         refusals=(
             *_of_patches(_IMAGES),
             refused(tt.ShapeError, r"a kernel of \(6, 6\) is larger", _IMAGES, 6),
-            refused(tt.ShapeError, r"\(..., C, H, W\), got \(4, 4\)", spaced(4, 4), 2),
-            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), 2),
+            *_of_no_images(2),
         ),
     ),
     named(
@@ -318,41 +322,45 @@ WINDOWS = (
             refused(tt.ArgumentTypeError, "the input must be a tensor", None, (5, 6), 2),
         ),
     ),
-    named(
-        "pixel_shuffle",
-        reference.pixel_shuffle,
-        samples=(
-            given(spaced(2, 8, 2, 3), 2),
-            given(spaced(9, 2, 1), 3),
-            given(spaced(1, 1, 1), 1),
-            given(spaced(0, 4, 1, 1), 2),
-        ),
-        refusals=(
-            *refuses(spaced(4, 2, 3), INTEGER),
-            refused(tt.ArgumentValueError, "factor must be > 0, got 0", spaced(4, 2, 3), 0),
-            refused(tt.ShapeError, r"the 6 channels of shape \(6, 2, 2\)", spaced(6, 2, 2), 2),
-            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), 2),
-            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), 2),
-        ),
-        takes_integers=True,
-    ),
-    named(
-        "pixel_unshuffle",
-        reference.pixel_unshuffle,
-        samples=(
-            given(spaced(2, 2, 4, 6), 2),
-            given(spaced(1, 6, 3), 3),
-            given(spaced(1, 1, 1), 1),
-            given(spaced(0, 1, 2, 2), 2),
-        ),
-        refusals=(
-            *refuses(spaced(1, 2, 4), INTEGER),
-            refused(tt.ArgumentValueError, "factor must be > 0, got 0", spaced(1, 2, 4), 0),
-            refused(tt.ShapeError, r"\(1, 4, 3\) are no multiples of 2", spaced(1, 4, 3), 2),
-            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), 2),
-            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), 2),
-        ),
-        takes_integers=True,
+    *(
+        named(
+            name,
+            rearranged,
+            samples=samples,
+            refusals=(
+                *refuses(spaced(4, 2, 4), INTEGER),
+                refused(tt.ArgumentValueError, "factor must be > 0, got 0", spaced(4, 2, 4), 0),
+                refused(tt.ShapeError, message, unfit, 2),
+                *_of_no_images(2),
+            ),
+            takes_integers=True,
+        )
+        for name, rearranged, samples, message, unfit in (
+            (
+                "pixel_shuffle",
+                reference.pixel_shuffle,
+                (
+                    given(spaced(2, 8, 2, 3), 2),
+                    given(spaced(9, 2, 1), 3),
+                    given(spaced(1, 1, 1), 1),
+                    given(spaced(0, 4, 1, 1), 2),
+                ),
+                r"the 6 channels of shape \(6, 2, 2\)",
+                spaced(6, 2, 2),
+            ),
+            (
+                "pixel_unshuffle",
+                reference.pixel_unshuffle,
+                (
+                    given(spaced(2, 2, 4, 6), 2),
+                    given(spaced(1, 6, 3), 3),
+                    given(spaced(1, 1, 1), 1),
+                    given(spaced(0, 1, 2, 2), 2),
+                ),
+                r"\(1, 4, 3\) are no multiples of 2",
+                spaced(1, 4, 3),
+            ),
+        )
     ),
     named(
         "interpolate",
@@ -374,9 +382,8 @@ WINDOWS = (
             refused(
                 tt.ArgumentValueError, 'not for "nearest"', _IMAGES, (3, 3), align_corners=True
             ),
-            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), (8, 8)),
+            *_of_no_images((8, 8)),
             refused(tt.ShapeError, r"\(1, 0, 4\) has no pixels", spaced(1, 0, 4), (8, 8)),
-            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), (8, 8)),
         ),
     ),
     named(
@@ -410,7 +417,7 @@ WINDOWS = (
                 (9, 9),
                 mode=each("cubic", None, 1, "Nearest"),
             ),
-            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), (8, 8)),
+            *_of_no_images((8, 8)),
             refused(tt.ShapeError, "no pixels", spaced(1, 1, 0, 4), (8, 8)),
         ),
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -20,32 +20,14 @@ def pair(value: Any, axes: int = 2) -> tuple[int, ...]:
 
 def windows(
     x: Array, kernel: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, fill: float
-) -> Iterator[tuple[tuple[int, int], Array]]:
-    """Yield every place of the output, and what its window reads of ``(B, C, H, W)``."""
+) -> Array:
+    """Return what each window reads of ``(..., H, W)``, on two more axes at the end."""
     kernel, stride, padding, dilation = map(pair, (kernel, stride, padding, dilation))
-    edges = [(0, 0), (0, 0), *[(extra, extra) for extra in padding]]
+    edges = [*[(0, 0)] * (x.ndim - 2), *[(extra, extra) for extra in padding]]
     padded = np.pad(x, edges, constant_values=fill)
-    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
-    height, width = padded.shape[2:]
-    for h, top in enumerate(range(0, height - spans[0] + 1, stride[0])):
-        for w, left in enumerate(range(0, width - spans[1] + 1, stride[1])):
-            rows = slice(top, top + spans[0], dilation[0])
-            columns = slice(left, left + spans[1], dilation[1])
-            yield (h, w), padded[:, :, rows, columns]
-
-
-def assembled(places: dict[tuple[int, int], Array]) -> Array:
-    """Return ``(B, C, H, W)`` from ``(B, C)`` at every place."""
-    height, width = (1 + max(place[axis] for place in places) for axis in range(2))
-    columns = [np.stack([places[h, w] for w in range(width)], axis=-1) for h in range(height)]
-    return np.stack(columns, axis=-2)
-
-
-def over_images(f: Callable[[Array], Array], x: Array) -> Array:
-    """Apply a function of ``(B, C, H, W)`` to ``(*leading, C, H, W)``."""
-    leading = x.shape[:-3]
-    y = f(x.reshape(-1, *x.shape[-3:]) if x.size else x.reshape(0, *x.shape[-3:]))
-    return y.reshape(*leading, *y.shape[1:])
+    spans = tuple([d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)])
+    seen = np.lib.stride_tricks.sliding_window_view(padded, spans, axis=(-2, -1))
+    return seen[..., :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
 
 
 def conv2d(
@@ -58,16 +40,10 @@ def conv2d(
     dilation: Numbers = 1,
     groups: int = 1,
 ) -> Array:
-    def images(x: Array) -> Array:
-        parts = []
-        of_group = zip(np.split(x, groups, axis=1), np.split(weight, groups), strict=True)
-        for part, kernels in of_group:
-            read = windows(part, kernels.shape[2:], stride, padding, dilation, 0.0)
-            places = {at: np.einsum("bchw,ochw->bo", seen, kernels) for at, seen in read}
-            parts.append(assembled(places))
-        return np.concatenate(parts, axis=1)
-
-    y = over_images(images, x)
+    read = windows(x, weight.shape[2:], stride, padding, dilation, 0.0)
+    of_group = zip(np.split(read, groups, axis=-5), np.split(weight, groups), strict=True)
+    parts = [np.einsum("...chwkl,ockl->...ohw", seen, kernels) for seen, kernels in of_group]
+    y = np.concatenate(parts, axis=-3)
     return y if bias is None else y + bias[:, None, None]
 
 
@@ -91,27 +67,23 @@ def conv_transpose2d(
     kernel = weight.shape[2:]
     step, cut, more, spread = map(pair, (stride, padding, output_padding, dilation))
 
-    def images(x: Array) -> Array:
-        extent = [
-            (size - 1) * s + d * (k - 1) + 1 + extra
-            for size, s, d, k, extra in zip(x.shape[2:], step, spread, kernel, more, strict=True)
-        ]
-        parts = []
-        of_group = zip(np.split(x, groups, axis=1), np.split(weight, groups), strict=True)
-        for part, kernels in of_group:
-            shape = (x.shape[0], kernels.shape[1], *extent)
-            y = np.zeros(shape, np.result_type(x, weight))
-            for h, w in np.ndindex(*x.shape[2:]):
-                top, left = h * step[0], w * step[1]
-                rows = slice(top, top + spread[0] * (kernel[0] - 1) + 1, spread[0])
-                columns = slice(left, left + spread[1] * (kernel[1] - 1) + 1, spread[1])
-                y[:, :, rows, columns] += np.einsum("bc,cohw->bohw", part[:, :, h, w], kernels)
-            parts.append(y)
-        whole = np.concatenate(parts, axis=1)
-        height, width = whole.shape[2:]
-        return whole[:, :, cut[0] : height - cut[0], cut[1] : width - cut[1]]
-
-    y = over_images(images, x)
+    extent = [
+        (size - 1) * s + d * (k - 1) + 1 + extra
+        for size, s, d, k, extra in zip(x.shape[-2:], step, spread, kernel, more, strict=True)
+    ]
+    parts = []
+    of_group = zip(np.split(x, groups, axis=-3), np.split(weight, groups), strict=True)
+    for part, kernels in of_group:
+        shape = (*x.shape[:-3], kernels.shape[1], *extent)
+        y = np.zeros(shape, np.result_type(x, weight))
+        for h, w in np.ndindex(*x.shape[-2:]):
+            top, left = h * step[0], w * step[1]
+            rows = slice(top, top + spread[0] * (kernel[0] - 1) + 1, spread[0])
+            columns = slice(left, left + spread[1] * (kernel[1] - 1) + 1, spread[1])
+            y[..., rows, columns] += np.einsum("...c,cohw->...ohw", part[..., h, w], kernels)
+        parts.append(y)
+    y = np.concatenate(parts, axis=-3)
+    y = y[..., cut[0] : extent[0] - cut[0], cut[1] : extent[1] - cut[1]]
     return y if bias is None else y + bias[:, None, None]
 
 
@@ -133,12 +105,7 @@ def pool2d(reduce: Callable[[Array], Array], fill: float) -> Callable[..., Array
         dilation: Numbers = 1,
     ) -> Array:
         step = kernel_size if stride is None else stride
-
-        def images(x: Array) -> Array:
-            read = windows(x, kernel_size, step, padding, dilation, fill)
-            return assembled({at: reduce(seen) for at, seen in read})
-
-        return over_images(images, x)
+        return reduce(windows(x, kernel_size, step, padding, dilation, fill))
 
     return reference
 
@@ -185,12 +152,10 @@ def _weight(mode: str, distance: Fraction) -> Fraction:
 def unfold(
     x: Array, kernel_size: Numbers, stride: Numbers = 1, padding: Numbers = 0, dilation: Numbers = 1
 ) -> Array:
-    leading = x.shape[:-3]
-    images = x.reshape(math.prod(leading), *x.shape[-3:])
-    read = [seen for _, seen in windows(images, kernel_size, stride, padding, dilation, 0.0)]
-    columns = np.stack(read, axis=-1)
+    read = windows(x, kernel_size, stride, padding, dilation, 0.0)
+    columns = np.moveaxis(read, (-2, -1), (-4, -3))
     rows = x.shape[-3] * math.prod(pair(kernel_size))
-    return columns.reshape(*leading, rows, columns.shape[-1])
+    return columns.reshape(*x.shape[:-3], rows, math.prod(read.shape[-4:-2]))
 
 
 def fold(

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import tapetensor as tt
+from tapetensor.optim import Adagrad, Adam, AdamW, RMSprop, Sgd
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Parameter = tt.Tensor[Any, tt.NoneTape, Any]
+
+OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW, RMSprop, Adagrad]
+# What of a parameter may be held on to.
+HOLDS: list[Callable[[Any], Any]] = [
+    lambda w: w.numpy(),
+    lambda w: w.numpy()[1:],
+    lambda w: w.detach(),
+    lambda w: w.trace(),
+    copy.copy,
+    lambda w: w.reshape((-1,)),
+    lambda w: memoryview(w.numpy()),
+    lambda w: w.trace() * w,
+]
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "hidden.weight": (3, 2),
@@ -51,6 +67,17 @@ def gradients_of(model: Model, **arrays: Any) -> tt.Gradients:
         tensor = model[name]
         grads.insert(tensor, np.asarray(array, tensor.dtype))
     return grads
+
+
+def seen_by(holder: Any) -> Array:
+    """Return a copy of the values that somebody sees who holds on to something."""
+    return np.array(holder.detach().numpy() if isinstance(holder, tt.Tensor) else holder)
+
+
+def assert_close(found: dict[str, Array], expected: dict[str, Array], rtol: float = 1e-12) -> None:
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=rtol, atol=rtol / 100, err_msg=name)
 
 
 def drawn(model: Model, rng: np.random.Generator) -> dict[str, Array]:

@@ -10,8 +10,17 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import io, losses, nn, optim
-from tapetensor.optim import Adagrad, Adam, AdamW, RMSprop, Sgd
-from tests.optim.models import SHAPES, Array, Model, drawn, gradients_of, small_model
+from tests.io.models import assert_same
+from tests.optim.models import (
+    OPTIMIZERS,
+    SHAPES,
+    Array,
+    Model,
+    assert_close,
+    drawn,
+    gradients_of,
+    small_model,
+)
 from tests.optim.optimizers import BY_TEXTBOOK
 
 MODES = {mode: make for mode, (make, _) in BY_TEXTBOOK.items()}
@@ -48,12 +57,6 @@ class Apart:
     def state(self) -> dict[str, Array]:
         states = [one.state_arrays() for one in self.optimizers.values()]
         return {name: one for state in states for name, one in state.items() if "." in name}
-
-
-def assert_close(found: dict[str, Array], expected: dict[str, Array]) -> None:
-    assert found.keys() == expected.keys()
-    for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, rtol=1e-12, atol=1e-14, err_msg=name)
 
 
 def state_of(optimizer: optim.Optimizer) -> dict[str, Array]:
@@ -158,9 +161,6 @@ def test_a_compiled_step_of_which_no_parameter_has_a_gradient_counts() -> None:
     assert other.numpy().tolist() == [1.0, 1.0]
 
 
-OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW, RMSprop, Adagrad]
-
-
 @pytest.mark.parametrize("make", OPTIMIZERS)
 def test_nothing_is_updated_and_what_is_missing_or_does_not_fit_is_named(
     make: Any, rng: np.random.Generator
@@ -182,8 +182,7 @@ def test_nothing_is_updated_and_what_is_missing_or_does_not_fit_is_named(
     assert "out.weight: a gradient of dtype float32 for a parameter of dtype float64" in message
     assert raised.value.names == ("hidden.bias", "scale", "out.weight")
     assert optimizer.steps == 0
-    for name, array in model.arrays().items():
-        np.testing.assert_array_equal(array, before[name])
+    assert_same(model.arrays(), before)
 
 
 @pytest.mark.parametrize("make", OPTIMIZERS)
@@ -204,10 +203,8 @@ def test_nothing_is_updated_and_the_parameter_is_named(
     with pytest.raises(tt.NumericalInstabilityError, match=said):
         optimizer.step(gradients_of(model, **only), unused="skip")
 
-    for name, array in model.arrays().items():
-        np.testing.assert_array_equal(array, before[name])
-    for name, array in io.state_dict(optimizer).items():
-        np.testing.assert_array_equal(array, state[name])
+    assert_same(model.arrays(), before)
+    assert_same(io.state_dict(optimizer), state)
 
 
 @pytest.mark.filterwarnings("error")

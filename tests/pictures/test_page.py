@@ -47,6 +47,19 @@ def data_of(page: str) -> dict[str, Any]:
     return data
 
 
+def ops_of(page: str) -> dict[str, Any]:
+    """Return the ops by name, of which there is one each, with the names of their operands."""
+    ops = data_of(page)["ops"]
+    return {
+        op["name"]: {
+            **dict(op["facts"]),
+            "operands": [ops[str(key)]["name"] for key in op["operands"]],
+            "place": op["place"],
+        }
+        for op in ops.values()
+    }
+
+
 def graph() -> Graph:
     """Return an op with all that can be known, and its input."""
     here = Place(__file__, 1)

@@ -12,7 +12,7 @@ import numpy as np
 import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import Plan, plans
-from tests.pictures.test_page import data_of
+from tests.pictures.test_page import data_of, ops_of
 
 
 def plan_of(function: Any, *args: Any) -> Plan:
@@ -21,19 +21,6 @@ def plan_of(function: Any, *args: Any) -> Plan:
     compiled(*args)
     (plan,) = plans(compiled)
     return plan
-
-
-def ops_of(page: str) -> dict[str, Any]:
-    """Return the ops by name, of which there is one each, with the names of their operands."""
-    ops = data_of(page)["ops"]
-    return {
-        op["name"]: {
-            **dict(op["facts"]),
-            "operands": [ops[str(key)]["name"] for key in op["operands"]],
-            "place": op["place"],
-        }
-        for op in ops.values()
-    }
 
 
 def data(shape: tuple[int, ...]) -> Any:

@@ -10,6 +10,8 @@ import numpy as np
 from typing_extensions import override
 
 import tapetensor as tt
+from tests.ops.elementwise_rows import sigmoid
+from tests.ops.reduction_rows import softmax, var
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,6 @@ def _same(name: str, function: Callable[..., Any]) -> Op:
     return Op(name, function, function)
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
 def _maximum(lhs: Any, rhs: Any) -> Any:
     larger = np.where(lhs.real > rhs.real, lhs, rhs)
     return np.where(lhs.real == rhs.real, (lhs + rhs) / 2, larger)
@@ -47,21 +45,13 @@ def _max(x: Any, axis: Any, sign: int = 1) -> Any:
     return np.sum(x * ties, axis) / np.sum(ties, axis)
 
 
-def _softmax(x: Any, axis: int) -> Any:
-    return np.exp(x) / np.sum(np.exp(x), axis, keepdims=True)
-
-
-def _var(x: Any, axis: Any) -> Any:
-    return np.mean((x - np.mean(x, axis, keepdims=True)) ** 2, axis)
-
-
 UNARY = [
     Op("exp", lambda x: x.exp(), np.exp),
     Op("sin", lambda x: x.sin(), np.sin),
     Op("cos", lambda x: x.cos(), np.cos),
     Op("tanh", lambda x: x.tanh(), np.tanh),
-    Op("sigmoid", lambda x: x.sigmoid(), _sigmoid),
-    Op("silu", lambda x: x.silu(), lambda x: x * _sigmoid(x)),
+    Op("sigmoid", lambda x: x.sigmoid(), sigmoid),
+    Op("silu", lambda x: x.silu(), lambda x: x * sigmoid(x)),
     Op("softplus", lambda x: x.softplus(), lambda x: np.log(1 + np.exp(x))),
     Op("square", lambda x: x.square(), np.square),
     Op("relu", lambda x: x.relu(), lambda x: x * (x.real > 0)),
@@ -112,8 +102,8 @@ def single_ops(shape: tuple[int, ...]) -> list[Op]:
         Op("by position", lambda x: x[positions], lambda x: x[positions], has_data=True),
         Op("take", lambda x: x.take(ids), lambda x: x[positions], has_data=True),
         Op("cumulative_sum", lambda x: x.cumulative_sum(-1), lambda x: np.cumsum(x, -1)),
-        Op("softmax", lambda x: x.softmax(-1), lambda x: _softmax(x, -1)),
-        Op("log_softmax", lambda x: x.log_softmax(0), lambda x: np.log(_softmax(x, 0))),
+        Op("softmax", lambda x: x.softmax(-1), lambda x: softmax(x, -1)),
+        Op("log_softmax", lambda x: x.log_softmax(0), lambda x: np.log(softmax(x, 0))),
     ]
 
 
@@ -124,7 +114,7 @@ def _reductions(axis: int | None, ndim: int) -> list[Op]:
         Op(f"mean over {axis}", lambda x: x.mean(axis=axis), lambda x: np.mean(x, axes)),
         Op(f"max over {axis}", lambda x: x.max(axis=axis), lambda x: _max(x, axes)),
         Op(f"min over {axis}", lambda x: x.min(axis=axis), lambda x: _max(x, axes, -1)),
-        Op(f"var over {axis}", lambda x: x.var(axis=axis), lambda x: _var(x, axes)),
+        Op(f"var over {axis}", lambda x: x.var(axis=axis), lambda x: var(x, axes)),
         Op(
             f"logsumexp over {axis}",
             lambda x: x.logsumexp(axis=axis),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable
 from typing import Any, TypeAlias
 from typing import Literal as L
 
@@ -88,6 +91,17 @@ class Run:
             for name, part in parts.items()
             for inner, array in io.state_dict(part).items()  # type: ignore[arg-type]  # a Part each
         }
+
+
+def pressing_ctrl_c(at: int, number: int = signal.SIGINT) -> Callable[[int], float]:
+    """Return a schedule during whose step of that number somebody presses Ctrl-C."""
+
+    def schedule(step: int) -> float:
+        if step == at:
+            os.kill(os.getpid(), number)
+        return SCHEDULE(step)
+
+    return schedule
 
 
 def numbers(history: History) -> list[dict[str, float]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +15,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import data, losses, nn, optim, training
+from tests.training.models import pressing_ctrl_c
 
 ROWS = np.random.default_rng(0).normal(size=(12, 2, 3)).astype(np.float32)
 GLOBAL: Any = None
@@ -140,15 +140,8 @@ FOUND = [
 def trained(path: Path, batches: Any, loss: Any = loss_of, at: int = -1, **options: Any) -> Any:
     """Train, and press Ctrl-C in the step of that number; return the losses of all epochs."""
     model = nn.Linear(3, 3, rng=np.random.default_rng(2))
-
-    def schedule(step: int) -> float:
-        if step == at:
-            os.kill(os.getpid(), signal.SIGINT)
-        return 0.05
-
-    history = training.fit(
-        model, optim.Adam(model), loss, batches, checkpoint=path, schedule=schedule, **options
-    )
+    options |= {"checkpoint": path, "schedule": pressing_ctrl_c(at)}
+    history = training.fit(model, optim.Adam(model), loss, batches, **options)
     return [row["loss"] for row in history.rows]
 
 
