@@ -34,7 +34,7 @@ from tapetensor.higher_order.functions import (
 )
 from tapetensor.higher_order.kernels import PUT_BACK, WRITERS
 from tapetensor.kernels import arithmetic, indexing
-from tapetensor.tape.history import Recording, next_id
+from tapetensor.tape.history import Recording, next_id, reached_from
 from tapetensor.tape.pullbacks import Kernel
 
 _next_depth = count(1).__next__
@@ -58,7 +58,7 @@ class RecordingLevel(Level):
         outer: that of the derivative which this one is computed in; None without one.
     """
 
-    __slots__ = ("depth", "leafs", "outer", "recording")
+    __slots__ = ("behind", "depth", "leafs", "outer", "recording")
 
     def __init__(self, outer: Level | None) -> None:
         self.depth = _next_depth()
@@ -66,6 +66,8 @@ class RecordingLevel(Level):
         self.recording = Recording()
         # The ids of the tensors that came in beside the input: parameters, constants.
         self.leafs: dict[int, Array] = {}
+        # By the id of a derivative within this one the leafs that are behind its function.
+        self.behind: dict[int, set[int]] = {}
 
     @override
     def array(self, value: Any, unique_id: int | None = None) -> RecordedArray:
@@ -82,6 +84,21 @@ class RecordingLevel(Level):
         leaf = self.array(value, unique_id)
         leaf.is_operand = True
         return leaf
+
+    def used_by(self, results: list[RecordedArray]) -> dict[int, Array]:
+        """Return the leafs that are behind results, or behind a function whose derivative is.
+
+        The others the function has read for what it has dropped.
+        """
+        reached = reached_from(self.recording, [one.id for one in results])
+        for derived, leafs in self.behind.items():
+            if derived in reached:
+                reached |= leafs
+        used = {key: array for key, array in self.leafs.items() if key in reached}
+        for one in results:
+            if isinstance(one.value, RecordedArray):
+                one.value.level.behind[one.value.id] = {*used}
+        return used
 
     @override
     def lift(self, array: Any) -> RecordedArray:

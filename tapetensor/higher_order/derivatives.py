@@ -315,8 +315,10 @@ class _Derivative(NamedTuple):
             results.append(
                 found[x.id] if x.id in found else level.array(np.zeros_like(point.value))
             )
-        parents = tuple([x.id for x in self.inputs] + list(level.leafs))
-        values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
+        # What the function has computed and dropped is no operand: it gets no gradient, not zeros.
+        leafs = level.used_by(results)
+        parents = tuple([x.id for x in self.inputs] + list(leafs))
+        values = dict(zip([point.id for point in points], arrays, strict=True)) | leafs
         needed = (True,) * len(values)
         pullbacks: list[Pullbacks] = [
             JointPullbacks(needed, partial(_replayed, level.recording, result.id, values))

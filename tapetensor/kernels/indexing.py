@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library, beside_captured, like, moved
@@ -15,7 +16,7 @@ from tapetensor.kernels.numerics.along_axes import sum_to
 from tapetensor.kernels.numerics.choice import choose, order_of
 from tapetensor.kernels.numerics.decorators import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.tape import Pullbacks
-from tapetensor.tape.pullbacks import PartPullback
+from tapetensor.tape.pullbacks import AddingPullback, PartPullback
 from tapetensor.tape.row_sparse import RowSparse
 
 # numpy adds fewer elements one by one, at their indices, sooner than their places are found.
@@ -34,16 +35,42 @@ def getitem(x: Array, index: Any) -> tuple[Array, Pullbacks]:
     return x[index], (PartPullback(x, index),)
 
 
+class _RowsPullback(AddingPullback):
+    """The pullback of reading rows of a table, some of them perhaps several times."""
+
+    __slots__ = ("_positions", "_shape")
+
+    def __init__(self, shape: tuple[int, ...], positions: Array) -> None:
+        self._shape = shape
+        self._positions = positions
+
+    @override
+    def __call__(self, g: Array) -> Array:
+        return _summed(g, self._targets(), self._shape[0], self._shape)
+
+    @override
+    def adds(self, whole: Array, g: Array) -> bool:
+        return type(whole) is type(g) is type(self._positions) is np.ndarray
+
+    @override
+    def add_to(self, whole: Array, g: Array) -> None:
+        found, places = np.unique(self._targets(), return_inverse=True)
+        whole[found] += _summed(g, places, found.size, (found.size, *self._shape[1:]))
+
+    def _targets(self) -> Array:
+        return self._positions.reshape(-1) % self._shape[0]
+
+
 def take(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
     """The slices of `x` along `axis` at integer `indices`."""
     positions = _as_positions(indices)
     shape = x.shape
+    if axis == 0:
+        return np.take(x, positions, axis=0), (_RowsPullback(shape, positions), None)
 
     def pullback(g: Array) -> Array:
         rows = shape[axis]
         targets = positions.reshape(-1) % rows
-        if axis == 0:
-            return _summed(g, targets, rows, shape)
         # The indexed axis is moved to the front.
         others = (*shape[:axis], *shape[axis + 1 :])
         along = np.reshape(g, (*shape[:axis], positions.size, *shape[axis + 1 :]))

@@ -16,7 +16,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels.numerics.along_axes import sum_to, without_repeats
+from tapetensor.kernels.numerics.along_axes import is_turned, sum_to, without_repeats
 from tapetensor.kernels.numerics.matrices import cofactors, columns_as_rows, transposed
 from tapetensor.tape import Pullback, Pullbacks
 
@@ -132,8 +132,12 @@ def _matmul_pullback_rhs(g: Array, lhs: Array, rhs: Array) -> Array:
     if rhs.ndim == 2:
         # This is one product over all leading axes instead of a batch of products and a sum.
         rows = math.prod(lhs.shape[:-1])
-        left = np.reshape(lhs, (rows, lhs.shape[-1]))
-        product: Array = np.matmul(left.T, np.reshape(g, (rows, g.shape[-1])))
+        left, right = np.reshape(lhs, (rows, lhs.shape[-1])), np.reshape(g, (rows, g.shape[-1]))
+        if is_turned(rhs):
+            # The cotangent of a weight that was transposed lies as the weight does, which it meets.
+            turned: Array = np.matmul(right.T, left)
+            return turned.T
+        product: Array = np.matmul(left.T, right)
         return product
     return sum_to(np.matmul(np.swapaxes(lhs, -1, -2), g), rhs.shape)
 

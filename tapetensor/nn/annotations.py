@@ -293,6 +293,7 @@ def _check(annotation: Any, value: Any, found: Found, path: str) -> None:
     elif origin is Tensor:
         _check_sizes(arguments, value, found, path)
     elif isinstance(origin, type) and hasattr(origin, "fields_of_class"):
+        value = uncompiled(value)
         if not isinstance(value, origin):
             raise _unlike(path, f"a {origin.__name__}", value)
         _check_each(origin, list(arguments), vars(value), found, f"{path}.")
@@ -303,6 +304,12 @@ def _check(annotation: Any, value: Any, found: Found, path: str) -> None:
             raise _unlike(path, "a dict", value)
         for key, one in value.items():
             _check(arguments[1], one, found, f"{path}.{key}")
+
+
+def uncompiled(value: Any) -> Any:
+    """Return the module that a compiled one runs; anything else as it is."""
+    inner = getattr(value, "__dict__", {}).get("__wrapped__")
+    return inner if hasattr(type(inner), "fields_of_class") else value
 
 
 def _check_named(wanted: list[Any], value: object, path: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from tapetensor.arguments import as_size
 from tapetensor.arrays.array import FLOATING
 from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError, refusal
+from tapetensor.nn.annotations import uncompiled
 from tapetensor.nn.module import Module
 from tapetensor.rules import layers as rules
 from tapetensor.rules.dims import Size, sized
@@ -21,7 +22,7 @@ def check_modules(layer: str, modules: tuple[object, ...]) -> None:
     if not modules:
         raise ArgumentTypeError(f"{layer}: give one module or more")
     for position, module in enumerate(modules):
-        if not isinstance(module, Module):
+        if not isinstance(uncompiled(module), Module):
             raise ArgumentTypeError(
                 f"{layer}: layer {position} is a {type(module).__name__}, not a Module"
             )

@@ -25,7 +25,7 @@ from tapetensor.errors import (
     at_the_call,
     cut_traceback,
 )
-from tapetensor.nn.annotations import check_fields, is_class_variable, names_around
+from tapetensor.nn.annotations import check_fields, is_class_variable, names_around, uncompiled
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
 from tapetensor.pictures import table
 from tapetensor.tape import NoneTape
@@ -351,6 +351,9 @@ class Module:
         found: list[tuple[str, Tensor[Any, NoneTape, Any], bool]] = []
         for path, value, is_buffer in self._contents():
             if isinstance(value, Tensor):
+                if value.tape is not None:
+                    # It was put into a list or a dict that the module had already.
+                    _check_leaf(self, path, value)
                 found.append((prefix + path, value, is_buffer))
             elif isinstance(value, Module):
                 found += Module._tensors(value, f"{prefix}{path}.")
@@ -437,7 +440,8 @@ def _check_leaf(module: Module, path: str, tensor: Tensor[Any, Any, Any]) -> Non
     if came_of:
         raise BuildError(
             f"{type(module).__name__}.{path}: a field holds a leaf, and this tensor {came_of}; "
-            "compute it in forward, where it is used, or write detach() for a new leaf of its value"
+            "compute it in forward, where it is used, or write detach() for a new leaf of its value; "
+        "keep what is only looked at as an array (detach().numpy())"
         )
 
 
@@ -450,4 +454,4 @@ def _leafs(path: str, value: object) -> Iterator[tuple[str, object]]:
         for key, item in value.items():
             yield from _leafs(f"{path}.{key}", item)
     else:
-        yield path, value
+        yield path, uncompiled(value)

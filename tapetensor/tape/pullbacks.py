@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from tapetensor.arrays.array import Array
 from tapetensor.errors import ArgumentTypeError
@@ -96,11 +96,29 @@ def _one_of(compute: Callable[[Array], Sequence[Any]], position: int, g: Array) 
     return compute(g)[position]
 
 
-class PartPullback:
-    """The pullback of reading a part of an array, every element once: the cotangent in its place.
+class AddingPullback:
+    """The pullback of reading a part of an array, whose cotangent is zero elsewhere.
 
-    A replay adds the cotangents of further parts to what it has, instead of filling an array with
-    each.
+    A replay adds it to the gradient that it has, instead of filling an array with each part.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, g: Array) -> Array:
+        """Return zeros with the cotangent where the part was: a fresh array."""
+        raise NotImplementedError
+
+    def adds(self, whole: Array, g: Array) -> bool:
+        """Tell whether `add_to` takes arrays of their kinds."""
+        return whole.__class__ is g.__class__
+
+    def add_to(self, whole: Array, g: Array) -> None:
+        """Add the cotangent where the part was."""
+        raise NotImplementedError
+
+
+class PartPullback(AddingPullback):
+    """The pullback of reading a part of an array, every element once: the cotangent in its place.
 
     Args:
         x: the array, for its shape and the order of its axes in memory.
@@ -113,14 +131,14 @@ class PartPullback:
         self._x = x
         self._index = index
 
+    @override
     def __call__(self, g: Array) -> Array:
-        """Return zeros with the cotangent where the part was: a fresh array."""
         whole = np.zeros_like(self._x)
         whole[self._index] = g
         return whole
 
+    @override
     def add_to(self, whole: Array, g: Array) -> None:
-        """Add the cotangent where the part was."""
         whole[self._index] += g
 
 

@@ -13,7 +13,13 @@ from tapetensor.arrays.array import Array, are_added_in_place
 from tapetensor.errors import MissingGradientError, NumericalInstabilityError
 from tapetensor.tape.gaps import Gap, check_complete, name_of, used_error
 from tapetensor.tape.history import BackwardPass, Step, UsedUp, flows, op_name, reached_from
-from tapetensor.tape.pullbacks import CONSTANT, JointPullbacks, PartPullback, Pullback
+from tapetensor.tape.pullbacks import (
+    CONSTANT,
+    AddingPullback,
+    JointPullbacks,
+    PartPullback,
+    Pullback,
+)
 
 # Called with the op and the id of every gradient that a pullback takes or gives.
 Check: TypeAlias = Callable[[str, int, Array], None]
@@ -300,16 +306,15 @@ def _summed(
 
     It is written over the earlier one if that was made here, so that nobody else holds it.
     """
-    if unique_id not in summed:
-        summed.add(unique_id)
-        # It has a name, for numpy would write the sum over a large value without one, in its order.
-        added = pullback(g)
-        return earlier + added
-    if pullback.__class__ is PartPullback and earlier.__class__ is g.__class__:
-        pullback.add_to(earlier, g)
-        return earlier
+    is_own = unique_id in summed
+    summed.add(unique_id)
+    if isinstance(pullback, AddingPullback) and pullback.adds(earlier, g):
+        whole = earlier if is_own else np.copy(earlier)
+        pullback.add_to(whole, g)
+        return whole
+    # It has a name, for numpy would write the sum over a large value without one, in its order.
     added = pullback(g)
-    if are_added_in_place(earlier, added):
+    if is_own and are_added_in_place(earlier, added):
         earlier += added
         return earlier
     return earlier + added

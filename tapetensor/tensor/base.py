@@ -140,6 +140,9 @@ class TensorBase(Generic[S, T, D, _Kind]):
         array: np.ndarray[S, np.dtype[D]] = read_only(to_numpy(data))
         return array
 
+    # Checkers take the first for a tensor of a dtype that they do not know.
+    @overload
+    def item(self: _Single[Any, np.floating[Any]]) -> float: ...
     @overload
     def item(self: _Single[np.bool_, np.bool_]) -> bool: ...
     @overload

@@ -213,3 +213,27 @@ def test_value_and_grad_computes_the_function_once_and_takes_any_shape_and_numbe
             others = np.prod(arrays[:number] + arrays[number + 1 : count], axis=0)
             np.testing.assert_allclose(gradient.numpy(), expected * others)
     assert calls == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "slope",
+    [
+        tt.grad,
+        lambda f, x: tt.value_and_grad(f, x)[1],
+        lambda f, x: tt.hessian_vector_product(f, x, tt.ones(x.shape)),
+    ],
+    ids=["grad", "value_and_grad", "hessian_vector_product"],
+)
+def test_what_the_function_computes_and_drops_gets_no_gradient_and_not_zeros(slope: Any) -> None:
+    rng = np.random.default_rng(0)
+    used, dropped = [nn.Linear(3, 1, rng=rng) for _ in range(2)]
+
+    def f(x: Any) -> Any:
+        dropped.forward(x)
+        return used.forward(x).sum()
+
+    grads = slope(f, tt.ones((2, 3)).trace()).square().sum().backward()
+
+    assert grads.get(dropped.weight) is None
+    # The result has it, and its derivative has not.
+    assert grads[used.bias].numpy().tolist() == [0.0]

@@ -162,6 +162,39 @@ def test_a_field_holds_leafs_only() -> None:
         Settings(shift=tt.ones((2,)).trace())  # type: ignore[arg-type]  # on purpose
 
 
+class Blocks(nn.Module):
+    layer: nn.Linear[L[2], L[2]]
+    blocks: list[Any]
+
+    def forward(self, x: Any) -> Any:
+        for one in self.blocks:
+            x = one(x)
+        return self.layer.forward(x)
+
+
+def test_what_is_put_into_a_list_later_is_a_leaf_as_well() -> None:
+    x = tt.ones((1, 2))
+    model = Blocks(layer=nn.Linear(2, 2, rng=np.random.default_rng(0)), blocks=[])
+    model.blocks.append(model.forward(x.trace()))
+
+    with pytest.raises(BuildError, match=r"Blocks.blocks.0: a field holds a leaf.*detach\(\).num"):
+        model.parameters()
+
+
+def test_compiled_layers_are_layers_of_a_module(rng: np.random.Generator) -> None:
+    layer, block, first = [nn.Linear(2, 2, rng=rng) for _ in range(3)]
+    model = Blocks(layer=tt.compile(layer), blocks=[])
+    model.blocks.append(nn.Sequential(tt.compile(first), tt.compile(block)))
+
+    found = model.parameters()
+
+    assert [*found.values()] == [
+        one for each in (layer, first, block) for one in each.parameters().values()
+    ]
+    grads = model.forward(tt.ones((1, 2)).trace()).sum().backward(wrt=model)
+    assert all(grads.get(one) is not None for one in found.values())
+
+
 def test_what_replaces_a_field_must_fit_it() -> None:
     model = Mlp(hidden=linear(7, 5), out=linear(5, 2))
     before = model.out

@@ -125,6 +125,14 @@ def is_in_order(x: Array) -> bool:
     return _laid_out(x).flags.c_contiguous
 
 
+def is_turned(x: Array) -> bool:
+    """Tell whether a matrix of numpy's, or a captured one, is the transpose of one in C order."""
+    if type(x) is not np.ndarray and not is_captured(x):
+        return False
+    flags = _laid_out(x).flags
+    return flags.f_contiguous and not flags.c_contiguous
+
+
 def _lies_by_row(x: Array) -> bool:
     return _laid_out(x).strides[-1] == x.dtype.itemsize
 
