@@ -67,13 +67,14 @@ def _locked(name: str) -> Iterator[None]:
 
 
 def cache_of(name: str) -> Path:
-    """Return the folder of a cache of mypy, emptied if the plugin has changed since.
+    """Return the folder of a cache of mypy, emptied if the library has changed since.
 
-    mypy does not notice a change of a plugin that is a package.
+    mypy does not notice a change of a plugin that is a package, nor what the plugin adds to a
+    package that is read again while others come from the cache.
     """
     folder = CACHES / name
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "tapetensor" / "mypy_plugin").rglob("*.py")):
+    for path in sorted((ROOT / "tapetensor").rglob("*.py")):
         digest.update(path.read_bytes())
     mark = folder / "plugin.sha256"
     if not mark.exists() or mark.read_text() != digest.hexdigest():
