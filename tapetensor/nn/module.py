@@ -440,8 +440,8 @@ def _check_leaf(module: Module, path: str, tensor: Tensor[Any, Any, Any]) -> Non
     if came_of:
         raise BuildError(
             f"{type(module).__name__}.{path}: a field holds a leaf, and this tensor {came_of}; "
-            "compute it in forward, where it is used, or write detach() for a new leaf of its value; "
-        "keep what is only looked at as an array (detach().numpy())"
+            "compute it in forward, where it is used, or write detach() for a new leaf of its "
+            "value; keep what is only looked at as an array (detach().numpy())"
         )
 
 

@@ -202,9 +202,9 @@ class Optimizer(ABC):
             raise UnusedParametersError(
                 f"{self._op}.step: nothing was updated, for these parameters cannot be: {listed}. "
                 "Did they take part in the loss, was `wrt` the whole model, and does it still have "
-                "them? After a layer is replaced, make a new optimizer. Where it is meant "
-                "that some have no gradient, "
-                'step(grads, unused="skip") leaves them as they are.',
+                "them? After a layer is replaced, make a new optimizer; to clip or set weights "
+                "between steps, write tt.ravel(model).assign(...). Where it is meant that some "
+                'have no gradient, step(grads, unused="skip") leaves them as they are.',
                 [name for names, _ in refused for name in names],
             )
         if self._check_finite:
