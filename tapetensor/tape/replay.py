@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
+from sys import getrefcount
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -79,7 +80,7 @@ def replay(
         step[4] = done
         if is_plain:
             _leave_plain(step, pullbacks, earlier, done)
-            if g is not None:
+            if g is not None and needed is None:
                 finished[produced_id] = g
         if g is None:
             if needed is None:
@@ -97,8 +98,7 @@ def replay(
                         if pullback is CONSTANT:
                             gaps.append(Gap.constant(step, parent, steps))
                         elif parent in arrays:
-                            added = _summed(summed, parent, arrays[parent], pullback, g)
-                            arrays[parent] = added
+                            arrays[parent] = _summed(summed, parent, arrays[parent], pullback, g)
                         else:
                             arrays[parent] = pullback(g)
                 continue
@@ -115,14 +115,14 @@ def replay(
                 continue
         if needed is not None and parents not in needed:
             continue
+        # No variable holds what an array among the gradients is, which may then be added to.
         if parents in arrays:
-            added = _summed(summed, parents, arrays[parents], pullbacks, g)
+            arrays[parents] = _summed(summed, parents, arrays[parents], pullbacks, g)
         else:
-            added = pullbacks(g)
+            arrays[parents] = pullbacks(g)
             if pullbacks.__class__ is PartPullback:
                 # A fresh array, as a sum is.
                 summed.add(parents)
-        arrays[parents] = added
     # What is left belongs to ids that no step produced: leafs.
     finished.update(arrays)
     return finished
@@ -309,15 +309,43 @@ def _summed(
     is_own = unique_id in summed
     summed.add(unique_id)
     if isinstance(pullback, AddingPullback) and pullback.adds(earlier, g):
-        whole = earlier if is_own else np.copy(earlier)
-        pullback.add_to(whole, g)
-        return whole
+        if type(earlier) is np.ndarray and not is_own:
+            is_own = _is_free(_references(earlier), earlier)
+        if not is_own:
+            earlier = np.copy(earlier)
+        pullback.add_to(earlier, g)
+        return earlier
     # It has a name, for numpy would write the sum over a large value without one, in its order.
     added = pullback(g)
     if is_own and are_added_in_place(earlier, added):
         earlier += added
         return earlier
     return earlier + added
+
+
+def _references(array: Array) -> tuple[int, int]:
+    """Return how many references there are to an array, and to that which it is a view of."""
+    return getrefcount(array), getrefcount(array.base)
+
+
+def _references_of_free() -> tuple[int, int]:
+    """Return those, as Python counts them, of a view that only a dict of gradients holds."""
+
+    def at_a_sum(earlier: Array) -> tuple[int, int]:
+        return _references(earlier)
+
+    arrays = {0: np.empty((1, 1)).T}
+    return at_a_sum(arrays[0])
+
+
+_OF_FREE = _references_of_free()
+
+
+def _is_free(references: tuple[int, int], array: Array) -> bool:
+    """Tell by the references to it whether nobody but a dict of gradients holds an array."""
+    of_array, of_base = references
+    is_held_once = of_array == _OF_FREE[0] and (array.base is None or of_base == _OF_FREE[1])
+    return is_held_once and array.flags.writeable
 
 
 def check_finite(gradient: Array, origin: str, place: str) -> None:
