@@ -59,8 +59,9 @@ class Module:
     """A part of a model: typed fields and a `forward`.
 
     Fields are annotated in the class body. Tensors and modules among them (and modules in lists,
-    tuples, dicts and dataclasses) are found by name; a subclass without a constructor of its own gets one that
-    takes every field by keyword, and `tapetensor.build` makes one from the annotations.
+    tuples, dicts and dataclasses) are found by name; a subclass without a constructor of its own
+    gets one that takes every field by keyword, and `tapetensor.build` makes one from the
+    annotations.
 
     One `forward` serves training and inference: the tape of the input says which, so a module has
     no mode to switch.
