@@ -344,8 +344,10 @@ _OF_FREE = _references_of_free()
 def _is_free(references: tuple[int, int], array: Array) -> bool:
     """Tell by the references to it whether nobody but a dict of gradients holds an array."""
     of_array, of_base = references
-    is_held_once = of_array == _OF_FREE[0] and (array.base is None or of_base == _OF_FREE[1])
-    return is_held_once and array.flags.writeable
+    base = array.base
+    # Memory that is not numpy's may be anybody's.
+    is_whole = type(base) is np.ndarray and base.base is None and of_base == _OF_FREE[1]
+    return of_array == _OF_FREE[0] and (base is None or is_whole) and array.flags.writeable
 
 
 def check_finite(gradient: Array, origin: str, place: str) -> None:
