@@ -6,7 +6,6 @@ import copy
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
@@ -59,9 +58,8 @@ class Module:
     """A part of a model: typed fields and a `forward`.
 
     Fields are annotated in the class body. Tensors and modules among them (and modules in lists,
-    tuples, dicts and dataclasses) are found by name; a subclass without a constructor of its own
-    gets one that takes every field by keyword, and `tapetensor.build` makes one from the
-    annotations.
+    tuples and dicts) are found by name; a subclass without a constructor of its own gets one that
+    takes every field by keyword, and `tapetensor.build` makes one from the annotations.
 
     One `forward` serves training and inference: the tape of the input says which, so a module has
     no mode to switch.
@@ -448,18 +446,12 @@ def _check_leaf(module: Module, path: str, tensor: Tensor[Any, Any, Any]) -> Non
 
 
 def _leafs(path: str, value: object) -> Iterator[tuple[str, object]]:
-    """Walk through lists, tuples and dicts, and to the modules that are in dataclasses.
-
-    The position becomes part of the dotted name. Tensors in a dataclass are settings.
-    """
+    """Walk through lists, tuples and dicts; the position becomes part of the dotted name."""
     if isinstance(value, list | tuple):
         for index, item in enumerate(value):
             yield from _leafs(f"{path}.{index}", item)
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _leafs(f"{path}.{key}", item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: getattr(value, field.name) for field in fields(value)}
-        yield from [found for found in _leafs(path, parts) if isinstance(found[1], Module)]
     else:
         yield path, uncompiled(value)

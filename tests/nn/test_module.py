@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import re
-from dataclasses import dataclass
 from typing import Any, Generic
 from typing import Literal as L
 
@@ -182,22 +181,10 @@ def test_what_is_put_into_a_list_later_is_a_leaf_as_well() -> None:
         model.parameters()
 
 
-@dataclass
-class Pair:
-    first: Any
-    second: Any
-
-    def __call__(self, x: Any) -> Any:
-        return self.second(self.first(x))
-
-
-@pytest.mark.parametrize("joined", [nn.Sequential, Pair])
-def test_layers_that_are_compiled_or_in_a_dataclass_are_layers_of_a_module(
-    joined: Any, rng: np.random.Generator
-) -> None:
+def test_compiled_layers_are_layers_of_a_module(rng: np.random.Generator) -> None:
     layer, block, first = [nn.Linear(2, 2, rng=rng) for _ in range(3)]
     model = Blocks(layer=tt.compile(layer), blocks=[])
-    model.blocks.append(joined(tt.compile(first), block))
+    model.blocks.append(nn.Sequential(tt.compile(first), block))
 
     found = model.parameters()
 
